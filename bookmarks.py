@@ -1,0 +1,604 @@
+"""The Bookmarks service: a WSGI application over a folder of bookmarks, and its command line.
+
+Read ROUTES and know the service. A handler parses, finds, checks, acts and responds; what storage
+and formats raise becomes a problem document in one place, by the table PROBLEMS.
+"""
+
+import argparse
+import base64
+import binascii
+import functools
+import hmac
+import logging
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn, TypeVar
+from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from webob import Request, Response
+
+import formats
+from formats import Format, html, http
+from formats.errors import Malformed, NotAcceptable, TooLarge, UnknownFormat, Unsupported
+from formats.http import Parameters
+from formats.validators import version_text
+from formats.view import View, address, page_links
+from storage import errors
+from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
+from storage.check import check, repair
+from storage.index import Entry, Page, State
+from storage.query import Query, query
+from storage.store import Store
+
+log = logging.getLogger("bookmarks")
+
+HTML_PAGE = 100
+FEED_PAGE = 50
+STREAMED = 1000  # A longer list is sent in blocks, as it is written.
+SWAP_SECONDS = 5.0
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+ALWAYS = {
+    "Vary": "Accept",
+    "Content-Security-Policy": (
+        "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+T = TypeVar("T")
+
+
+class Refused(Exception):
+    """The request cannot be served: a status, why, and headers that say what could be."""
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+PROBLEMS: Mapping[type[Exception], int] = {
+    Malformed: 400,
+    UnknownFormat: 400,
+    errors.BadQuery: 400,
+    NotAcceptable: 406,
+    TooLarge: 413,
+    Unsupported: 415,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.PreconditionFailed: 412,
+    errors.Invalid: 422,
+    errors.Unreadable: 503,
+    errors.Busy: 503,
+    errors.Unavailable: 503,
+    errors.Full: 507,
+}
+
+
+class Application:
+    """The WSGI callable over one store.
+
+    With a `token`, every request needs it, reads only unless `public_read`. `base_url` is the
+    address that the service has for the public, where requests don't tell.
+    """
+
+    def __init__(
+        self, store: Store, token: str | None, public_read: bool, base_url: str | None
+    ) -> None:
+        self.store = store
+        self._token = token.encode() if token else None
+        self._public_read = public_read
+        self._base_url = base_url.rstrip("/") if base_url else None
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        try:
+            response = self._dispatch(request)
+        except (Refused, *PROBLEMS) as error:  # type: ignore[misc]
+            response = self._problem(request, error)
+        except Exception as error:
+            response = self._failure(request, error)
+        response.headers.update(ALWAYS)
+        caching = response.headers.get("Cache-Control", "no-cache")
+        response.headers["Cache-Control"] = (
+            caching if self._token is None else f"private, {caching}"
+        )
+        answer: Iterable[bytes] = response(environ, start_response)
+        return answer
+
+    @property
+    def has_token(self) -> bool:
+        """Whether a request needs a token."""
+        return self._token is not None
+
+    # --- The door: who may come in, and where to ---
+
+    def _dispatch(self, request: Request) -> Response:
+        self._guard(request)
+        route, arguments = self._route(request)
+        if "id" in arguments and request.method not in ("GET", "HEAD"):
+            self._find(arguments["id"])  # What is deleted is gone whatever the method.
+        if request.method == "OPTIONS":
+            return Response(status=204, headerlist=[("Allow", route.allow)])
+        handler = route.methods.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            raise Refused(405, f"{request.method} is not for this path.", Allow=route.allow)
+        return handler(self, request, **arguments)
+
+    def _route(self, request: Request) -> tuple["Route", dict[str, str]]:
+        # The path as the server passed it: ids and fields are ASCII, so nothing needs decoding.
+        path = request.environ.get("PATH_INFO") or "/"
+        for route in ROUTES:
+            if (arguments := route.match(path)) is not None:
+                return route, arguments
+        id, _, field = path[1:].partition("/")
+        if ID.fullmatch(id) and field and "/" not in field:
+            self._find(id)
+        raise Refused(404, "There is nothing at this path.")
+
+    def _guard(self, request: Request) -> None:
+        """Keeps strangers out: rebound names, other sites' pages, whoever has no token."""
+        if self._token is None and not self._is_our_name(request):
+            raise Refused(421, "This service does not answer to the name in Host.")
+        if request.method not in SAFE_METHODS and self._is_cross_site(request):
+            raise Refused(403, "A page of another site cannot change anything here.")
+        is_open = self._token is None or (self._public_read and request.method in ("GET", "HEAD"))
+        if not is_open and not self._has_token(request):
+            challenge = 'Bearer realm="Bookmarks", Basic realm="Bookmarks", charset="UTF-8"'
+            raise Refused(401, "This needs the service's token.", WWW_Authenticate=challenge)
+
+    def _is_our_name(self, request: Request) -> bool:
+        name = http.host_name("//" + request.environ.get("HTTP_HOST", "localhost"))
+        return http.is_loopback(name) or (
+            self._base_url is not None and name == http.host_name(self._base_url)
+        )
+
+    def _is_cross_site(self, request: Request) -> bool:
+        if site := request.headers.get("Sec-Fetch-Site"):
+            return site not in ("same-origin", "none")
+        origin = request.headers.get("Origin")
+        return origin is not None and origin not in (request.host_url, http.origin(self._base_url))
+
+    def _has_token(self, request: Request) -> bool:
+        scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+        given = credentials.strip().encode("latin-1", "replace")
+        if scheme.lower() == "basic":
+            try:
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except binascii.Error:
+                return False
+        elif scheme.lower() != "bearer":
+            return False
+        return hmac.compare_digest(given, self._token or b"")
+
+    # --- Reading ---
+
+    def list(self, request: Request) -> Response:
+        """GET /: the bookmarks that the query asks for, in the format that is asked for."""
+        parameters = http.parameters(request)
+        name = http.negotiate(request, formats.LISTS, parameters)
+        if name == "html" and "uri" in dict(parameters):
+            return self._opened_form(request, parameters)
+        wanted = query(parameters, HTML_PAGE if name == "html" else None)
+        return self._listed(request, name, formats.LISTS[name], parameters, wanted)
+
+    def feed(self, request: Request) -> Response:
+        """GET /feed: the bookmarks as Atom, newest first, with the deletions of that range."""
+        parameters = http.parameters(request)
+        name = http.negotiate(request, formats.FEEDS)
+        wanted = replace(query(parameters, FEED_PAGE), deletions=True)
+        return self._listed(request, name, formats.FEEDS[name], parameters, wanted)
+
+    def _listed(
+        self, request: Request, name: str, format: Format, parameters: Parameters, wanted: Query
+    ) -> Response:
+        if unchanged := http.not_modified(request, name, self.store.state()):
+            return unchanged
+        page = self.store.select(wanted)
+        view = self._view(request, parameters, wanted, page)
+        chunks = format.write(page.bookmarks, view)
+        response = http.response(format, chunks, streamed=len(page.bookmarks) > STREAMED)
+        http.validate(response, name, page.state)
+        response.headers["X-Total-Count"] = str(page.total)
+        if view.links:
+            response.headers["Link"] = ", ".join(
+                f'<{url}>; rel="{relation}"' for relation, url in view.links.items()
+            )
+        return response
+
+    def _view(self, request: Request, parameters: Parameters, wanted: Query, page: Page) -> View:
+        document = self._base(request) + request.environ.get("PATH_INFO", "")
+        total = max(page.total, page.buried if wanted.deletions else 0)
+        return View(
+            base=self._base(request),
+            path=self._path(request),
+            address=address(document, parameters),
+            tags=tuple(value for name, value in parameters if name == "tag" and value.strip()),
+            words=" ".join(value for name, value in parameters if name == "q"),
+            links=page_links(document, parameters, wanted.limit, wanted.offset, total),
+            total=page.total,
+            updated=page.state.modified,
+            tombstones=page.tombstones,
+        )
+
+    def _opened_form(self, request: Request, parameters: Parameters) -> Response:
+        """What the bookmarklet opens: the form of a new bookmark, or of the one with this uri."""
+        given = dict(parameters)
+        format = formats.ONE["html"]
+        if entry := self.store.holder(given["uri"].strip()):
+            return self._shown(request, "html", format, entry)
+        view = View(self._base(request), self._path(request))
+        return http.response(format, html.write_form(given, view))
+
+    def get(self, request: Request, id: str) -> Response:
+        """GET /{id}: one bookmark."""
+        name = http.negotiate(request, formats.ONE, http.parameters(request))
+        entry = self.store.get(id)
+        unchanged = http.not_modified(request, name, entry)
+        return unchanged or self._shown(request, name, formats.ONE[name], entry)
+
+    def get_field(self, request: Request, id: str, field: str) -> Response:
+        """GET /{id}/{field}: the value alone."""
+        name = http.negotiate(request, formats.VALUES)
+        entry = self.store.get(id)
+        unchanged = http.not_modified(request, f"{field}.{name}", entry)
+        return unchanged or self._shown(request, name, formats.VALUES[name], entry, field)
+
+    def _shown(
+        self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
+    ) -> Response:
+        view = View(
+            self._base(request), self._path(request), version=version_text(entry), field=field
+        )
+        response = http.response(format, format.write([entry.bookmark], view))
+        http.validate(response, f"{field}.{name}" if field else name, entry)
+        return response
+
+    # --- Writing ---
+
+    def post(self, request: Request) -> Response:
+        """POST /: creates a bookmark, or updates the one that has this uri."""
+        given, is_form = http.body(request, formats.PARTIAL)
+        if "uri" not in given:
+            raise errors.Invalid([("uri", "is required")])
+        fields = clean(given)
+        name = http.negotiate(request, formats.ONE)
+        entry, status = _swap(lambda: self._post(request, fields))
+        return self._written(request, name, entry, status, is_form)
+
+    def _post(self, request: Request, fields: Fields) -> tuple[Entry, int]:
+        state = self.store.state()
+        http.require(request, state)
+        seen = state if http.is_conditional(request) else None
+        if holder := self.store.holder(fields["uri"]):
+            changed = update(holder.bookmark, fields, _now())
+            return self._replaced(changed, holder, seen), 200
+        try:
+            return self.store.add(create(fields, self.store.mint(), _now()), seen), 201
+        except errors.Conflict:  # Somebody was faster with this uri: update theirs.
+            raise errors.Stale from None
+
+    def post_one(self, request: Request, id: str) -> Response:
+        """POST /{id}: updates the fields that are given; a form may delete instead."""
+        given, is_form = http.body(request, formats.PARTIAL)
+        method = given.pop("_method", "POST") if is_form else "POST"
+        version = given.pop("_version", None) if is_form else None
+        if method not in ("POST", "DELETE"):
+            raise errors.Invalid([("_method", "must be DELETE, if it is there")])
+        if method == "DELETE":
+            self._delete(request, id, version)
+            return http.see_other(self._base(request) + "/")
+        fields = clean(given)
+        _require_id(fields, id)
+        name = http.negotiate(request, formats.ONE)
+        entry = self._update(request, id, fields, version)
+        return self._written(request, name, entry, 200, is_form)
+
+    def put(self, request: Request, id: str) -> Response:
+        """PUT /{id}: creates the bookmark, or sets all of it."""
+        given, _ = http.body(request, formats.WHOLE)
+        if missing := [(name, "is required") for name in WHOLE_FIELDS if name not in given]:
+            raise errors.Invalid(missing)
+        fields = clean(given)
+        _require_id(fields, id)
+        name = http.negotiate(request, formats.ONE)
+        entry, status = _swap(lambda: self._put(request, id, fields))
+        return self._written(request, name, entry, status, False)
+
+    def _put(self, request: Request, id: str, fields: Fields) -> tuple[Entry, int]:
+        entry = self._find(id)
+        http.require(request, entry)
+        if entry is None:
+            return self.store.add(create(fields, id, _now())), 201
+        return self._replaced(update(entry.bookmark, fields, _now()), entry), 200
+
+    def put_field(self, request: Request, id: str, field: str) -> Response:
+        """PUT /{id}/{field}: sets one field."""
+        fields = clean({field: http.field_value(request, field)})
+        name = http.negotiate(request, formats.VALUES)
+        entry = self._update(request, id, fields)
+        return self._shown(request, name, formats.VALUES[name], entry, field)
+
+    def delete(self, request: Request, id: str) -> Response:
+        """DELETE /{id}: deletes the bookmark for good."""
+        self._delete(request, id)
+        return Response(status=204, headerlist=[])
+
+    def _update(self, request: Request, id: str, fields: Fields, version: object = None) -> Entry:
+        def attempt() -> Entry:
+            entry = self.store.get(id)
+            http.require(request, entry, version)
+            return self._replaced(update(entry.bookmark, fields, _now()), entry)
+
+        return _swap(attempt)
+
+    def _delete(self, request: Request, id: str, version: object = None) -> None:
+        def attempt() -> None:
+            entry = self.store.get(id)
+            http.require(request, entry, version)
+            self.store.delete(entry)
+
+        _swap(attempt)
+
+    def _replaced(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
+        """Stores a changed bookmark; one that did not change is left alone, file and all."""
+        return entry if changed is entry.bookmark else self.store.replace(changed, entry, state)
+
+    def _find(self, id: str) -> Entry | None:
+        """The bookmark, or None if there never was one. Raises Gone or Unreadable."""
+        try:
+            return self.store.get(id)
+        except errors.NotFound:
+            return None
+
+    def _written(
+        self, request: Request, name: str, entry: Entry, status: int, is_form: bool
+    ) -> Response:
+        url = f"{self._base(request)}/{entry.bookmark.id}"
+        if is_form:
+            return http.see_other(url)
+        response = self._shown(request, name, formats.ONE[name], entry)
+        response.status_int = status
+        response.headers["Content-Location"] = url
+        if status == 201:
+            response.headers["Location"] = url
+        return response
+
+    # --- What answers have in common ---
+
+    def _base(self, request: Request) -> str:
+        return self._base_url or str(request.application_url)
+
+    def _path(self, request: Request) -> str:
+        return urlsplit(self._base(request)).path
+
+    def _problem(self, request: Request, error: Exception) -> Response:
+        status = error.status if isinstance(error, Refused) else PROBLEMS[type(error)]
+        headers = error.headers if isinstance(error, Refused) else {}
+        members: dict[str, object] = {}
+        if isinstance(error, errors.Invalid):
+            members["errors"] = [{"field": f, "reason": r} for f, r in error.errors]
+        if isinstance(error, errors.Conflict):
+            members["bookmark"] = f"{self._base(request)}/{error.id}"
+        if isinstance(error, errors.Gone):
+            shared = "public, " if self._token is None else ""
+            headers = {"Cache-Control": f"{shared}max-age=86400"}
+        if isinstance(error, Unsupported):
+            headers = {"Accept-Post": ", ".join(error.media_types)}
+        if status == 503:
+            headers = {"Retry-After": "5"}
+        return http.problem_response(request, status, str(error), members, headers)
+
+    def _failure(self, request: Request, error: Exception) -> Response:
+        """A 500, which says nothing of the inside; the log says it all under the same number."""
+        number = secrets.token_hex(8)
+        path = request.environ.get("PATH_INFO")
+        log.error("error %s at %s %r", number, request.method, path, exc_info=error)
+        detail = f"Something went wrong here. The server's log tells more, at error {number}."
+        return http.problem_response(request, 500, detail)
+
+
+# --- Routes ---
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path's template, its methods, and what its {field} may be."""
+
+    template: str
+    methods: Mapping[str, Callable[..., Response]]
+    fields: Sequence[str] = ()
+
+    @property
+    def allow(self) -> str:
+        """The value of Allow: RFC 9110 section 10.2.1."""
+        head = ["HEAD"] if "GET" in self.methods else []
+        return ", ".join(sorted([*self.methods, *head, "OPTIONS"]))
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """The path's variable parts, or None if this is not its route."""
+        names, parts = self.template.split("/"), path.split("/")
+        if len(names) != len(parts):
+            return None
+        arguments = {}
+        for name, part in zip(names, parts, strict=True):
+            if name == "{id}" and ID.fullmatch(part):
+                arguments["id"] = part
+            elif name == "{field}" and part in self.fields:
+                arguments["field"] = part
+            elif name != part or "{" in part:
+                return None
+        return arguments
+
+
+WHOLE_FIELDS = ("uri", "title", "description", "tags")
+FIXED_FIELDS = tuple(field for field in FIELDS if field not in WHOLE_FIELDS)
+
+App = Application
+ROUTES = (
+    Route("/", {"GET": App.list, "POST": App.post}),
+    Route("/feed", {"GET": App.feed}),
+    Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
+    Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WHOLE_FIELDS),
+    Route("/{id}/{field}", {"GET": App.get_field}, FIXED_FIELDS),
+)
+
+
+# --- Writing once more, if somebody was faster ---
+
+
+def _swap(attempt: Callable[[], T]) -> T:
+    """Reads, decides and swaps, until what was read is what is swapped."""
+    deadline = time.monotonic() + SWAP_SECONDS
+    while True:
+        try:
+            return attempt()
+        except errors.Stale:
+            if time.monotonic() > deadline:
+                raise errors.Busy("Others change this faster than it can be changed.") from None
+
+
+def _require_id(fields: Fields, id: str) -> None:
+    if fields.get("id", id) != id:
+        raise errors.Invalid([("id", f"must be {id}, as in the address, or absent")])
+
+
+def _now() -> str:
+    return timestamp(time.time())
+
+
+# --- Ways to run it ---
+
+
+def make_app(
+    data: str | os.PathLike[str] = "data",
+    *,
+    token: str | None = None,
+    public_read: bool = False,
+    base_url: str | None = None,
+) -> Application:
+    """The WSGI application over the folder `data`.
+
+    Raises storage's Unavailable or Full if the folder cannot be made, read or locked.
+    """
+    return Application(Store(Path(data)), token, public_read, base_url)
+
+
+@functools.cache
+def _default() -> Application:
+    return _configured(_parser().parse_args(["serve"]))
+
+
+def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """The WSGI callable that the environment configures; built when it is first called."""
+    return _default()(environ, start_response)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `bookmarks`. Its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0].startswith("-") and given[0] not in ("-h", "--help"):
+        given.insert(0, "serve")
+    options = _parser().parse_args(given)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        status: int = options.run(options)
+    except (errors.StorageError, OSError) as error:
+        sys.exit(f"bookmarks: {error}")
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    serve = commands.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
+    serve.set_defaults(run=_serve)
+    _option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
+    _option(serve, "--base-url", None, "the address that the service has for others", metavar="URL")
+    _option(serve, "--token-file", None, "a file with the token to ask for", metavar="FILE")
+    _flag(serve, "--public-read", "let everybody read; ask for the token to write")
+    _flag(serve, "--no-auth", "listen on any address without a token")
+    checks = commands.add_parser("check", help="hold the data folder against its contract")
+    checks.set_defaults(run=_check)
+    checks.add_argument("--repair", action="store_true", help="do what can lose nothing")
+    for command in (serve, checks):
+        _option(command, "--data", "data", "the data folder", metavar="DIR")
+    return parser
+
+
+def _option(
+    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str
+) -> None:
+    variable = _variable(name)
+    parser.add_argument(
+        name, default=os.environ.get(variable, default), metavar=metavar,
+        help=f"{help} (default: {default}; {variable})",
+    )  # fmt: skip
+
+
+def _flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    variable = _variable(name)
+    is_set = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
+    parser.add_argument(name, action="store_true", default=is_set, help=f"{help} ({variable}=1)")
+
+
+def _variable(option: str) -> str:
+    return "BOOKMARKS_" + option.strip("-").replace("-", "_").upper()
+
+
+def _configured(options: argparse.Namespace) -> Application:
+    token = os.environ.get("BOOKMARKS_TOKEN")
+    if options.token_file:
+        token = Path(options.token_file).read_text().strip()
+        if not token:
+            sys.exit(f"bookmarks: the token file {options.token_file} is empty.")
+    return make_app(
+        options.data, token=token, public_read=options.public_read, base_url=options.base_url
+    )
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import waitress
+
+    host, _, port = options.listen.rpartition(":")
+    if not host or not port.isdecimal():
+        sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
+    app = _configured(options)
+    if not (app.has_token or options.no_auth or http.is_loopback(host.strip("[]"))):
+        sys.exit(
+            f"bookmarks: {host} can be reached from elsewhere. Set a token with --token-file or "
+            "BOOKMARKS_TOKEN, or say --no-auth to let everybody in."
+        )
+    server = waitress.create_server(app, host=host.strip("[]"), port=int(port), ident="")
+    signal.signal(signal.SIGTERM, _stop)
+    port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
+    print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+    server.run()
+    return 0
+
+
+def _stop(signal_number: int, frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def _check(options: argparse.Namespace) -> int:
+    findings = check(Path(options.data))
+    if options.repair:
+        findings = repair(findings)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Validators of representations: entity tags and dates (RFC 9110 sections 8.8 and 13)."""
+
+import time
+from collections.abc import Collection
+from datetime import datetime
+from typing import Protocol
+
+
+class Current(Protocol):
+    """A resource's present state: a version of 128 bits, the RFC 3339 time that it tells of its
+    last change, and the time when its file was last touched, in seconds.
+    """
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def modified(self) -> str: ...
+    @property
+    def touched(self) -> float: ...
+
+
+def version_text(current: Current) -> str:
+    """The version as it begins every entity tag of the resource."""
+    return f"{current.version:032x}"
+
+
+def entity_tag(current: Current, name: str) -> str:
+    """The opaque tag of the representation `name`: each has its own, so that all are strong."""
+    return f"{version_text(current)}.{name}"
+
+
+def last_modified(current: Current) -> datetime:
+    """The value of Last-Modified."""
+    return datetime.fromisoformat(current.modified)
+
+
+def is_current(tags: Collection[str], current: Current) -> bool:
+    """Whether one of the tags is that of any representation of the present version."""
+    version = version_text(current)
+    return any(tag.partition(".")[0] == version for tag in tags)
+
+
+def is_unchanged_since(since: datetime, current: Current) -> bool:
+    """Whether a date proves that nothing changed after it.
+
+    Its resolution is a second, so what changed within the last one may change once more; and what
+    somebody put into the folder by hand may tell of a time before it came.
+    """
+    if last_modified(current) > since:
+        return False
+    return current.touched < min(since.timestamp() + 2, time.time() - 1)

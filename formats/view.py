@@ -1,0 +1,63 @@
+"""Where and how bookmarks are shown: what a representation tells besides the bookmarks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as attribute
+from urllib.parse import urlencode
+
+from storage.bookmark import Tombstone
+
+Parameters = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class View:
+    """`base` is the service's address without the slash at its end, `path` the part of it that
+    begins every link that stays on this host, `address` the document's own address.
+
+    `tags` and `words` are the filter as it was asked for, `links` maps first, prev, next and last
+    to the addresses of other pages, `total` counts the bookmarks of all of them, `updated` is the
+    time of the collection's latest change, `tombstones` are the deletions to tell of, `version`
+    is the shown bookmark's, `field` the one of its fields that is shown.
+    """
+
+    base: str
+    path: str = ""
+    address: str = ""
+    tags: tuple[str, ...] = ()
+    words: str = ""
+    links: Mapping[str, str] = attribute(default_factory=dict)
+    total: int = 0
+    updated: str = ""
+    tombstones: Sequence[Tombstone] = ()
+    version: str = ""
+    field: str = ""
+
+    def bookmark(self, id: str) -> str:
+        """The address of one bookmark."""
+        return f"{self.base}/{id}"
+
+
+def address(document: str, parameters: Parameters) -> str:
+    """The document's address with these parameters as its query."""
+    return f"{document}?{urlencode(parameters)}" if parameters else document
+
+
+def page_links(
+    document: str, parameters: Parameters, limit: int | None, offset: int, total: int
+) -> dict[str, str]:
+    """The addresses of the first, previous, next and last page (RFC 8288); none if not paged."""
+    if not limit:
+        return {}
+    last = max(total - 1, 0) // limit * limit
+    offsets = {"first": 0}
+    if offset > 0:
+        offsets["prev"] = max(min(offset, last + limit) - limit, 0)
+    if offset + limit < total:
+        offsets["next"] = offset + limit
+    offsets["last"] = last
+    others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
+    return {
+        relation: address(document, [*others, ("limit", str(limit)), ("offset", str(start))])
+        for relation, start in offsets.items()
+    }

@@ -1,0 +1,1 @@
+"""The bookmarks on the disk: one JSON file each, plus tombstones; knows no HTTP."""

@@ -1,0 +1,409 @@
+"""A bookmark: its fields and their rules, its uri's comparison key, its file, its id."""
+
+import re
+import secrets
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TypedDict, TypeVar, cast
+
+import msgspec
+
+from storage.errors import Invalid
+
+FIELDS = ("id", "uri", "title", "description", "tags", "created", "modified")
+
+# Lower case only: two ids never share a file on a case-insensitive disk. No dot, no slash: an id
+# is a file's name and a path segment, and neither can leave its place.
+ID = re.compile(r"(?!(?:feed|tags)\Z)[a-z0-9][a-z0-9_-]{0,63}")
+
+MAX_URI = 65_536
+MAX_TITLE = 4_096
+MAX_DESCRIPTION = 65_536
+MAX_TAG = 255
+MAX_TAGS = 100
+
+# XML 1.0 section 2.2, Char: what is not in it can be in no XBEL and no Atom document.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BREAK = re.compile("[\t\n\r\u0085\u2028\u2029]+")
+_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
+_CONTROL_OR_BREAK = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# RFC 3339 section 5.6.
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """One bookmark, every field valid. Timestamps are RFC 3339, UTC, whole seconds, `Z`."""
+
+    id: str
+    uri: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    created: str
+    modified: str
+
+
+class Tombstone(msgspec.Struct, frozen=True, gc=False):
+    """What is left of a deleted bookmark: its id and the moment of deletion."""
+
+    id: str
+    deleted: str
+
+
+class Fields(TypedDict, total=False):
+    """Some fields of a bookmark, each valid."""
+
+    id: str
+    uri: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    created: str
+    modified: str
+
+
+class _Refused(Exception):
+    """A value breaks its field's rule; the text says how."""
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Refused("must be a string")
+    if value.isprintable():
+        return value
+    if found := _NO_XML.search(value):
+        raise _Refused(f"must not contain the character U+{ord(found[0]):04X}")
+    return value
+
+
+def _text(value: object) -> str:
+    text = _string(value)
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _limited(text: str, limit: int) -> str:
+    if len(text) > limit:
+        raise _Refused(f"must be at most {limit:,} characters long, not {len(text):,}")
+    return text
+
+
+def _id(value: object) -> str:
+    id = _string(value)
+    if not ID.fullmatch(id):
+        raise _Refused(
+            "must be 1 to 64 of a-z, 0-9, _ and -, begin with a letter or digit, "
+            "and be neither feed nor tags"
+        )
+    return id
+
+
+def _uri(value: object) -> str:
+    uri = _string(value).strip()
+    scheme = _SCHEME.match(uri)
+    if scheme is None or scheme.end() == len(uri):
+        raise _Refused("must be an absolute URI with a scheme, such as https://example.com/")
+    if _CONTROL.search(uri):
+        raise _Refused("must not contain white space or control characters")
+    return _limited(uri, MAX_URI)
+
+
+def _title(value: object) -> str:
+    return _limited(_BREAK.sub(" ", _text(value)).strip(), MAX_TITLE)
+
+
+def _description(value: object) -> str:
+    text = _text(value).replace("\r\n", "\n").replace("\r", "\n").strip()
+    return _limited(text, MAX_DESCRIPTION)
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise _Refused("must be an array of strings")
+    tags: dict[str, str] = {}
+    for item in value:
+        tag = _tag(item)
+        tags.setdefault(fold(tag), tag)
+    if len(tags) > MAX_TAGS:
+        raise _Refused(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
+    return tuple(tags.values())
+
+
+def _tag(value: object) -> str:
+    tag = _text(value).strip()
+    if not tag:
+        raise _Refused("must not contain an empty tag")
+    if found := _CONTROL_OR_BREAK.search(tag):
+        raise _Refused(f"must not contain a tag with the character U+{ord(found[0]):04X}")
+    if len(tag) > MAX_TAG:
+        raise _Refused(f"must not contain a tag of more than {MAX_TAG} characters")
+    return tag
+
+
+def _timestamp(value: object) -> str:
+    parts = _TIMESTAMP.fullmatch(_string(value))
+    if parts is None:
+        raise _Refused("must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z")
+    day, clock, zone = parts.groups()
+    # A leap second, RFC 3339 section 5.7, is held at the last second that datetime knows.
+    clock = clock.removesuffix(":60") + ":59" if clock.endswith(":60") else clock
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _Refused("must be a date and time that exists") from None
+    return _rfc3339(moment)
+
+
+_RULES: Mapping[str, Callable[[object], str | tuple[str, ...]]] = {
+    "id": _id,
+    "uri": _uri,
+    "title": _title,
+    "description": _description,
+    "tags": _tags,
+    "created": _timestamp,
+    "modified": _timestamp,
+}
+
+
+def clean(given: Mapping[str, object]) -> Fields:
+    """The given fields, each checked and normalized by its rule.
+
+    Raises Invalid naming every field that is unknown or breaks its rule.
+    """
+    fields: dict[str, object] = {}
+    errors: list[tuple[str, str]] = []
+    for name, value in given.items():
+        rule = _RULES.get(name)
+        if rule is None:
+            errors.append((_shown(name), "is not a field of a bookmark"))
+            continue
+        try:
+            fields[name] = rule(value)
+        except _Refused as refusal:
+            errors.append((name, str(refusal)))
+    if errors:
+        raise Invalid(errors)
+    return cast(Fields, fields)
+
+
+def _shown(name: str) -> str:
+    """A stranger's field name, short and printable enough for an error message."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in name[:64])
+
+
+def create(fields: Fields, id: str, now: str) -> Bookmark:
+    """A new bookmark of these fields. Raises Invalid if there is no uri."""
+    if "uri" not in fields:
+        raise Invalid([("uri", "is required")])
+    created = fields.get("created", now)
+    return Bookmark(
+        id=id,
+        uri=fields["uri"],
+        title=fields.get("title") or _default_title(fields["uri"]),
+        description=fields.get("description", ""),
+        tags=fields.get("tags", ()),
+        created=created,
+        modified=fields.get("modified", created),
+    )
+
+
+def update(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
+    """The bookmark with the given fields changed; the very same object if no value differs."""
+    uri = fields.get("uri", bookmark.uri)
+    changed = msgspec.structs.replace(
+        bookmark,
+        uri=uri,
+        title=fields.get("title", bookmark.title) or _default_title(uri),
+        description=fields.get("description", bookmark.description),
+        tags=fields.get("tags", bookmark.tags),
+    )
+    return bookmark if changed == bookmark else msgspec.structs.replace(changed, modified=now)
+
+
+def _default_title(uri: str) -> str:
+    """A title for want of one: the uri, as far as a title may be long."""
+    return unicodedata.normalize("NFC", uri)[:MAX_TITLE].strip()
+
+
+def fold(text: str) -> str:
+    """The text as it is compared without regard to case."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
+def split_tags(text: str) -> list[str]:
+    """The tags in a text where commas or line breaks part them; empty ones are none."""
+    return [tag for tag in map(str.strip, re.split("[,\r\n]", text)) if tag]
+
+
+def timestamp(seconds: float) -> str:
+    """Seconds since 1970 as an RFC 3339 timestamp, UTC, whole seconds."""
+    return _rfc3339(datetime.fromtimestamp(int(seconds), UTC))
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")[:19] + "Z"
+
+
+# --- The comparison of uris: RFC 3986 section 6.2.2, plus default port and empty path ---
+
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
+_NORMAL = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_PORT = re.compile(r":([0-9]*)\Z")
+
+
+def uri_key(uri: str) -> str:
+    """Two uris are the same when their keys are equal; the stored uri is never touched.
+
+    An IRI's characters count as their percent-encoding, RFC 3987 section 3.1.
+    """
+    if _NORMAL.fullmatch(uri) and "%" not in uri and "/." not in uri:
+        return uri
+    scheme, _, rest = uri.partition(":")
+    scheme = scheme.lower()
+    rest, hash, fragment = rest.partition("#")
+    path, question, query = rest.partition("?")
+    authority = ""
+    if path.startswith("//"):
+        authority, slash, path = path[2:].partition("/")
+        authority = "//" + _authority_key(scheme, authority)
+        path = slash + path or "/"
+    path = _percent_key(path)
+    if path.startswith("/"):
+        path = _without_dot_segments(path)
+    query, fragment = _percent_key(query), _percent_key(fragment)
+    return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
+
+
+def _authority_key(scheme: str, authority: str) -> str:
+    userinfo, at, host = authority.rpartition("@")
+    port = _PORT.search(host)
+    if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
+        host = host[: port.start()]
+    return _percent_key(userinfo) + at + _percent_key(_percent_key(host).lower())
+
+
+def _percent_key(text: str) -> str:
+    return _ESCAPED.sub(_one_percent_key, text)
+
+
+def _one_percent_key(found: re.Match[str]) -> str:
+    text = found[0]
+    if not text.isascii():
+        return "".join(f"%{byte:02X}" for byte in text.encode("utf-8"))
+    character = chr(int(text[1:], 16))
+    return character if _UNRESERVED.fullmatch(character) else text.upper()
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986 section 5.2.4, for a path that begins with a slash."""
+    segments = path.split("/")[1:]
+    kept: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+# --- The file of a bookmark ---
+
+
+class _Record(msgspec.Struct, gc=False):
+    """What a bookmark's file must hold; more is allowed, and kept."""
+
+    id: str
+    uri: str
+    created: str
+    title: str = ""
+    description: str = ""
+    tags: list[str] = []
+    modified: str | None = None
+
+
+_T = TypeVar("_T")
+_record = msgspec.json.Decoder(_Record)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_tombstone = msgspec.json.Decoder(Tombstone)
+
+
+def from_file(id: str, data: bytes) -> Bookmark:
+    """The bookmark that a file `{id}.json` with these bytes holds.
+
+    Raises Invalid, for the field that is wrong or for the "file" as a whole.
+    """
+    record = _decoded(_record, data)
+    if record.id != id:
+        raise Invalid([("id", f"is {_shown(record.id)!r} inside the file")])
+    given = {name: getattr(record, name) for name in FIELDS}
+    if record.modified is None:
+        given["modified"] = record.created
+    return create(clean(given), id, record.created)
+
+
+def tombstone_from_file(id: str, data: bytes) -> Tombstone:
+    """The tombstone that a file `{id}.json` with these bytes holds. Raises Invalid."""
+    tombstone = _decoded(_tombstone, data)
+    if tombstone.id != id:
+        raise Invalid([("id", f"is {_shown(tombstone.id)!r} inside the file")])
+    try:
+        return Tombstone(id, _timestamp(tombstone.deleted))
+    except _Refused as refusal:
+        raise Invalid([("deleted", str(refusal))]) from None
+
+
+def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
+    try:
+        return decoder.decode(data)
+    except RecursionError:
+        raise Invalid([("file", "is nested too deep")]) from None
+    except ValueError as error:
+        raise Invalid([("file", f"is no valid JSON of this kind: {error}")]) from None
+
+
+def to_file(value: Bookmark | Tombstone, before: bytes = b"{}") -> bytes:
+    """The bytes of its file, with the members that its file had `before` and we don't know."""
+    members = _members.decode(msgspec.json.encode(value))
+    unknown = {name: raw for name, raw in _members.decode(before).items() if name not in members}
+    return msgspec.json.format(msgspec.json.encode(members | unknown), indent=2) + b"\n"
+
+
+def digest(data: bytes) -> int:
+    """128 bits that identify a file's content: the version of what it holds."""
+    return int.from_bytes(blake2b(data, digest_size=16).digest(), "big")
+
+
+# --- Ids ---
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+_TSID_EPOCH_MS = 1_577_836_800_000  # 2020-01-01T00:00:00Z
+
+
+class Minter:
+    """Mints TSIDs: 42 bits of milliseconds since 2020, then 22 random ones that count upwards.
+
+    Ids of one minter ascend strictly; those of several machines differ without coordination.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._turn = threading.Lock()
+
+    def mint(self) -> str:
+        """A new id: 13 characters of lower-case Crockford base32."""
+        now = int(time.time() * 1000) - _TSID_EPOCH_MS
+        with self._turn:
+            self._last = max(now << 22 | secrets.randbits(22), self._last + 1)
+            number = self._last
+        return "".join(_CROCKFORD[number >> shift & 31] for shift in range(60, -1, -5))

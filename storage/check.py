@@ -1,0 +1,104 @@
+"""The folder held against its contract: what is wrong in it, and what mends it without loss."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage import files
+from storage.bookmark import ID, from_file, tombstone_from_file, uri_key
+from storage.errors import Invalid, Unavailable
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A file, what is wrong with it and what to do; `repair` can do it if it is `safe`."""
+
+    path: Path
+    wrong: str
+    todo: str
+    safe: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.wrong}: {self.todo}"
+
+
+def check(folder: Path) -> list[Finding]:
+    """Everything in the data folder that is not as it should be.
+
+    Raises Unavailable if the folder cannot be listed.
+    """
+    deleted: set[str] = set()
+    return [
+        *_tombstones(folder / "tombstones", deleted),
+        *_bookmarks(folder / "bookmarks", deleted),
+    ]
+
+
+def repair(findings: list[Finding]) -> list[Finding]:
+    """Does what can lose nothing; the findings that remain. Raises Full or Unavailable."""
+    safe = [finding for finding in findings if finding.safe]
+    for finding in safe:
+        files.remove(finding.path)
+    for parent in {finding.path.parent for finding in safe}:
+        files.sync(parent)
+    return [finding for finding in findings if not finding.safe]
+
+
+def _tombstones(folder: Path, deleted: set[str]) -> Iterator[Finding]:
+    for path in _names(folder):
+        if finding := _stranger(path):
+            yield finding
+            continue
+        try:
+            tombstone_from_file(path.stem, files.read(path)[0])
+            deleted.add(path.stem)
+        except (Invalid, files.BadFile) as error:
+            yield Finding(path, f"is no tombstone: {error}", _RESTORE)
+
+
+def _bookmarks(folder: Path, deleted: set[str]) -> Iterator[Finding]:
+    twins: dict[str, str] = {}
+    for path in _names(folder):
+        if finding := _stranger(path):
+            yield finding
+        elif path.stem in deleted:
+            todo = "remove the file; --repair does"
+            yield Finding(path, "is deleted: there is a tombstone for it", todo, safe=True)
+        else:
+            yield from _bookmark(path, twins)
+
+
+def _bookmark(path: Path, twins: dict[str, str]) -> Iterator[Finding]:
+    try:
+        bookmark = from_file(path.stem, files.read(path)[0])
+    except (Invalid, files.BadFile) as error:
+        yield Finding(path, f"is no bookmark: {error}", _RESTORE)
+    else:
+        first = twins.setdefault(uri_key(bookmark.uri), path.name)
+        if first != path.name:
+            yield Finding(path, f"has the same uri as {first}", "delete one of the two")
+
+
+_RESTORE = "mend it by hand, or put back a copy"
+
+
+def _names(folder: Path) -> list[Path]:
+    """The folder's files by name, but for those being written now. Raises Unavailable."""
+    try:
+        with os.scandir(folder) as entries:
+            paths = sorted(Path(entry) for entry in entries)
+            return [p for p in paths if not files.is_temporary(p) or files.is_stale(p)]
+    except OSError as error:
+        message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
+        raise Unavailable(message) from error
+
+
+def _stranger(path: Path) -> Finding | None:
+    """What is wrong with a file that is not named as one of ours."""
+    if files.is_temporary(path):
+        return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
+    if path.suffix != ".json" or not ID.fullmatch(path.stem):
+        todo = "rename it to its id, or move it away"
+        return Finding(path, "is not named as a bookmark is", todo)
+    return None

@@ -1,0 +1,233 @@
+"""The bookmarks in memory: by id, by uri, by tag, in list order. Knows no file."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TypeVar
+
+import msgspec
+
+from storage.bookmark import Bookmark, Tombstone, fold
+from storage.query import Query
+
+_VERSIONS = 1 << 128
+_REBUILD = 500
+_MAX_SELECTIONS = 64
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """A bookmark with what the index derives from it and its file.
+
+    `version` is the digest of the file's bytes, `touched` the file's mtime in seconds.
+    """
+
+    bookmark: Bookmark
+    version: int
+    key: str
+    tags: tuple[str, ...]
+    touched: float
+
+    @property
+    def modified(self) -> str:
+        """The time of the bookmark's last change."""
+        return self.bookmark.modified
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Its place in a list, oldest first."""
+        return self.bookmark.created, self.bookmark.id
+
+
+class Grave(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """A tombstone with the digest of its file."""
+
+    tombstone: Tombstone
+    version: int
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Its place among the deletions, oldest first."""
+        return self.tombstone.deleted, self.tombstone.id
+
+
+@dataclass(frozen=True)
+class State:
+    """The whole collection's validators.
+
+    `version` moves on every change; `modified` is the time of the last change that the bookmarks
+    and tombstones tell of; `touched` is when a file or folder was last touched, in seconds.
+    """
+
+    version: int
+    modified: str
+    touched: float
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a query found: `bookmarks` newest first, `total` before paging.
+
+    `tombstones` are the deletions of the same range, newest first, of `buried` in all.
+    """
+
+    bookmarks: Sequence[Bookmark]
+    total: int
+    state: State
+    tombstones: Sequence[Tombstone] = ()
+    buried: int = 0
+
+
+EPOCH = "1970-01-01T00:00:00Z"
+_Item = TypeVar("_Item", Entry, Grave)
+_by_order: Callable[[Entry | Grave], tuple[str, str]] = attrgetter("order")
+
+
+@dataclass
+class Index:
+    """Every active bookmark and every tombstone. A caller sees to one thread at a time."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    graves: dict[str, Grave] = field(default_factory=dict)
+    touched: float = 0.0
+    version: int = 0
+    _keys: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
+    _tags: dict[str, list[Entry]] = field(default_factory=dict)
+    _order: list[Entry] = field(default_factory=list)
+    _buried: list[Grave] = field(default_factory=list)
+    _moments: list[str] = field(default_factory=list)
+    _selections: dict[tuple[str, ...], list[Entry]] = field(default_factory=dict)
+
+    @property
+    def state(self) -> State:
+        """The validators of what the index holds now."""
+        latest = self._moments[-1] if self._moments else EPOCH
+        return State(self.version, latest, self.touched)
+
+    def holders(self, key: str) -> tuple[Entry, ...]:
+        """The bookmarks whose uri has this key, oldest first."""
+        return self._keys.get(key, ())
+
+    def change(
+        self, entries: Mapping[str, Entry | None], graves: Mapping[str, Grave | None]
+    ) -> None:
+        """Sets or, by None, removes what stands under each id."""
+        self._selections.clear()
+        rebuild = len(entries) + len(graves) > _REBUILD
+        for id, grave in graves.items():
+            self._change_grave(id, grave, rebuild)
+        for id, entry in entries.items():
+            self._change_entry(id, entry, rebuild)
+        if rebuild:
+            self._rebuild()
+
+    def _change_grave(self, id: str, grave: Grave | None, rebuild: bool) -> None:
+        if old := self.graves.pop(id, None):
+            self.version = (self.version - old.version) % _VERSIONS
+            if not rebuild:
+                _discard(self._buried, old)
+                _discard_text(self._moments, old.tombstone.deleted)
+        if grave:
+            self.version = (self.version + grave.version) % _VERSIONS
+            self.graves[id] = grave
+            if not rebuild:
+                insort(self._buried, grave, key=_by_order)
+                insort(self._moments, grave.tombstone.deleted)
+
+    def _change_entry(self, id: str, entry: Entry | None, rebuild: bool) -> None:
+        if old := self.entries.pop(id, None):
+            self.version = (self.version - old.version) % _VERSIONS
+            self._unkey(old)
+            if not rebuild:
+                self._remove(old)
+        if entry:
+            self.version = (self.version + entry.version) % _VERSIONS
+            self.entries[id] = entry
+            holders = (*self.holders(entry.key), entry)
+            self._keys[entry.key] = tuple(sorted(holders, key=_by_order))
+            if not rebuild:
+                self._insert(entry)
+
+    def _unkey(self, entry: Entry) -> None:
+        if others := tuple(e for e in self._keys[entry.key] if e is not entry):
+            self._keys[entry.key] = others
+        else:
+            del self._keys[entry.key]
+
+    def _insert(self, entry: Entry) -> None:
+        insort(self._order, entry, key=_by_order)
+        insort(self._moments, entry.bookmark.modified)
+        for tag in entry.tags:
+            insort(self._tags.setdefault(tag, []), entry, key=_by_order)
+
+    def _remove(self, entry: Entry) -> None:
+        _discard(self._order, entry)
+        _discard_text(self._moments, entry.bookmark.modified)
+        for tag in entry.tags:
+            _discard(self._tags[tag], entry)
+            if not self._tags[tag]:
+                del self._tags[tag]
+
+    def _rebuild(self) -> None:
+        """Sorts everything anew: cheaper than many single steps."""
+        self._order = sorted(self.entries.values(), key=_by_order)
+        self._buried = sorted(self.graves.values(), key=_by_order)
+        moments = [e.bookmark.modified for e in self._order]
+        self._moments = sorted(moments + [g.tombstone.deleted for g in self._buried])
+        self._tags = {}
+        for entry in self._order:
+            for tag in entry.tags:
+                self._tags.setdefault(tag, []).append(entry)
+
+    def tagged(self, tags: tuple[str, ...]) -> list[Entry]:
+        """The entries that have all these folded tags, oldest first; not to be changed."""
+        if not tags:
+            return self._order
+        if len(tags) == 1:
+            return self._tags.get(tags[0], [])
+        if tags not in self._selections:
+            lists = sorted((self._tags.get(tag, []) for tag in tags), key=len)
+            common = set(lists[0]).intersection(*lists[1:])
+            if len(self._selections) == _MAX_SELECTIONS:
+                self._selections.pop(next(iter(self._selections)))
+            self._selections[tags] = [entry for entry in lists[0] if entry in common]
+        return self._selections[tags]
+
+    def tag_counts(self) -> list[tuple[str, int]]:
+        """Each tag as it is first written, with the number of its bookmarks; most used first."""
+        counts = [(_spelling(tag, es[0]), len(es)) for tag, es in self._tags.items()]
+        return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+
+    def tombstones(self, query: Query) -> list[Tombstone]:
+        """The deletions in the query's range, newest first."""
+        return [grave.tombstone for grave in newest(self._buried, query.limit, query.offset)]
+
+
+def _spelling(tag: str, entry: Entry) -> str:
+    return next(spelled for spelled in entry.bookmark.tags if fold(spelled) == tag)
+
+
+def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:
+    """The range of `items`, which stand oldest first, counted and given newest first."""
+    stop = max(len(items) - offset, 0)
+    start = 0 if limit is None else max(stop - limit, 0)
+    return items[start:stop][::-1]
+
+
+def matching(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
+    """The entries that have every folded word in title, description, uri or tags."""
+    return [entry for entry in entries if _has_all(entry, words)]
+
+
+def _has_all(entry: Entry, words: Sequence[str]) -> bool:
+    b = entry.bookmark
+    text = fold("\n".join((b.title, b.description, b.uri, *b.tags)))
+    return all(word in text for word in words)
+
+
+def _discard(items: list[_Item], item: _Item) -> None:
+    del items[bisect_left(items, item.order, key=_by_order)]
+
+
+def _discard_text(items: list[str], item: str) -> None:
+    del items[bisect_left(items, item)]

@@ -1,0 +1,365 @@
+"""The store: one folder of bookmarks, shared by any number of threads and processes."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from storage import files
+from storage.bookmark import (
+    ID,
+    Bookmark,
+    Minter,
+    Tombstone,
+    digest,
+    fold,
+    from_file,
+    timestamp,
+    to_file,
+    tombstone_from_file,
+    uri_key,
+)
+from storage.errors import Conflict, Gone, Invalid, NotFound, Stale, StorageError, Unreadable
+from storage.index import Entry, Grave, Index, Page, State, matching, newest
+from storage.query import Query
+from storage.watch import Watch
+
+log = logging.getLogger("bookmarks")
+
+_SUFFIX = ".json"
+_BOOKMARKS, _TOMBSTONES = 0, 1
+# A file that was touched this shortly before it was read may change again without its time or
+# size showing it: a comparison of times has to read it once more.
+_RACY_NS = 2_000_000_000
+_Signatures = dict[str, int | None]
+
+
+class Store:
+    """The bookmarks in `folder`, whose files are the only truth.
+
+    The index in memory follows what changes in the folder; every call sees each change that any
+    process finished before it. A version is the digest of a file's bytes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Opens the folder, makes what is missing in it, sweeps what crashes left in it.
+
+        Raises Unavailable if the folder cannot be made, read or locked, Full if the disk is.
+        """
+        self._folders = (folder / "bookmarks", folder / "tombstones")
+        for path in (folder, *self._folders):
+            files.make_folder(path)
+        self._lock = files.Lock(self._folders[_BOOKMARKS])
+        self._lock.check()
+        self._minter = Minter()
+        self._reported: dict[tuple[int, str], str] = {}
+        self._opening = threading.Lock()
+        self._open()
+        self._sweep()
+
+    def _open(self) -> None:
+        """Begins with an empty index in this process; the first look fills it."""
+        self._mutex = threading.RLock()
+        self._watch = Watch(self._folders)
+        self._index = Index()
+        self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
+        self._process = os.getpid()
+
+    def _sweep(self) -> None:
+        """Removes the temporary files that crashes left more than an hour ago."""
+        for folder in self._folders:
+            for path in filter(files.is_temporary, folder.iterdir()):
+                if files.is_stale(path):
+                    try:
+                        files.remove(path)
+                    except StorageError as error:
+                        log.warning("%s remains: %s", path, error)
+
+    def close(self) -> None:
+        """Ends the watch. The next call begins a new one."""
+        self._watch.close()
+
+    # --- Reading ---
+
+    def get(self, id: str) -> Entry:
+        """The bookmark of this id. Raises NotFound, Gone or Unreadable."""
+        with self._fresh() as index:
+            return self._get(index, id)
+
+    def state(self) -> State:
+        """The validators of the whole collection."""
+        with self._fresh() as index:
+            return index.state
+
+    def holder(self, uri: str) -> Entry | None:
+        """The bookmark that has this uri, the oldest if there are several."""
+        with self._fresh() as index:
+            return next(iter(index.holders(uri_key(uri))), None)
+
+    def tag_counts(self) -> list[tuple[str, int]]:
+        """Each tag with the number of its bookmarks, the most used first."""
+        with self._fresh() as index:
+            return index.tag_counts()
+
+    def select(self, query: Query) -> Page:
+        """The bookmarks and deletions in the query's range, with the validators of that moment."""
+        with self._fresh() as index:
+            if query.key is None:
+                found = index.tagged(query.tags)
+            else:
+                found = [e for e in index.holders(query.key) if set(query.tags) <= set(e.tags)]
+            state = index.state
+            tombstones = index.tombstones(query) if query.deletions else []
+            buried = len(index.graves)
+            if query.words:
+                found = list(found)
+            else:
+                total, entries = len(found), newest(found, query.limit, query.offset)
+        if query.words:  # Over a copy, without keeping anybody waiting.
+            found = matching(found, query.words)
+            total, entries = len(found), newest(found, query.limit, query.offset)
+        return Page([entry.bookmark for entry in entries], total, state, tombstones, buried)
+
+    def _get(self, index: Index, id: str) -> Entry:
+        if grave := index.graves.get(id):
+            raise Gone(id, grave.tombstone.deleted)
+        for unreadable in self._unreadable:
+            if id in unreadable:
+                raise Unreadable(id, unreadable[id])
+        if id not in index.entries:
+            raise NotFound(id)
+        return index.entries[id]
+
+    # --- Writing ---
+
+    def mint(self) -> str:
+        """An id for a new bookmark."""
+        return self._minter.mint()
+
+    def add(self, bookmark: Bookmark, state: State | None = None) -> Entry:
+        """Stores a new bookmark durably, to the collection in that `state` if that is given.
+
+        Raises Gone, Unreadable, Conflict if its uri is taken, Stale if its id is or the collection
+        is no longer as seen; Busy, Full or Unavailable. Nothing was stored then.
+        """
+        data = to_file(bookmark)
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged, self._locked() as index:
+            self._require_absent(index, bookmark.id)
+            self._require_state(index, state)
+            self._require_free(index, bookmark)
+            staged.publish()
+        self._settle(_BOOKMARKS, bookmark.id, data, None)
+        return _entry(bookmark, data, time.time())
+
+    def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
+        """Stores the bookmark durably in place of the version that the caller saw.
+
+        Raises Stale if that is no longer the current one, Gone, Unreadable or NotFound; Conflict
+        if its new uri is taken; Busy, Full or Unavailable. The old version stands then.
+        """
+        path = self._path(_BOOKMARKS, bookmark.id)
+        try:
+            before, _ = files.read(path)
+        except (FileNotFoundError, files.BadFile):
+            raise Stale from None
+        if digest(before) != seen.version:
+            raise Stale
+        data = to_file(bookmark, before)
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged, self._locked() as index:
+            self._require_state(index, state)
+            self._require_seen(index, seen)
+            if uri_key(bookmark.uri) != seen.key:
+                self._require_free(index, bookmark)
+            staged.publish()
+        self._settle(_BOOKMARKS, bookmark.id, data, before)
+        return _entry(bookmark, data, time.time())
+
+    def delete(self, seen: Entry) -> None:
+        """Deletes the version that the caller saw, durably and for ever.
+
+        The tombstone is on the disk before the bookmark's file goes, and wins over it. Raises
+        Stale, Gone, Unreadable, NotFound, Busy, Full or Unavailable; the bookmark stands then.
+        """
+        id = seen.bookmark.id
+        data = to_file(Tombstone(id, timestamp(time.time())))
+        with self._staged(_TOMBSTONES, id, data) as staged, self._locked() as index:
+            self._require_seen(index, seen)
+            staged.publish()
+        self._settle(_TOMBSTONES, id, data, None)
+        try:
+            files.remove(self._path(_BOOKMARKS, id))
+            files.sync(self._folders[_BOOKMARKS])
+        except StorageError as error:  # Deleted all the same: `check --repair` finishes it.
+            log.warning("The file of the deleted bookmark %s remains: %s", id, error)
+
+    def _require_absent(self, index: Index, id: str) -> None:
+        try:
+            self._get(index, id)
+        except NotFound:
+            return
+        raise Stale
+
+    def _require_state(self, index: Index, state: State | None) -> None:
+        if state and state.version != index.version:
+            raise Stale
+
+    def _require_seen(self, index: Index, seen: Entry) -> None:
+        if self._get(index, seen.bookmark.id).version != seen.version:
+            raise Stale
+
+    def _require_free(self, index: Index, bookmark: Bookmark) -> None:
+        for holder in index.holders(uri_key(bookmark.uri)):
+            if holder.bookmark.id != bookmark.id:
+                raise Conflict(bookmark.uri, holder.bookmark.id)
+
+    def _settle(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
+        """Makes a published file durable; if that fails, puts back what was there before."""
+        try:
+            files.sync(self._folders[kind])
+        except StorageError:
+            with self._lock.held():
+                self._put_back(kind, id, data, before)
+            raise
+
+    def _put_back(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
+        path = self._path(kind, id)
+        try:
+            now, _ = files.read(path)
+        except (FileNotFoundError, files.BadFile):
+            return
+        if now != data:  # Somebody else has written since: theirs stands.
+            return
+        if before is None:
+            files.remove(path)
+            return
+        with files.Staged(path.parent, path.name, before, durable=False) as staged:
+            staged.publish()
+
+    def _staged(self, kind: int, id: str, data: bytes) -> files.Staged:
+        return files.Staged(self._folders[kind], id + _SUFFIX, data)
+
+    def _path(self, kind: int, id: str) -> Path:
+        return self._folders[kind] / (id + _SUFFIX)
+
+    @contextmanager
+    def _locked(self) -> Iterator[Index]:
+        """The up-to-date index while no other thread or process can write."""
+        with self._lock.held(), self._fresh() as index:
+            yield index
+
+    # --- Following the folder ---
+
+    @contextmanager
+    def _fresh(self) -> Iterator[Index]:
+        """The up-to-date index, for this thread alone while the block lasts."""
+        if self._process != os.getpid():  # After a fork: watch, mutex and index are the parent's.
+            with self._opening:
+                if self._process != os.getpid():
+                    self._open()
+        with self._mutex:
+            self._refresh()
+            yield self._index
+
+    def _refresh(self) -> None:
+        """Brings the index up to what the folder holds now."""
+        changes = self._watch.changes()
+        if changes is None:
+            changes = list(self._differences())
+        if not changes:
+            return
+        try:
+            self._look(changes)
+        except BaseException:
+            self._watch.close()  # These changes are not to be told again: look at everything.
+            raise
+
+    def _look(self, changes: list[tuple[int, str]]) -> None:
+        """Reads the changed files into the index."""
+        ids = {(kind, id) for kind, name in changes if (id := _id_of(name))}
+        graves = {id: self._read_grave(id) for kind, id in ids if kind == _TOMBSTONES}
+        # A tombstone that comes hides the bookmark, one that goes uncovers it.
+        entries = {id: self._read_entry(id, graves) for _, id in ids}
+        self._index.change(entries, graves)
+        touched = [folder.stat().st_mtime for folder in self._folders]
+        self._index.touched = max(self._index.touched, *touched)
+
+    def _read_grave(self, id: str) -> Grave | None:
+        data = self._read(_TOMBSTONES, id)
+        if data is None:
+            return None
+        try:
+            return Grave(tombstone_from_file(id, data[0]), digest(data[0]))
+        except Invalid as error:
+            self._skip(_TOMBSTONES, id, str(error))
+            return None
+
+    def _read_entry(self, id: str, graves: dict[str, Grave | None]) -> Entry | None:
+        if graves.get(id, id in self._index.graves):
+            self._unreadable[_BOOKMARKS].pop(id, None)
+            self._signatures[_BOOKMARKS].pop(id, None)
+            return None
+        data = self._read(_BOOKMARKS, id)
+        if data is None or id in self._unreadable[_TOMBSTONES]:
+            return None
+        try:
+            return _entry(from_file(id, data[0]), data[0], data[1])
+        except Invalid as error:
+            self._skip(_BOOKMARKS, id, str(error))
+            return None
+
+    def _read(self, kind: int, id: str) -> tuple[bytes, float] | None:
+        """The file's bytes and mtime in seconds, or None if there are none."""
+        self._unreadable[kind].pop(id, None)
+        self._signatures[kind].pop(id, None)
+        try:
+            data, status = files.read(self._path(kind, id))
+        except FileNotFoundError:
+            self._reported.pop((kind, id), None)
+            return None
+        except files.BadFile as error:
+            self._skip(kind, id, str(error))
+            return None
+        racy = time.time_ns() - status.st_mtime_ns < _RACY_NS
+        self._signatures[kind][id] = None if racy else _signature(status)
+        self._index.touched = max(self._index.touched, status.st_mtime)
+        return data, status.st_mtime
+
+    def _skip(self, kind: int, id: str, reason: str) -> None:
+        """Leaves a file alone that is no bookmark or tombstone, and reports it once."""
+        self._unreadable[kind][id] = reason
+        if self._reported.get((kind, id)) != reason:
+            self._reported[kind, id] = reason
+            log.warning("%s is skipped: %s", self._path(kind, id), reason)
+
+    def _differences(self) -> Iterator[tuple[int, str]]:
+        """The names whose file's identity, size or times are not those of the last look."""
+        for kind, folder in enumerate(self._folders):
+            known = self._signatures[kind]
+            missing = set(known) | set(self._unreadable[kind])
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if id := _id_of(entry.name):
+                        missing.discard(id)
+                        if known.get(id) != _signature(entry.stat(follow_symlinks=False)):
+                            yield kind, entry.name
+            yield from ((kind, id + _SUFFIX) for id in missing)
+
+
+def _entry(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
+    tags = tuple(map(fold, bookmark.tags))
+    return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, touched)
+
+
+def _id_of(name: str) -> str | None:
+    """The id whose file has this name, or None: it is no file of ours."""
+    id = name.removesuffix(_SUFFIX)
+    return id if id != name and ID.fullmatch(id) else None
+
+
+def _signature(status: os.stat_result) -> int:
+    """Differs whenever a file's identity, size or times do."""
+    return hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

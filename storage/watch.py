@@ -1,0 +1,82 @@
+"""What changed in some folders since the last look."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from storage.errors import Unavailable
+
+if sys.platform == "linux":
+    from inotify_simple import INotify, flags
+
+    _MASK = (
+        flags.CREATE
+        | flags.MODIFY
+        | flags.CLOSE_WRITE
+        | flags.ATTRIB
+        | flags.MOVED_FROM
+        | flags.MOVED_TO
+        | flags.DELETE
+        | flags.ONLYDIR
+    )
+    _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
+
+
+class Watch:
+    """Watches folders, by inotify where the system has it.
+
+    The kernel queues an event inside the very call that changes the folder, so that a look sees
+    every change that any process finished before. Belongs to the process that made it.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._identities: list[tuple[int, int]] = []
+        self._inotify: INotify | None = None
+
+    def changes(self) -> list[tuple[int, str]] | None:
+        """Each changed name with its folder's number, or None: any name may have changed.
+
+        None comes at the first look, after a folder was replaced or a queue overflowed, and always
+        where there is no inotify. Raises Unavailable if a folder is missing.
+        """
+        try:
+            identities = [(s.st_dev, s.st_ino) for s in map(os.stat, self._folders)]
+        except OSError as error:
+            message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
+            raise Unavailable(message) from error
+        if identities != self._identities:
+            self._open()
+            self._identities = identities
+            return None
+        if self._inotify is None:
+            return None
+        changes = []
+        for event in self._inotify.read(timeout=0):
+            if event.mask & _LOST:
+                self._identities = []
+                return self.changes()
+            changes.append((self._numbers[event.wd], event.name))
+        return changes
+
+    def _open(self) -> None:
+        """Watches what the paths lead to now; without inotify there is nothing to open."""
+        self.close()
+        if sys.platform != "linux":
+            return
+        try:
+            self._inotify = INotify(nonblocking=True)
+            self._numbers = {
+                self._inotify.add_watch(folder, _MASK): number
+                for number, folder in enumerate(self._folders)
+            }
+        except OSError:  # No instance or watch left for this user, or a disk without: look at all.
+            self.close()
+
+    def close(self) -> None:
+        """Ends the watch; the next look begins a new one."""
+        if self._inotify is not None:
+            self._inotify.close()
+        self._inotify = None
+        self._identities = []

@@ -1,0 +1,95 @@
+"""What the tests share: a fresh folder, the application over it, the real command."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+
+ROOT = Path(__file__).parent.parent
+URI = "https://example.com/"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data folder of this test."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def app(data: Path) -> webtest.TestApp:
+    """A client of a fresh application; every answer is held against WSGI by webtest's lint."""
+    return webtest.TestApp(make_app(data))
+
+
+@pytest.fixture
+def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
+    """Creates a bookmark and gives its JSON."""
+
+    def add(uri: str = URI, **fields: object) -> dict[str, object]:
+        return app.post_json("/", {"uri": uri, **fields}, status=201).json
+
+    return add
+
+
+class Service:
+    """The real command, on a port of its own."""
+
+    def __init__(self, data: Path, *options: str, **environment: str) -> None:
+        command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+        self.process = subprocess.Popen(
+            [*command, "--listen", "127.0.0.1:0", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self.log: list[str] = []
+        self.address = self._address()
+
+    def _address(self) -> str:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line)
+            if found := re.search(r"http://[\d.]+:\d+", line):
+                return found[0]
+        raise AssertionError("the service did not start: " + "".join(self.log))
+
+    def stop(self, how: int = signal.SIGTERM) -> int:
+        """Ends it by this signal; its exit status."""
+        self.process.send_signal(how)
+        status = self.process.wait(timeout=10)
+        assert self.process.stderr is not None
+        self.log += self.process.stderr.readlines()
+        self.process.stderr.close()
+        return status
+
+
+@pytest.fixture
+def serve(data: Path) -> Iterator[Callable[..., Service]]:
+    """Starts the real command over this test's folder, as often as called."""
+    services: list[Service] = []
+
+    def serve(*options: str, **environment: str) -> Service:
+        services.append(Service(data, *options, **environment))
+        return services[-1]
+
+    yield serve
+    for service in services:
+        if service.process.poll() is None:
+            service.stop(signal.SIGKILL)
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Waits until the condition holds, and fails if it doesn't in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
