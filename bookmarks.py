@@ -5,10 +5,7 @@ and formats raise becomes a problem document in one place, by the table PROBLEMS
 """
 
 import argparse
-import base64
-import binascii
 import functools
-import hmac
 import logging
 import os
 import secrets
@@ -39,6 +36,7 @@ from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
+MAX_RECEIVED = 32 * 1024 * 1024
 HTML_PAGE = 100
 FEED_PAGE = 50
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
@@ -108,11 +106,9 @@ class Application:
             response = self._problem(request, error)
         except Exception as error:
             response = self._failure(request, error)
-        response.headers.update(ALWAYS)
-        caching = response.headers.get("Cache-Control", "no-cache")
-        response.headers["Cache-Control"] = (
-            caching if self._token is None else f"private, {caching}"
-        )
+        response.headerlist.extend(ALWAYS.items())
+        if response.status_int != 410:
+            response.headerlist.append(("Cache-Control", self._caching("", "no-cache")))
         answer: Iterable[bytes] = response(environ, start_response)
         return answer
 
@@ -138,48 +134,26 @@ class Application:
     def _route(self, request: Request) -> tuple["Route", dict[str, str]]:
         # The path as the server passed it: ids and fields are ASCII, so nothing needs decoding.
         path = request.environ.get("PATH_INFO") or "/"
+        parts = path.split("/")
         for route in ROUTES:
-            if (arguments := route.match(path)) is not None:
+            if (arguments := route.match(parts)) is not None:
                 return route, arguments
-        id, _, field = path[1:].partition("/")
-        if ID.fullmatch(id) and field and "/" not in field:
-            self._find(id)
+        if len(parts) == 3 and parts[2] and ID.fullmatch(parts[1]):
+            self._find(parts[1])
         raise Refused(404, "There is nothing at this path.")
 
     def _guard(self, request: Request) -> None:
         """Keeps strangers out: rebound names, other sites' pages, whoever has no token."""
-        if self._token is None and not self._is_our_name(request):
+        if not http.HOST.fullmatch(request.environ.get("HTTP_HOST", "localhost")):
+            raise Refused(400, "The Host header is no name or address of a host.")
+        if self._token is None and not http.is_our_name(request, self._base_url):
             raise Refused(421, "This service does not answer to the name in Host.")
-        if request.method not in SAFE_METHODS and self._is_cross_site(request):
+        if request.method not in SAFE_METHODS and http.is_cross_site(request, self._base_url):
             raise Refused(403, "A page of another site cannot change anything here.")
         is_open = self._token is None or (self._public_read and request.method in ("GET", "HEAD"))
-        if not is_open and not self._has_token(request):
+        if not is_open and not http.has_token(request, self._token or b""):
             challenge = 'Bearer realm="Bookmarks", Basic realm="Bookmarks", charset="UTF-8"'
             raise Refused(401, "This needs the service's token.", WWW_Authenticate=challenge)
-
-    def _is_our_name(self, request: Request) -> bool:
-        name = http.host_name("//" + request.environ.get("HTTP_HOST", "localhost"))
-        return http.is_loopback(name) or (
-            self._base_url is not None and name == http.host_name(self._base_url)
-        )
-
-    def _is_cross_site(self, request: Request) -> bool:
-        if site := request.headers.get("Sec-Fetch-Site"):
-            return site not in ("same-origin", "none")
-        origin = request.headers.get("Origin")
-        return origin is not None and origin not in (request.host_url, http.origin(self._base_url))
-
-    def _has_token(self, request: Request) -> bool:
-        scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
-        given = credentials.strip().encode("latin-1", "replace")
-        if scheme.lower() == "basic":
-            try:
-                given = base64.b64decode(given, validate=True).partition(b":")[2]
-            except binascii.Error:
-                return False
-        elif scheme.lower() != "bearer":
-            return False
-        return hmac.compare_digest(given, self._token or b"")
 
     # --- Reading ---
 
@@ -217,11 +191,11 @@ class Application:
         return response
 
     def _view(self, request: Request, parameters: Parameters, wanted: Query, page: Page) -> View:
-        document = self._base(request) + request.environ.get("PATH_INFO", "")
+        here = self._here(request)
+        document = here.base + request.environ.get("PATH_INFO", "")
         total = max(page.total, page.buried if wanted.deletions else 0)
-        return View(
-            base=self._base(request),
-            path=self._path(request),
+        return replace(
+            here,
             address=address(document, parameters),
             tags=tuple(value for name, value in parameters if name == "tag" and value.strip()),
             words=" ".join(value for name, value in parameters if name == "q"),
@@ -236,30 +210,31 @@ class Application:
         given = dict(parameters)
         format = formats.ONE["html"]
         if entry := self.store.holder(given["uri"].strip()):
-            return self._shown(request, "html", format, entry)
-        view = View(self._base(request), self._path(request))
-        return http.response(format, html.write_form(given, view))
+            return self._read(request, "html", format, entry)
+        state = self.store.state()
+        if unchanged := http.not_modified(request, "html", state):
+            return unchanged
+        response = http.response(format, html.write_form(given, self._here(request)))
+        http.validate(response, "html", state)
+        return response
 
-    def get(self, request: Request, id: str) -> Response:
-        """GET /{id}: one bookmark."""
-        name = http.negotiate(request, formats.ONE, http.parameters(request))
+    def get(self, request: Request, id: str, field: str = "") -> Response:
+        """GET /{id} and GET /{id}/{field}: one bookmark, or the value of one field."""
         entry = self.store.get(id)
-        unchanged = http.not_modified(request, name, entry)
-        return unchanged or self._shown(request, name, formats.ONE[name], entry)
+        table = formats.VALUES if field else formats.ONE
+        name = http.negotiate(request, table, None if field else http.parameters(request))
+        return self._read(request, name, table[name], entry, field)
 
-    def get_field(self, request: Request, id: str, field: str) -> Response:
-        """GET /{id}/{field}: the value alone."""
-        name = http.negotiate(request, formats.VALUES)
-        entry = self.store.get(id)
-        unchanged = http.not_modified(request, f"{field}.{name}", entry)
-        return unchanged or self._shown(request, name, formats.VALUES[name], entry, field)
+    def _read(
+        self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
+    ) -> Response:
+        unchanged = http.not_modified(request, f"{field}.{name}" if field else name, entry)
+        return unchanged or self._shown(request, name, format, entry, field)
 
     def _shown(
         self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
     ) -> Response:
-        view = View(
-            self._base(request), self._path(request), version=version_text(entry), field=field
-        )
+        view = self._here(request, version_text(entry), field)
         response = http.response(format, format.write([entry.bookmark], view))
         http.validate(response, f"{field}.{name}" if field else name, entry)
         return response
@@ -271,25 +246,28 @@ class Application:
         given, is_form = http.body(request, formats.PARTIAL)
         if "uri" not in given:
             raise errors.Invalid([("uri", "is required")])
-        fields = clean(given)
-        name = http.negotiate(request, formats.ONE)
-        entry, status = _swap(lambda: self._post(request, fields))
+        given.pop("id", None)
+        fields = _changes(given)
+        name = "json" if is_form else http.negotiate(request, formats.ONE)
+        entry, status = _swap(lambda: self._post(request, given, fields))
         return self._written(request, name, entry, status, is_form)
 
-    def _post(self, request: Request, fields: Fields) -> tuple[Entry, int]:
-        state = self.store.state()
-        http.require(request, state)
-        seen = state if http.is_conditional(request) else None
+    def _post(
+        self, request: Request, given: Mapping[str, object], fields: Fields
+    ) -> tuple[Entry, int]:
+        seen = self.store.state() if http.is_conditional(request) else None
+        http.require(request, seen)
         if holder := self.store.holder(fields["uri"]):
             changed = update(holder.bookmark, fields, _now())
             return self._replaced(changed, holder, seen), 200
         try:
-            return self.store.add(create(fields, self.store.mint(), _now()), seen), 201
+            return self.store.add(create(clean(given), self.store.mint(), _now()), seen), 201
         except errors.Conflict:  # Somebody was faster with this uri: update theirs.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: updates the fields that are given; a form may delete instead."""
+        self.store.get(id)
         given, is_form = http.body(request, formats.PARTIAL)
         method = given.pop("_method", "POST") if is_form else "POST"
         version = given.pop("_version", None) if is_form else None
@@ -298,9 +276,8 @@ class Application:
         if method == "DELETE":
             self._delete(request, id, version)
             return http.see_other(self._base(request) + "/")
-        fields = clean(given)
-        _require_id(fields, id)
-        name = http.negotiate(request, formats.ONE)
+        fields = _changes(given, id)
+        name = "json" if is_form else http.negotiate(request, formats.ONE)
         entry = self._update(request, id, fields, version)
         return self._written(request, name, entry, 200, is_form)
 
@@ -309,21 +286,23 @@ class Application:
         given, _ = http.body(request, formats.WHOLE)
         if missing := [(name, "is required") for name in WHOLE_FIELDS if name not in given]:
             raise errors.Invalid(missing)
-        fields = clean(given)
-        _require_id(fields, id)
+        fields = _changes(given, id)
         name = http.negotiate(request, formats.ONE)
-        entry, status = _swap(lambda: self._put(request, id, fields))
+        entry, status = _swap(lambda: self._put(request, id, given, fields))
         return self._written(request, name, entry, status, False)
 
-    def _put(self, request: Request, id: str, fields: Fields) -> tuple[Entry, int]:
+    def _put(
+        self, request: Request, id: str, given: Mapping[str, object], fields: Fields
+    ) -> tuple[Entry, int]:
         entry = self._find(id)
         http.require(request, entry)
         if entry is None:
-            return self.store.add(create(fields, id, _now())), 201
+            return self.store.add(create(clean(given), id, _now())), 201
         return self._replaced(update(entry.bookmark, fields, _now()), entry), 200
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: sets one field."""
+        self.store.get(id)
         fields = clean({field: http.field_value(request, field)})
         name = http.negotiate(request, formats.VALUES)
         entry = self._update(request, id, fields)
@@ -352,7 +331,9 @@ class Application:
 
     def _replaced(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
         """Stores a changed bookmark; one that did not change is left alone, file and all."""
-        return entry if changed is entry.bookmark else self.store.replace(changed, entry, state)
+        if changed is entry.bookmark:
+            return self.store.keep(entry)
+        return self.store.replace(changed, entry, state)
 
     def _find(self, id: str) -> Entry | None:
         """The bookmark, or None if there never was one. Raises Gone or Unreadable."""
@@ -376,11 +357,16 @@ class Application:
 
     # --- What answers have in common ---
 
+    def _caching(self, shared: str, directive: str) -> str:
+        return (shared if self._token is None else "private, ") + directive
+
     def _base(self, request: Request) -> str:
         return self._base_url or str(request.application_url)
 
-    def _path(self, request: Request) -> str:
-        return urlsplit(self._base(request)).path
+    def _here(self, request: Request, version: str = "", field: str = "") -> View:
+        base = self._base(request)
+        path = urlsplit(base).path if self._base_url else request.script_name
+        return View(base, path, version=version, field=field)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         status = error.status if isinstance(error, Refused) else PROBLEMS[type(error)]
@@ -391,8 +377,7 @@ class Application:
         if isinstance(error, errors.Conflict):
             members["bookmark"] = f"{self._base(request)}/{error.id}"
         if isinstance(error, errors.Gone):
-            shared = "public, " if self._token is None else ""
-            headers = {"Cache-Control": f"{shared}max-age=86400"}
+            headers = {"Cache-Control": self._caching("public, ", "max-age=86400")}
         if isinstance(error, Unsupported):
             headers = {"Accept-Post": ", ".join(error.media_types)}
         if status == 503:
@@ -425,13 +410,17 @@ class Route:
         head = ["HEAD"] if "GET" in self.methods else []
         return ", ".join(sorted([*self.methods, *head, "OPTIONS"]))
 
-    def match(self, path: str) -> dict[str, str] | None:
-        """The path's variable parts, or None if this is not its route."""
-        names, parts = self.template.split("/"), path.split("/")
-        if len(names) != len(parts):
+    @functools.cached_property
+    def segments(self) -> Sequence[str]:
+        """The template's segments."""
+        return self.template.split("/")
+
+    def match(self, parts: Sequence[str]) -> dict[str, str] | None:
+        """The variable ones of a path's segments, or None if this is not its route."""
+        if len(parts) != len(self.segments):
             return None
         arguments = {}
-        for name, part in zip(names, parts, strict=True):
+        for name, part in zip(self.segments, parts, strict=True):
             if name == "{id}" and ID.fullmatch(part):
                 arguments["id"] = part
             elif name == "{field}" and part in self.fields:
@@ -449,8 +438,8 @@ ROUTES = (
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
-    Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WHOLE_FIELDS),
-    Route("/{id}/{field}", {"GET": App.get_field}, FIXED_FIELDS),
+    Route("/{id}/{field}", {"GET": App.get, "PUT": App.put_field}, WHOLE_FIELDS),
+    Route("/{id}/{field}", {"GET": App.get}, FIXED_FIELDS),
 )
 
 
@@ -468,9 +457,11 @@ def _swap(attempt: Callable[[], T]) -> T:
                 raise errors.Busy("Others change this faster than it can be changed.") from None
 
 
-def _require_id(fields: Fields, id: str) -> None:
-    if fields.get("id", id) != id:
+def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
+    """What an update with these values sets. The read-only ones are ignored, but for another id."""
+    if given.get("id", id) != id:
         raise errors.Invalid([("id", f"must be {id}, as in the address, or absent")])
+    return clean({name: value for name, value in given.items() if name not in FIXED_FIELDS})
 
 
 def _now() -> str:
@@ -571,7 +562,7 @@ def _serve(options: argparse.Namespace) -> int:
     import waitress
 
     host, _, port = options.listen.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configured(options)
     if not (app.has_token or options.no_auth or http.is_loopback(host.strip("[]"))):
@@ -579,7 +570,9 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from elsewhere. Set a token with --token-file or "
             "BOOKMARKS_TOKEN, or say --no-auth to let everybody in."
         )
-    server = waitress.create_server(app, host=host.strip("[]"), port=int(port), ident="")
+    server = waitress.create_server(
+        app, host=host.strip("[]"), port=int(port), ident="", max_request_body_size=MAX_RECEIVED
+    )
     signal.signal(signal.SIGTERM, _stop)
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)

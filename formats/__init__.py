@@ -16,6 +16,20 @@ Read = Callable[[bytes, Mapping[str, str]], list[dict[str, object]]]
 T = TypeVar("T")
 
 
+class Table(dict[str, "Format"]):
+    """Formats by name, in the order of preference among equals.
+
+    `names` are the names by media type, `media_types` those that are sent, `also` the others.
+    """
+
+    def __init__(self, formats: Mapping[str, "Format"]) -> None:
+        super().__init__(formats)
+        sent = {f.media_type.partition(";")[0]: name for name, f in formats.items()}
+        also = {other: name for name, f in formats.items() for other in f.also}
+        self.names = also | sent
+        self.media_types, self.also = tuple(sent), tuple(also)
+
+
 class Format(NamedTuple):
     """A representation: the media type it is sent as, others that ask for it, its writer."""
 
@@ -26,41 +40,51 @@ class Format(NamedTuple):
 
 _XML_TYPES = ("application/xbel+xml", "application/xml", "text/xml")
 
-# In the order of preference among equals.
-LISTS: Mapping[str, Format] = {
-    "json": Format("application/json", (), json.write),
-    "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
-    "text": Format("text/plain; charset=utf-8", (), text.write),
-    "csv": Format("text/csv; charset=utf-8; header=present", (), csv.write),
-    "html": Format(html.MEDIA_TYPE, (), html.write),
-}
+LISTS = Table(
+    {
+        "json": Format("application/json", (), json.write),
+        "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
+        "text": Format("text/plain; charset=utf-8", (), text.write),
+        "csv": Format("text/csv; charset=utf-8; header=present", (), csv.write),
+        "html": Format(html.MEDIA_TYPE, (), html.write),
+    }
+)
 
-ONE: Mapping[str, Format] = {
-    "json": Format("application/json", (), json.write_one),
-    "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
-    "html": Format(html.MEDIA_TYPE, (), html.write_one),
-}
+ONE = Table(
+    {
+        "json": Format("application/json", (), json.write_one),
+        "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
+        "html": Format(html.MEDIA_TYPE, (), html.write_one),
+    }
+)
 
-FEEDS: Mapping[str, Format] = {
-    "atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write),
-}
+FEEDS = Table(
+    {
+        "atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write),
+    }
+)
 
-VALUES: Mapping[str, Format] = {
-    "text": Format("text/plain; charset=utf-8", (), text.write_field),
-    "json": Format("application/json", (), json.write_field),
-}
+VALUES = Table(
+    {
+        "text": Format("text/plain; charset=utf-8", (), text.write_field),
+        "json": Format("application/json", (), json.write_field),
+    }
+)
 
 # What a whole bookmark may be read from, and what some of its fields may.
 WHOLE: Mapping[str, Read] = {
     "application/json": json.read,
-    "application/x-xbel": xbel.read,
-    **dict.fromkeys(_XML_TYPES, xbel.read),
+    **dict.fromkeys(("application/x-xbel", *_XML_TYPES), xbel.read_whole),
 }
 FORMS: Mapping[str, Read] = {
     "application/x-www-form-urlencoded": form.read,
     "multipart/form-data": form.read_multipart,
 }
-PARTIAL: Mapping[str, Read] = {**WHOLE, **FORMS}
+PARTIAL: Mapping[str, Read] = {
+    "application/json": json.read,
+    **dict.fromkeys(("application/x-xbel", *_XML_TYPES), xbel.read),
+    **FORMS,
+}
 
 # What the value of one field may be read from.
 FIELD: Mapping[str, Callable[[bytes], object]] = {
@@ -70,7 +94,9 @@ FIELD: Mapping[str, Callable[[bytes], object]] = {
 
 
 def choose(
-    table: Mapping[str, Format], asked: str | None, best: Callable[[tuple[str, ...]], str | None]
+    table: Table,
+    asked: str | None,
+    best: Callable[[tuple[str, ...], tuple[str, ...]], str | None],
 ) -> str:
     """The name of the format that was asked for, or else whose media type is the best.
 
@@ -80,15 +106,10 @@ def choose(
         if asked not in table:
             raise UnknownFormat(table)
         return asked
-    names = {
-        media_type: name
-        for name, format in table.items()
-        for media_type in (format.media_type.partition(";")[0], *format.also)
-    }
-    media_type = best(tuple(names))
+    media_type = best(table.media_types, table.also)
     if media_type is None:
-        raise NotAcceptable(names)
-    return names[media_type]
+        raise NotAcceptable(table.media_types)
+    return table.names[media_type]
 
 
 def reader(table: Mapping[str, T], content_type: str) -> tuple[T, dict[str, str]]:

@@ -22,7 +22,7 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
 def _head(view: View) -> str:
     title = ": ".join(("Bookmarks", ", ".join(view.tags))) if view.tags else "Bookmarks"
     # The same on every page of the feed: RFC 5005 section 3.
-    identity = address(f"{view.base}/feed", [("tag", tag) for tag in view.tags])
+    identity = address(f"{view.base}/feed", view.filter)
     links = "".join(
         f'<link rel="{_RELATIONS[name]}" href="{attribute(url)}"/>\n'
         for name, url in view.links.items()

@@ -33,18 +33,20 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     """The bookmark that a multipart form gives. Raises Malformed or Invalid."""
+    if not parameters.get("boundary"):
+        raise Malformed("The multipart form's Content-Type names no boundary.")
     size = len(body) + 1
     try:
         parser = MultipartParser(
             io.BytesIO(body),
-            parameters.get("boundary", "").encode("utf-8"),
+            parameters["boundary"].encode("utf-8"),
             strict=True,
             part_limit=MAX_FIELDS,
             spool_limit=size,
             memory_limit=size,
         )
         fields = [(part.name or "", part.value) for part in parser.parts()]
-    except (MultipartError, ValueError) as error:
+    except (MultipartError, LookupError, ValueError) as error:
         raise Malformed(f"The body is not a well-formed multipart form: {error}.") from None
     return [_fields(fields)]
 

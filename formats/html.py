@@ -52,11 +52,20 @@ def write_form(fields: Mapping[str, str], view: View) -> Iterator[bytes]:
     yield _END
 
 
-def write_problem(status: int, title: str, detail: str) -> bytes:
-    """An error for a person: what went wrong."""
+def write_problem(status: int, title: str, detail: str, members: Mapping[str, object]) -> bytes:
+    """An error for a person: what went wrong, and where; `members` are the problem's own."""
     heading = f"{status} {title}"
     page = Markup(_HEAD + "</head>\n<body>\n<h1>{}</h1>\n<p>{}</p>\n")
-    return page.format(heading, heading, detail).encode() + _END
+    more = Markup("").join(_member(name, value) for name, value in members.items())
+    return (page.format(heading, heading, detail) + more).encode() + _END
+
+
+def _member(name: str, value: object) -> Markup:
+    if isinstance(value, list):
+        return Markup("<ul>{}</ul>\n").format(
+            Markup("").join(Markup("<li>{field} {reason}</li>").format(**item) for item in value)
+        )
+    return Markup('<p>{0}: <a href="{1}">{1}</a></p>\n').format(name.capitalize(), value)
 
 
 _FORM_FIELDS = ("uri", "title", "tags", "description")

@@ -1,10 +1,16 @@
 """HTTP messages (RFC 9110): what a request says, and what an answer is made of."""
 
+import base64
+import binascii
 import functools
+import hmac
 import ipaddress
 import re
+import time
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from http import HTTPStatus
 from itertools import islice
 from types import MappingProxyType
 from typing import TypeVar
@@ -15,7 +21,7 @@ from webob.acceptparse import create_accept_header
 from webob.etag import AnyETag
 
 import formats
-from formats import Format, form, problem
+from formats import Format, Table, form, problem
 from formats.errors import Malformed, TooLarge, Unsupported
 from formats.validators import (
     Current,
@@ -29,6 +35,10 @@ from storage.bookmark import split_tags
 from storage.errors import Invalid, PreconditionFailed
 
 MAX_BODY = 1024 * 1024
+MAX_ACCEPT = 4096
+
+# RFC 3986 section 3.2.2, but for percent-encoding, which no host name has.
+HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 
 T = TypeVar("T")
 Parameters = list[tuple[str, str]]
@@ -36,25 +46,31 @@ Body = tuple[dict[str, object], bool]
 
 
 def parameters(request: Request) -> Parameters:
+    """The query's names and values, in order. Raises Malformed."""
     try:
         return form.pairs(request.environ.get("QUERY_STRING", "").encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
 
 
-def negotiate(
-    request: Request, table: Mapping[str, Format], parameters: Parameters | None = None
-) -> str:
+def negotiate(request: Request, table: Table, parameters: Parameters | None = None) -> str:
     """The name of the format that `format=` or else Accept asks for: RFC 9110 section 12.5.1."""
     asked = next((value for name, value in parameters or () if name == "format"), None)
+    return formats.choose(table, asked, functools.partial(_best, request))
+
+
+def _best(request: Request, offers: tuple[str, ...], also: tuple[str, ...] = ()) -> str | None:
+    """The best of the media types for Accept; without one, or with an endless one, the first."""
     accept = request.headers.get("Accept", "")
-    return formats.choose(table, asked, functools.partial(_acceptable, accept))
+    return _acceptable(accept if len(accept) <= MAX_ACCEPT else "", offers, also)
 
 
-@functools.lru_cache(maxsize=1024)
-def _acceptable(accept: str, offers: tuple[str, ...]) -> str | None:
-    """The best of the media types; parameters of a range, such as charset, narrow nothing."""
-    ranges = re.sub(r";\s*(?!\s*[qQ]\s*=)[^;,]*", "", accept)
+@functools.lru_cache(maxsize=256)
+def _acceptable(accept: str, offers: tuple[str, ...], also: tuple[str, ...]) -> str | None:
+    # Another name of a type counts only if it is asked for by name.
+    offers += tuple(other for other in also if other in accept.lower())
+    # A parameter of a range other than q, such as charset, narrows nothing here.
+    ranges = re.sub(r";\s*+(?![qQ]\s*=)[^;,]*", "", accept)
     found = create_accept_header(ranges or None).acceptable_offers(offers)
     return str(found[0][0]) if found else None
 
@@ -69,6 +85,7 @@ def body(request: Request, table: Mapping[str, formats.Read]) -> tuple[dict[str,
 
 
 def field_value(request: Request, field: str) -> object:
+    """The value that the body gives a field; tags as text are lines, or parted by commas."""
     read, _ = _reader(request, formats.FIELD, "text/plain")
     value = read(_bytes(request))
     is_text = field == "tags" and read is formats.FIELD["text/plain"]
@@ -84,7 +101,7 @@ def _reader(
 
 
 def _bytes(request: Request) -> bytes:
-    """The whole body."""
+    """The whole body. Raises TooLarge, or Malformed if it is not all there."""
     too_large = TooLarge(MAX_BODY)
     length = request.content_length
     if length is None and not request.environ.get("wsgi.input_terminated"):
@@ -108,6 +125,7 @@ _PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
 
 
 def is_conditional(request: Request) -> bool:
+    """Whether a precondition may keep the request from changing anything."""
     return any(name in request.headers for name in _PRECONDITIONS)
 
 
@@ -118,8 +136,8 @@ def require(request: Request, current: Current | None, form_version: object = No
     """
     if form_version and (current is None or form_version != version_text(current)):
         raise PreconditionFailed("It has changed since the form was opened.")
-    if "If-Match" in request.headers:  # A missing one and a * are the same to WebOb.
-        if not _matches(request.if_match, current):
+    if "If-Match" in request.headers:  # A missing one, an empty one and a * are one to WebOb.
+        if not request.headers["If-Match"] or not _matches(request.if_match, current):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
     elif (since := _date(request, "if_unmodified_since")) and (
         current is None or last_modified(current) > since
@@ -158,18 +176,26 @@ def _date(request: Request, name: str) -> datetime | None:
         date: datetime | None = getattr(request, name)
     except (ValueError, OverflowError, OSError):
         return None
-    return date
+    # One that is still to come proves nothing: RFC 9110 section 8.8.2.1.
+    return date if date and date.timestamp() <= time.time() else None
 
 
 def validate(response: Response, name: str, current: Current) -> None:
-    response.headers["ETag"] = f'"{entity_tag(current, name)}"'
-    response.last_modified = last_modified(current)
+    """Gives the answer its validators."""
+    response.headerlist.append(("ETag", f'"{entity_tag(current, name)}"'))
+    response.headerlist.append(("Last-Modified", _http_date(last_modified(current))))
+
+
+@functools.lru_cache(maxsize=1024)
+def _http_date(moment: datetime) -> str:
+    return format_datetime(moment.astimezone(UTC), usegmt=True)
 
 
 # --- Answers ---
 
 
 def response(format: Format, chunks: Iterator[bytes], streamed: bool = False) -> Response:
+    """A 200 in this format; a streamed one is sent in blocks as it is written."""
     headers = [("Content-Type", format.media_type)]
     if streamed:
         return Response(headerlist=headers, app_iter=_blocks(chunks))
@@ -184,6 +210,7 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def see_other(url: str) -> Response:
+    """What a form is answered with: RFC 9110 section 15.4.4."""
     return Response(status=303, headerlist=[("Location", url), ("Content-Length", "0")])
 
 
@@ -194,10 +221,11 @@ def problem_response(
     members: Mapping[str, object] = MappingProxyType({}),
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
-    wanted = _acceptable(request.headers.get("Accept", ""), problem.MEDIA_TYPES)
+    wanted = _best(request, problem.MEDIA_TYPES)
     media_type, body = problem.write(wanted or "", status, detail, members)
     listed = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
-    return Response(status=status, headerlist=[*listed, *headers.items()], app_iter=[body])
+    line = f"{status} {HTTPStatus(status).phrase}"
+    return Response(status=line, headerlist=[*listed, *headers.items()], app_iter=[body])
 
 
 # --- Names and addresses ---
@@ -222,3 +250,31 @@ def is_loopback(name: str) -> bool:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
+
+
+def is_our_name(request: Request, base_url: str | None) -> bool:
+    """Whether Host names this machine to itself, or is the name of the base address."""
+    name = host_name("//" + request.environ.get("HTTP_HOST", "localhost"))
+    return is_loopback(name) or (base_url is not None and name == host_name(base_url))
+
+
+def is_cross_site(request: Request, base_url: str | None) -> bool:
+    """Whether a browser says that a page of another site sends this."""
+    if site := request.headers.get("Sec-Fetch-Site"):
+        return site not in ("same-origin", "none")
+    sender = request.headers.get("Origin")
+    return sender is not None and sender not in (request.host_url, origin(base_url))
+
+
+def has_token(request: Request, token: bytes) -> bool:
+    """Whether Authorization has the token, as Bearer's or as Basic's password (RFC 6750, 7617)."""
+    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
+    given = credentials.strip().encode("latin-1", "replace")
+    if scheme.lower() == "basic":
+        try:
+            given = base64.b64decode(given, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return False
+    elif scheme.lower() != "bearer":
+        return False
+    return hmac.compare_digest(given, token)

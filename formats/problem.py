@@ -17,5 +17,5 @@ def write(
     title = HTTPStatus(status).phrase
     standard = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     if media_type == "text/html":
-        return html.MEDIA_TYPE, html.write_problem(status, title, detail)
+        return html.MEDIA_TYPE, html.write_problem(status, title, detail, members)
     return MEDIA_TYPES[0], msgspec.json.encode(standard | dict(members)) + b"\n"

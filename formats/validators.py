@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -30,8 +30,11 @@ def entity_tag(current: Current, name: str) -> str:
 
 
 def last_modified(current: Current) -> datetime:
-    """The value of Last-Modified."""
-    return datetime.fromisoformat(current.modified)
+    """The value of Last-Modified: not later than the file's own time, whatever it tells of."""
+    modified = datetime.fromisoformat(current.modified)
+    if modified.timestamp() <= current.touched + 1:
+        return modified
+    return datetime.fromtimestamp(int(current.touched), UTC)
 
 
 def is_current(tags: Collection[str], current: Current) -> bool:
@@ -48,4 +51,4 @@ def is_unchanged_since(since: datetime, current: Current) -> bool:
     """
     if last_modified(current) > since:
         return False
-    return current.touched < min(since.timestamp() + 2, time.time() - 1)
+    return current.touched < min(since.timestamp() + 1, time.time() - 1)

@@ -33,6 +33,12 @@ class View:
     version: str = ""
     field: str = ""
 
+    @property
+    def filter(self) -> list[tuple[str, str]]:
+        """The parameters of the filter."""
+        words = [("q", self.words)] if self.words else []
+        return [*(("tag", tag) for tag in self.tags), *words]
+
     def bookmark(self, id: str) -> str:
         """The address of one bookmark."""
         return f"{self.base}/{id}"

@@ -4,6 +4,7 @@ XBEL knows no tags, and its `metadata` has to be empty; so tags stand in an attr
 document declares in its own internal subset.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element
 
@@ -22,6 +23,9 @@ _HEAD = b"""\
 """
 
 _ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
+# A date alone is legal in XBEL: https://www.w3.org/TR/NOTE-datetime
+_DAY = re.compile(r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_CHILDREN = {"title": "title", "desc": "description"}
 
 
 def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
@@ -43,30 +47,42 @@ def _bookmark(b: Bookmark) -> str:
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Each bookmark of the document, in whatever folder, as its fields.
+    """Each bookmark of the document, in whatever folder, as the fields that it gives.
 
-    An absent title, desc or tags is an empty one. Raises Malformed or Invalid.
+    Raises Malformed or Invalid.
     """
     root = xml.parse(body)
     if root.tag != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
-    return [_fields(element) for element in root.iter("bookmark")]
+    return [_fields(element) for element in _bookmarks(root)]
+
+
+def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
+    """The same, where an absent title, desc or tags is an empty one."""
+    empty = {"title": "", "description": "", "tags": []}
+    return [empty | fields for fields in read(body, parameters)]
+
+
+def _bookmarks(root: Element) -> Iterator[Element]:
+    folders = [root]
+    while folders:
+        for element in folders.pop():
+            if element.tag == "bookmark":
+                yield element
+            elif element.tag == "folder":
+                folders.append(element)
 
 
 def _fields(element: Element) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "title": _content(element, "title"),
-        "description": _content(element, "desc"),
-        "tags": split_tags(element.get("tags", "")),
-    }
+    fields: dict[str, object] = {}
     if id := element.get("id"):
         fields["id"] = id.removeprefix("b-")
     for attribute, field in _ATTRIBUTES.items():
         if (value := element.get(attribute)) is not None:
-            fields[field] = value
+            fields[field] = _DAY.sub(r"\g<0>T00:00:00Z", value) if field != "uri" else value
+    for name, field in _CHILDREN.items():
+        if (child := element.find(name)) is not None:
+            fields[field] = "".join(child.itertext())
+    if (tags := element.get("tags")) is not None:
+        fields["tags"] = split_tags(tags)
     return fields
-
-
-def _content(element: Element, name: str) -> str:
-    child = element.find(name)
-    return "" if child is None else "".join(child.itertext())

@@ -7,6 +7,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TypedDict, TypeVar, cast
 
@@ -32,6 +33,11 @@ _BREAK = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _CONTROL_OR_BREAK = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# A timestamp as we write it, of a day that every month has.
+_CANONICAL = re.compile(
+    "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+)
 # RFC 3339 section 5.6.
 _TIMESTAMP = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]+)?"
@@ -110,13 +116,15 @@ def _uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _Refused("must be an absolute URI with a scheme, such as https://example.com/")
-    if _CONTROL.search(uri):
+    # What is printable and no space is neither white space nor a control character.
+    if (" " in uri or not uri.isprintable()) and _CONTROL.search(uri):
         raise _Refused("must not contain white space or control characters")
     return _limited(uri, MAX_URI)
 
 
 def _title(value: object) -> str:
-    return _limited(_BREAK.sub(" ", _text(value)).strip(), MAX_TITLE)
+    text = _text(value)
+    return _limited((text if text.isprintable() else _BREAK.sub(" ", text)).strip(), MAX_TITLE)
 
 
 def _description(value: object) -> str:
@@ -129,15 +137,17 @@ def _tags(value: object) -> tuple[str, ...]:
         raise _Refused("must be an array of strings")
     tags: dict[str, str] = {}
     for item in value:
-        tag = _tag(item)
-        tags.setdefault(fold(tag), tag)
+        tag = _string(item).strip()
+        tag = _tag(tag) if len(tag) <= MAX_TAG else _tag.__wrapped__(tag)
+        tags.setdefault(fold_tag(tag), tag)
     if len(tags) > MAX_TAGS:
         raise _Refused(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
     return tuple(tags.values())
 
 
-def _tag(value: object) -> str:
-    tag = _text(value).strip()
+@lru_cache(maxsize=8192)  # A collection's tags are few, and then also kept once.
+def _tag(value: str) -> str:
+    tag = _text(value)
     if not tag:
         raise _Refused("must not contain an empty tag")
     if found := _CONTROL_OR_BREAK.search(tag):
@@ -148,6 +158,8 @@ def _tag(value: object) -> str:
 
 
 def _timestamp(value: object) -> str:
+    if isinstance(value, str) and _CANONICAL.fullmatch(value):
+        return value
     parts = _TIMESTAMP.fullmatch(_string(value))
     if parts is None:
         raise _Refused("must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z")
@@ -237,6 +249,12 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
+@lru_cache(maxsize=8192)
+def fold_tag(tag: str) -> str:
+    """The tag as it is compared, kept once for all who have it."""
+    return fold(tag)
+
+
 def split_tags(text: str) -> list[str]:
     """The tags in a text where commas or line breaks part them; empty ones are none."""
     return [tag for tag in map(str.strip, re.split("[,\r\n]", text)) if tag]
@@ -279,6 +297,8 @@ def uri_key(uri: str) -> str:
     path = _percent_key(path)
     if path.startswith("/"):
         path = _without_dot_segments(path)
+    if path.startswith("//") and not authority:
+        path = "/." + path
     query, fragment = _percent_key(query), _percent_key(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
 
@@ -288,7 +308,7 @@ def _authority_key(scheme: str, authority: str) -> str:
     port = _PORT.search(host)
     if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
         host = host[: port.start()]
-    return _percent_key(userinfo) + at + _percent_key(_percent_key(host).lower())
+    return _percent_key(userinfo) + at + _percent_key(_percent_key(host.lower()).lower())
 
 
 def _percent_key(text: str) -> str:
@@ -333,6 +353,7 @@ class _Record(msgspec.Struct, gc=False):
 
 
 _T = TypeVar("_T")
+_BOM = b"\xef\xbb\xbf"  # Some editors put it in front.
 _record = msgspec.json.Decoder(_Record)
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _tombstone = msgspec.json.Decoder(Tombstone)
@@ -346,10 +367,24 @@ def from_file(id: str, data: bytes) -> Bookmark:
     record = _decoded(_record, data)
     if record.id != id:
         raise Invalid([("id", f"is {_shown(record.id)!r} inside the file")])
-    given = {name: getattr(record, name) for name in FIELDS}
-    if record.modified is None:
-        given["modified"] = record.created
-    return create(clean(given), id, record.created)
+    modified = record.modified
+    if modified is None or modified == record.created:  # One object does for both.
+        modified = record.created
+    try:
+        uri = _uri(record.uri)
+        return Bookmark(
+            id,
+            uri,
+            _title(record.title) or _default_title(uri),
+            _description(record.description),
+            _tags(record.tags),
+            _timestamp(record.created),
+            _timestamp(modified),
+        )
+    except _Refused:
+        given = {name: getattr(record, name) for name in FIELDS}
+        clean(given | {"modified": modified})  # Names the fields.
+        raise
 
 
 def tombstone_from_file(id: str, data: bytes) -> Tombstone:
@@ -365,18 +400,32 @@ def tombstone_from_file(id: str, data: bytes) -> Tombstone:
 
 def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     try:
-        return decoder.decode(data)
+        return decoder.decode(data.removeprefix(_BOM))
     except RecursionError:
         raise Invalid([("file", "is nested too deep")]) from None
     except ValueError as error:
         raise Invalid([("file", f"is no valid JSON of this kind: {error}")]) from None
 
 
-def to_file(value: Bookmark | Tombstone, before: bytes = b"{}") -> bytes:
-    """The bytes of its file, with the members that its file had `before` and we don't know."""
+def to_file(value: Bookmark | Tombstone, before: bytes = b"{}", limit: int | None = None) -> bytes:
+    """The bytes of its file, with the members that its file had `before` and we don't know.
+
+    They are indented for people, if that keeps them within the limit. Raises Invalid if they are
+    too many for it.
+    """
     members = _members.decode(msgspec.json.encode(value))
-    unknown = {name: raw for name, raw in _members.decode(before).items() if name not in members}
-    return msgspec.json.format(msgspec.json.encode(members | unknown), indent=2) + b"\n"
+    unknown = {
+        name: raw
+        for name, raw in _members.decode(before.removeprefix(_BOM)).items()
+        if name not in members
+    }
+    dense = msgspec.json.encode(members | unknown)
+    data = msgspec.json.format(dense, indent=2) + b"\n"
+    if limit is None or len(data) <= limit:
+        return data
+    if len(dense) <= limit:
+        return dense
+    raise Invalid([("file", f"would be larger than {limit:,} bytes")])
 
 
 def digest(data: bytes) -> int:

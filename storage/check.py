@@ -20,7 +20,8 @@ class Finding:
     safe: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.wrong}: {self.todo}"
+        path = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(self.path))
+        return f"{path}: {self.wrong}: {self.todo}"
 
 
 def check(folder: Path) -> list[Finding]:
@@ -29,10 +30,9 @@ def check(folder: Path) -> list[Finding]:
     Raises Unavailable if the folder cannot be listed.
     """
     deleted: set[str] = set()
-    return [
-        *_tombstones(folder / "tombstones", deleted),
-        *_bookmarks(folder / "bookmarks", deleted),
-    ]
+    tombstones = folder / "tombstones"  # Without any, the folder may be missing.
+    findings = list(_tombstones(tombstones, deleted)) if tombstones.exists() else []
+    return [*findings, *_bookmarks(folder / "bookmarks", deleted)]
 
 
 def repair(findings: list[Finding]) -> list[Finding]:
@@ -42,7 +42,7 @@ def repair(findings: list[Finding]) -> list[Finding]:
         files.remove(finding.path)
     for parent in {finding.path.parent for finding in safe}:
         files.sync(parent)
-    return [finding for finding in findings if not finding.safe]
+    return [finding for finding in findings if finding not in safe]
 
 
 def _tombstones(folder: Path, deleted: set[str]) -> Iterator[Finding]:
@@ -53,6 +53,8 @@ def _tombstones(folder: Path, deleted: set[str]) -> Iterator[Finding]:
         try:
             tombstone_from_file(path.stem, files.read(path)[0])
             deleted.add(path.stem)
+        except FileNotFoundError:
+            continue
         except (Invalid, files.BadFile) as error:
             yield Finding(path, f"is no tombstone: {error}", _RESTORE)
 
@@ -63,8 +65,7 @@ def _bookmarks(folder: Path, deleted: set[str]) -> Iterator[Finding]:
         if finding := _stranger(path):
             yield finding
         elif path.stem in deleted:
-            todo = "remove the file; --repair does"
-            yield Finding(path, "is deleted: there is a tombstone for it", todo, safe=True)
+            yield _leftover(path)
         else:
             yield from _bookmark(path, twins)
 
@@ -74,6 +75,8 @@ def _bookmark(path: Path, twins: dict[str, str]) -> Iterator[Finding]:
         bookmark = from_file(path.stem, files.read(path)[0])
     except (Invalid, files.BadFile) as error:
         yield Finding(path, f"is no bookmark: {error}", _RESTORE)
+    except FileNotFoundError:
+        return
     else:
         first = twins.setdefault(uri_key(bookmark.uri), path.name)
         if first != path.name:
@@ -94,10 +97,20 @@ def _names(folder: Path) -> list[Path]:
         raise Unavailable(message) from error
 
 
+def _leftover(path: Path) -> Finding:
+    """The file of a deleted bookmark: what an interrupted deletion left, or something else."""
+    wrong = "is deleted: there is a tombstone for it"
+    try:
+        from_file(path.stem, files.read(path)[0])
+    except (Invalid, files.BadFile, FileNotFoundError):
+        return Finding(path, wrong, "it is no bookmark either: move it away")
+    return Finding(path, wrong, "remove it; --repair does", safe=True)
+
+
 def _stranger(path: Path) -> Finding | None:
     """What is wrong with a file that is not named as one of ours."""
     if files.is_temporary(path):
-        return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
+        return Finding(path, "was left by a crash", "remove it; --repair does", True)
     if path.suffix != ".json" or not ID.fullmatch(path.stem):
         todo = "rename it to its id, or move it away"
         return Finding(path, "is not named as a bookmark is", todo)

@@ -14,18 +14,26 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from storage.errors import Busy, Full, StorageError, Unavailable
+from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 
 MAX_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0
 STALE_SECONDS = 3600.0
 
-_TEMPORARY = re.compile(r"\.[^/]+\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
+_OF_THE_FILE = {
+    errno.ELOOP: "is a symbolic link",
+    errno.ENXIO: "is not a regular file",
+    errno.EACCES: "cannot be read: permission denied",
+    errno.EPERM: "cannot be read: not permitted",
+    errno.EIO: "cannot be read: the disk fails",
+}
+_NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
@@ -33,39 +41,45 @@ class BadFile(StorageError):
     """What is there under this name is not a file that can be read; the text says why."""
 
 
-def read(path: Path) -> tuple[bytes, os.stat_result]:
+def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """A regular file's bytes and its status from before they were read.
 
-    Raises FileNotFoundError, or BadFile if it is a link, no file, too large or not readable.
+    Raises FileNotFoundError, BadFile if it is a link, no file, too large or not readable, or
+    Unavailable if nothing could be opened or read now.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         raise
     except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise BadFile("is a symbolic link") from None
-        if error.errno == errno.ENXIO:
-            raise BadFile("is not a regular file") from None
-        raise BadFile(f"cannot be opened: {error.strerror}") from None
+        raise _bad(error) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BadFile("is not a regular file")
         if status.st_size > MAX_SIZE:
             raise BadFile(f"is larger than {MAX_SIZE:,} bytes")
-        return _read_all(descriptor), status
+        return _read_all(descriptor, status.st_size), status
     except OSError as error:
-        raise BadFile(f"cannot be read: {error.strerror}") from None
+        raise _bad(error) from error
     finally:
         os.close(descriptor)
 
 
-def _read_all(descriptor: int) -> bytes:
-    chunks = []
-    while chunk := os.read(descriptor, 65_536):
-        chunks.append(chunk)
-    return b"".join(chunks)
+def _bad(error: OSError) -> StorageError:
+    """Whether an error is about this one file, or about all of them."""
+    if error.errno in _OF_THE_FILE:
+        return BadFile(_OF_THE_FILE[error.errno])
+    return Unavailable(f"The data folder cannot be read: {error.strerror}.")
+
+
+def _read_all(descriptor: int, size: int) -> bytes:
+    """Everything, mostly in one read: a byte is asked for that is not there."""
+    data = chunk = os.read(descriptor, size + 1)
+    while len(data) > size and chunk:
+        chunk = os.read(descriptor, 65_536)
+        data += chunk
+    return data
 
 
 @contextmanager
@@ -84,16 +98,17 @@ class Staged:
 
     Where the file system can, it has no name at all, so that a crash leaves nothing behind and a
     copy of the folder made meanwhile never meets half a file. A context manager: what was not
-    published is discarded. Raises Full or Unavailable.
+    published is discarded. Until it is left, `settled` waits for it. Raises Full or Unavailable.
     """
 
     def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
-        self._target = folder / name
-        self._temporary = folder / f".{name}.{secrets.token_hex(8)}.tmp"
+        self._target = f"{folder}/{name}"
+        self._temporary = f"{folder}/.{name}.{secrets.token_hex(8)}.tmp"
         self._named = False
         with _failures():
             self._descriptor = self._open(folder)
             try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 _write_all(self._descriptor, data)
                 if durable:
                     os.fsync(self._descriptor)
@@ -113,23 +128,42 @@ class Staged:
         self._named = True
         return descriptor
 
+    def publish_new(self) -> None:
+        """Gives the content its name. Raises Stale if something has that name."""
+        with _failures():
+            try:
+                self._link(self._target)
+            except FileExistsError:
+                raise Stale from None
+            except OSError as error:
+                if not self._named or error.errno not in _NO_LINK:
+                    raise
+                os.rename(self._temporary, self._target)
+                self._named = False
+
     def publish(self) -> None:
         """Gives the content its name, in place of what had the name before."""
         with _failures():
             if not self._named:
-                # The descriptor's own link is followed only when a folder's descriptor is given.
-                link = f"/proc/self/fd/{self._descriptor}"
-                os.link(link, self._temporary, src_dir_fd=self._descriptor)
+                self._link(self._temporary)
                 self._named = True
             os.rename(self._temporary, self._target)
             self._named = False
 
+    def _link(self, path: str) -> None:
+        if self._named:
+            os.link(self._temporary, path)
+        else:
+            # What stands behind the name is linked only if a descriptor is given besides.
+            os.link(f"/proc/self/fd/{self._descriptor}", path, src_dir_fd=self._descriptor)
+
     def discard(self) -> None:
         """Leaves nothing of what was not published."""
         if self._named:
-            self._temporary.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(self._temporary)
             self._named = False
-        os.close(self._descriptor)
+        _release(self._descriptor)
 
     def __enter__(self) -> "Staged":
         return self
@@ -157,6 +191,23 @@ def sync(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def settled(path: Path) -> None:
+    """Waits until whoever published this file knows whether it is durable.
+
+    Raises FileNotFoundError, Busy after 5 seconds, or Unavailable.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Unavailable(f"A file cannot be opened: {error.strerror}.") from error
+    try:
+        _flock(descriptor, fcntl.LOCK_SH, time.monotonic() + LOCK_SECONDS)
+    finally:
+        _release(descriptor)
 
 
 def remove(path: Path) -> None:
@@ -197,57 +248,44 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process = os.getpid()
         self._threads = threading.Lock()
 
     def check(self) -> None:
         """Raises Unavailable if this file system cannot lock."""
         descriptor = self._open()
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            _flock(descriptor, fcntl.LOCK_SH, time.monotonic())
+        except Busy:
             pass  # Somebody holds it: it works.
-        except OSError as error:
-            raise self._unavailable(error) from error
         finally:
-            os.close(descriptor)
+            _release(descriptor)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Raises Busy if the lock cannot be had in 5 seconds, Unavailable if it cannot work."""
         deadline = time.monotonic() + LOCK_SECONDS
-        if self._process != os.getpid():  # A fork may have copied the lock while it was held.
-            self._process, self._threads = os.getpid(), threading.Lock()
-        threads = self._threads
-        if not threads.acquire(timeout=LOCK_SECONDS):
+        if not self._threads.acquire(timeout=LOCK_SECONDS):
             raise Busy(_BUSY)
         try:
             descriptor = self._acquire(deadline)
             try:
                 yield
             finally:
-                os.close(descriptor)
+                _release(descriptor)
         finally:
-            threads.release()
+            self._threads.release()
 
     def _acquire(self, deadline: float) -> int:
-        pause = 0.0001
         while True:
             descriptor = self._open()
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _flock(descriptor, fcntl.LOCK_EX, deadline)
                 if self._is_current(descriptor):
                     return descriptor
-            except BlockingIOError:
-                pass  # Held elsewhere: wait, below.
-            except OSError as error:
+            except StorageError:
                 os.close(descriptor)
-                raise self._unavailable(error) from error
-            os.close(descriptor)
-            if time.monotonic() > deadline:
-                raise Busy(_BUSY)
-            time.sleep(pause)
-            pause = min(pause * 2, 0.005)
+                raise
+            _release(descriptor)
 
     def _open(self) -> int:
         try:
@@ -262,11 +300,30 @@ class Lock:
         except FileNotFoundError:
             return False
 
-    def _unavailable(self, error: OSError) -> Unavailable:
-        return Unavailable(
-            f"The data folder cannot be locked: {error.strerror}. "
-            "Put it on a file system that supports flock."
-        )
+
+def _flock(descriptor: int, kind: int, deadline: float) -> None:
+    """Locks the open file. Raises Busy at the deadline, Unavailable if it cannot be locked."""
+    pause = 0.0001
+    while True:
+        try:
+            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise Busy(_BUSY) from None
+        except OSError as error:
+            raise Unavailable(
+                f"The data folder cannot be locked: {error.strerror}. "
+                "Put it on a file system that supports flock."
+            ) from error
+        time.sleep(pause)
+        pause = min(pause * 2, 0.005)
+
+
+def _release(descriptor: int) -> None:
+    # Closing is not enough: a child forked meanwhile has the same open file, and so the lock.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 _BUSY = "The data folder's lock was not had within 5 seconds."

@@ -16,10 +16,11 @@ _REBUILD = 500
 _MAX_SELECTIONS = 64
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
+class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file.
 
-    `version` is the digest of the file's bytes, `touched` the file's mtime in seconds.
+    `version` is the digest of the file's bytes, `touched` the file's mtime in seconds, `text` what
+    words are looked for in, once somebody has looked.
     """
 
     bookmark: Bookmark
@@ -27,16 +28,12 @@ class Entry(msgspec.Struct, frozen=True, gc=False, eq=False):
     key: str
     tags: tuple[str, ...]
     touched: float
+    text: str = ""
 
     @property
     def modified(self) -> str:
         """The time of the bookmark's last change."""
         return self.bookmark.modified
-
-    @property
-    def order(self) -> tuple[str, str]:
-        """Its place in a list, oldest first."""
-        return self.bookmark.created, self.bookmark.id
 
 
 class Grave(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -44,11 +41,6 @@ class Grave(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     tombstone: Tombstone
     version: int
-
-    @property
-    def order(self) -> tuple[str, str]:
-        """Its place among the deletions, oldest first."""
-        return self.tombstone.deleted, self.tombstone.id
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,10 @@ class Page:
 
 EPOCH = "1970-01-01T00:00:00Z"
 _Item = TypeVar("_Item", Entry, Grave)
-_by_order: Callable[[Entry | Grave], tuple[str, str]] = attrgetter("order")
+_Key = Callable[[_Item], tuple[str, str]]
+# Their places in a list, oldest first.
+_entry_order: _Key[Entry] = attrgetter("bookmark.created", "bookmark.id")
+_grave_order: _Key[Grave] = attrgetter("tombstone.deleted", "tombstone.id")
 
 
 @dataclass
@@ -125,13 +120,13 @@ class Index:
         if old := self.graves.pop(id, None):
             self.version = (self.version - old.version) % _VERSIONS
             if not rebuild:
-                _discard(self._buried, old)
+                _discard(self._buried, old, _grave_order)
                 _discard_text(self._moments, old.tombstone.deleted)
         if grave:
             self.version = (self.version + grave.version) % _VERSIONS
             self.graves[id] = grave
             if not rebuild:
-                insort(self._buried, grave, key=_by_order)
+                insort(self._buried, grave, key=_grave_order)
                 insort(self._moments, grave.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None, rebuild: bool) -> None:
@@ -143,8 +138,10 @@ class Index:
         if entry:
             self.version = (self.version + entry.version) % _VERSIONS
             self.entries[id] = entry
-            holders = (*self.holders(entry.key), entry)
-            self._keys[entry.key] = tuple(sorted(holders, key=_by_order))
+            if others := self.holders(entry.key):
+                self._keys[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
+            else:
+                self._keys[entry.key] = (entry,)
             if not rebuild:
                 self._insert(entry)
 
@@ -155,23 +152,23 @@ class Index:
             del self._keys[entry.key]
 
     def _insert(self, entry: Entry) -> None:
-        insort(self._order, entry, key=_by_order)
+        insort(self._order, entry, key=_entry_order)
         insort(self._moments, entry.bookmark.modified)
         for tag in entry.tags:
-            insort(self._tags.setdefault(tag, []), entry, key=_by_order)
+            insort(self._tags.setdefault(tag, []), entry, key=_entry_order)
 
     def _remove(self, entry: Entry) -> None:
-        _discard(self._order, entry)
+        _discard(self._order, entry, _entry_order)
         _discard_text(self._moments, entry.bookmark.modified)
         for tag in entry.tags:
-            _discard(self._tags[tag], entry)
+            _discard(self._tags[tag], entry, _entry_order)
             if not self._tags[tag]:
                 del self._tags[tag]
 
     def _rebuild(self) -> None:
         """Sorts everything anew: cheaper than many single steps."""
-        self._order = sorted(self.entries.values(), key=_by_order)
-        self._buried = sorted(self.graves.values(), key=_by_order)
+        self._order = sorted(self.entries.values(), key=_entry_order)
+        self._buried = sorted(self.graves.values(), key=_grave_order)
         moments = [e.bookmark.modified for e in self._order]
         self._moments = sorted(moments + [g.tombstone.deleted for g in self._buried])
         self._tags = {}
@@ -216,17 +213,19 @@ def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_
 
 def matching(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
     """The entries that have every folded word in title, description, uri or tags."""
-    return [entry for entry in entries if _has_all(entry, words)]
+    for word in words:
+        entries = [entry for entry in entries if word in (entry.text or _text(entry))]
+    return list(entries)
 
 
-def _has_all(entry: Entry, words: Sequence[str]) -> bool:
+def _text(entry: Entry) -> str:
     b = entry.bookmark
-    text = fold("\n".join((b.title, b.description, b.uri, *b.tags)))
-    return all(word in text for word in words)
+    entry.text = fold("\n".join((b.title, b.description, b.uri, *b.tags)))
+    return entry.text
 
 
-def _discard(items: list[_Item], item: _Item) -> None:
-    del items[bisect_left(items, item.order, key=_by_order)]
+def _discard(items: list[_Item], item: _Item, key: _Key[_Item]) -> None:
+    del items[bisect_left(items, key(item), key=key)]
 
 
 def _discard_text(items: list[str], item: str) -> None:

@@ -28,13 +28,13 @@ class Query:
 def query(parameters: Sequence[tuple[str, str]], page: int | None = None) -> Query:
     """The query that tag, q, uri, limit and offset ask for; other parameters mean nothing.
 
-    Without a limit it is `page`; without either, the offset means nothing. Raises BadQuery.
+    Without a limit it is `page`, and the offset means nothing. Raises BadQuery.
     """
     given = dict(reversed(parameters))
     limit = _count(given, "limit")
     offset = _count(given, "offset") or 0
     if limit is None:
-        limit, offset = page, offset if page else 0
+        limit, offset = page, 0
     tags = {fold(_normal(value)) for name, value in parameters if name == "tag"}
     uri = given.get("uri", "").strip()
     words = [word for name, v in parameters if name == "q" for word in fold(_normal(v)).split()]

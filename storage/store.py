@@ -4,8 +4,9 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage import files
@@ -15,14 +16,23 @@ from storage.bookmark import (
     Minter,
     Tombstone,
     digest,
-    fold,
+    fold_tag,
     from_file,
     timestamp,
     to_file,
     tombstone_from_file,
     uri_key,
 )
-from storage.errors import Conflict, Gone, Invalid, NotFound, Stale, StorageError, Unreadable
+from storage.errors import (
+    Conflict,
+    Gone,
+    Invalid,
+    NotFound,
+    Stale,
+    StorageError,
+    Unavailable,
+    Unreadable,
+)
 from storage.index import Entry, Grave, Index, Page, State, matching, newest
 from storage.query import Query
 from storage.watch import Watch
@@ -52,22 +62,29 @@ class Store:
         self._folders = (folder / "bookmarks", folder / "tombstones")
         for path in (folder, *self._folders):
             files.make_folder(path)
-        self._lock = files.Lock(self._folders[_BOOKMARKS])
-        self._lock.check()
-        self._minter = Minter()
         self._reported: dict[tuple[int, str], str] = {}
-        self._opening = threading.Lock()
         self._open()
+        self._lock.check()
         self._sweep()
+        self._settle_all()
+        # Locks, watch and half-read changes belong to the process that has them.
+        opened = weakref.WeakMethod(self._open)
+        os.register_at_fork(after_in_child=lambda: (open := opened()) and open())
 
     def _open(self) -> None:
-        """Begins with an empty index in this process; the first look fills it."""
+        """Begins anew in this process."""
         self._mutex = threading.RLock()
+        self._lock = files.Lock(self._folders[_BOOKMARKS])
+        self._minter = Minter()
         self._watch = Watch(self._folders)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drops what is known of the files; the next look reads them all."""
+        self._watch.close()
         self._index = Index()
         self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
-        self._process = os.getpid()
 
     def _sweep(self) -> None:
         """Removes the temporary files that crashes left more than an hour ago."""
@@ -79,6 +96,14 @@ class Store:
                     except StorageError as error:
                         log.warning("%s remains: %s", path, error)
 
+    def _settle_all(self) -> None:
+        """Makes durable what a process may have published before it was killed."""
+        for folder in self._folders:
+            try:
+                files.sync(folder)
+            except StorageError as error:
+                log.warning("%s cannot be synced: %s", folder, error)
+
     def close(self) -> None:
         """Ends the watch. The next call begins a new one."""
         self._watch.close()
@@ -87,6 +112,17 @@ class Store:
 
     def get(self, id: str) -> Entry:
         """The bookmark of this id. Raises NotFound, Gone or Unreadable."""
+        try:
+            return self._got(id)
+        except Gone:  # For ever, unless whoever deletes it just now fails.
+            self._await(_TOMBSTONES, id)
+            return self._got(id)
+        except Unreadable:  # What hindered may have passed.
+            with self._mutex:
+                self._look([(kind, id + _SUFFIX) for kind in (_BOOKMARKS, _TOMBSTONES)])
+            return self._got(id)
+
+    def _got(self, id: str) -> Entry:
         with self._fresh() as index:
             return self._get(index, id)
 
@@ -147,12 +183,13 @@ class Store:
         is no longer as seen; Busy, Full or Unavailable. Nothing was stored then.
         """
         data = to_file(bookmark)
-        with self._staged(_BOOKMARKS, bookmark.id, data) as staged, self._locked() as index:
-            self._require_absent(index, bookmark.id)
-            self._require_state(index, state)
-            self._require_free(index, bookmark)
-            staged.publish()
-        self._settle(_BOOKMARKS, bookmark.id, data, None)
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
+            with self._locked() as index:
+                self._require_absent(index, bookmark.id)
+                self._require_state(index, state)
+                self._require_free(index, bookmark)
+                staged.publish_new()
+            self._settle(_BOOKMARKS, bookmark.id, data, None)
         return _entry(bookmark, data, time.time())
 
     def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
@@ -168,15 +205,27 @@ class Store:
             raise Stale from None
         if digest(before) != seen.version:
             raise Stale
-        data = to_file(bookmark, before)
-        with self._staged(_BOOKMARKS, bookmark.id, data) as staged, self._locked() as index:
-            self._require_state(index, state)
-            self._require_seen(index, seen)
-            if uri_key(bookmark.uri) != seen.key:
-                self._require_free(index, bookmark)
-            staged.publish()
-        self._settle(_BOOKMARKS, bookmark.id, data, before)
+        data = to_file(bookmark, before, files.MAX_SIZE)
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
+            with self._locked() as index:
+                self._require_state(index, state)
+                self._require_seen(index, seen)
+                if uri_key(bookmark.uri) != seen.key:
+                    self._require_free(index, bookmark)
+                staged.publish()
+            self._settle(_BOOKMARKS, bookmark.id, data, before)
         return _entry(bookmark, data, time.time())
+
+    def keep(self, seen: Entry) -> Entry:
+        """Makes sure that a version stands which somebody else may be writing just now.
+
+        Raises Stale, Gone, Unreadable or NotFound if it does not; Busy or Unavailable.
+        """
+        self._await(_BOOKMARKS, seen.bookmark.id)
+        files.sync(self._folders[_BOOKMARKS])  # Whoever wrote it may have died before this.
+        if self.get(seen.bookmark.id).version != seen.version:
+            raise Stale
+        return seen
 
     def delete(self, seen: Entry) -> None:
         """Deletes the version that the caller saw, durably and for ever.
@@ -186,10 +235,11 @@ class Store:
         """
         id = seen.bookmark.id
         data = to_file(Tombstone(id, timestamp(time.time())))
-        with self._staged(_TOMBSTONES, id, data) as staged, self._locked() as index:
-            self._require_seen(index, seen)
-            staged.publish()
-        self._settle(_TOMBSTONES, id, data, None)
+        with self._staged(_TOMBSTONES, id, data) as staged:
+            with self._locked() as index:
+                self._require_seen(index, seen)
+                staged.publish_new()
+            self._settle(_TOMBSTONES, id, data, None)
         try:
             files.remove(self._path(_BOOKMARKS, id))
             files.sync(self._folders[_BOOKMARKS])
@@ -239,6 +289,11 @@ class Store:
         with files.Staged(path.parent, path.name, before, durable=False) as staged:
             staged.publish()
 
+    def _await(self, kind: int, id: str) -> None:
+        """Waits for whoever is writing this file. Raises Busy or Unavailable."""
+        with suppress(FileNotFoundError):
+            files.settled(self._path(kind, id))
+
     def _staged(self, kind: int, id: str, data: bytes) -> files.Staged:
         return files.Staged(self._folders[kind], id + _SUFFIX, data)
 
@@ -256,46 +311,59 @@ class Store:
     @contextmanager
     def _fresh(self) -> Iterator[Index]:
         """The up-to-date index, for this thread alone while the block lasts."""
-        if self._process != os.getpid():  # After a fork: watch, mutex and index are the parent's.
-            with self._opening:
-                if self._process != os.getpid():
-                    self._open()
         with self._mutex:
             self._refresh()
             yield self._index
 
     def _refresh(self) -> None:
         """Brings the index up to what the folder holds now."""
-        changes = self._watch.changes()
-        if changes is None:
-            changes = list(self._differences())
-        if not changes:
-            return
         try:
-            self._look(changes)
+            changes = self._watch.changes()
+        except Unavailable:
+            self._restore_tombstones()
+            changes = self._watch.changes()
+        if changes == []:
+            return
+        self._look(changes)
+
+    def _look(self, changes: list[tuple[int, str]] | None) -> None:
+        """Reads the changed files into the index; without changes, all that differ."""
+        try:
+            self._apply(list(self._differences()) if changes is None else changes)
+        except OSError as error:
+            self._forget()  # These changes will not be told again.
+            message = f"The data folder cannot be read: {error.strerror}."
+            raise Unavailable(message) from error
         except BaseException:
-            self._watch.close()  # These changes are not to be told again: look at everything.
+            self._forget()
             raise
 
-    def _look(self, changes: list[tuple[int, str]]) -> None:
-        """Reads the changed files into the index."""
-        ids = {(kind, id) for kind, name in changes if (id := _id_of(name))}
-        graves = {id: self._read_grave(id) for kind, id in ids if kind == _TOMBSTONES}
+    def _restore_tombstones(self) -> None:
+        """Makes the folder of tombstones again: git, for one, keeps no empty folder."""
+        if self._folders[_BOOKMARKS].is_dir():
+            files.make_folder(self._folders[_TOMBSTONES])
+
+    def _apply(self, changes: list[tuple[int, str]]) -> None:
+        ids: tuple[set[str], set[str]] = (set(), set())
+        for kind, name in changes:
+            if id := _id_of(name):
+                ids[kind].add(id)
+        graves = {id: self._read_grave(id) for id in ids[_TOMBSTONES]}
         # A tombstone that comes hides the bookmark, one that goes uncovers it.
-        entries = {id: self._read_entry(id, graves) for _, id in ids}
+        entries = {id: self._read_entry(id, graves) for id in ids[_BOOKMARKS] | ids[_TOMBSTONES]}
         self._index.change(entries, graves)
-        touched = [folder.stat().st_mtime for folder in self._folders]
-        self._index.touched = max(self._index.touched, *touched)
 
     def _read_grave(self, id: str) -> Grave | None:
         data = self._read(_TOMBSTONES, id)
         if data is None:
             return None
         try:
-            return Grave(tombstone_from_file(id, data[0]), digest(data[0]))
+            grave = Grave(tombstone_from_file(id, data[0]), digest(data[0]))
         except Invalid as error:
             self._skip(_TOMBSTONES, id, str(error))
             return None
+        self._reported.pop((_TOMBSTONES, id), None)
+        return grave
 
     def _read_entry(self, id: str, graves: dict[str, Grave | None]) -> Entry | None:
         if graves.get(id, id in self._index.graves):
@@ -306,19 +374,22 @@ class Store:
         if data is None or id in self._unreadable[_TOMBSTONES]:
             return None
         try:
-            return _entry(from_file(id, data[0]), data[0], data[1])
+            entry = _entry(from_file(id, data[0]), *data)
         except Invalid as error:
             self._skip(_BOOKMARKS, id, str(error))
             return None
+        self._reported.pop((_BOOKMARKS, id), None)
+        return entry
 
     def _read(self, kind: int, id: str) -> tuple[bytes, float] | None:
         """The file's bytes and mtime in seconds, or None if there are none."""
         self._unreadable[kind].pop(id, None)
         self._signatures[kind].pop(id, None)
         try:
-            data, status = files.read(self._path(kind, id))
+            data, status = files.read(f"{self._folders[kind]}/{id}{_SUFFIX}")
         except FileNotFoundError:
             self._reported.pop((kind, id), None)
+            self._index.touched = time.time()
             return None
         except files.BadFile as error:
             self._skip(kind, id, str(error))
@@ -340,17 +411,20 @@ class Store:
         for kind, folder in enumerate(self._folders):
             known = self._signatures[kind]
             missing = set(known) | set(self._unreadable[kind])
+            self._index.touched = max(self._index.touched, folder.stat().st_mtime)
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if id := _id_of(entry.name):
                         missing.discard(id)
-                        if known.get(id) != _signature(entry.stat(follow_symlinks=False)):
+                        if known.get(id) is None or known[id] != _signature_of(entry):
                             yield kind, entry.name
             yield from ((kind, id + _SUFFIX) for id in missing)
 
 
 def _entry(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
-    tags = tuple(map(fold, bookmark.tags))
+    tags = tuple(map(fold_tag, bookmark.tags))
+    if tags == bookmark.tags:  # One object does for both.
+        tags = bookmark.tags
     return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, touched)
 
 
@@ -358,6 +432,13 @@ def _id_of(name: str) -> str | None:
     """The id whose file has this name, or None: it is no file of ours."""
     id = name.removesuffix(_SUFFIX)
     return id if id != name and ID.fullmatch(id) else None
+
+
+def _signature_of(entry: os.DirEntry[str]) -> int | None:
+    try:
+        return _signature(entry.stat(follow_symlinks=False))
+    except FileNotFoundError:  # Gone since it was listed.
+        return None
 
 
 def _signature(status: os.stat_result) -> int:

@@ -1,6 +1,7 @@
 """What changed in some folders since the last look."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +45,9 @@ class Watch:
         try:
             identities = [(s.st_dev, s.st_ino) for s in map(os.stat, self._folders)]
         except OSError as error:
-            message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
+            message = (
+                f"The data folder cannot be read: {Path(error.filename).name}: {error.strerror}."
+            )
             raise Unavailable(message) from error
         if identities != self._identities:
             self._open()
@@ -66,6 +69,8 @@ class Watch:
         if sys.platform != "linux":
             return
         try:
+            if any(map(_is_shared, self._folders)):
+                return
             self._inotify = INotify(nonblocking=True)
             self._numbers = {
                 self._inotify.add_watch(folder, _MASK): number
@@ -74,9 +79,27 @@ class Watch:
         except OSError:  # No instance or watch left for this user, or a disk without: look at all.
             self.close()
 
+    def __del__(self) -> None:
+        self.close()
+
     def close(self) -> None:
         """Ends the watch; the next look begins a new one."""
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
         self._identities = []
+
+
+# Disks that other machines can write to: of their changes inotify tells nothing.
+_SHARED = re.compile(r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse\.")
+
+
+def _is_shared(folder: Path) -> bool:
+    """Whether the folder is on a disk of several machines, as /proc/self/mountinfo tells."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        mount, _, disk = line.partition(" - ")
+        if mount.split()[2] == number:
+            return bool(_SHARED.match(disk))
+    return False

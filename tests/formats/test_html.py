@@ -1,0 +1,293 @@
+"""The pages: well-formed, everything escaped, and no dangerous link."""
+
+import json
+from html.parser import HTMLParser
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import pytest
+
+PAGE = {"Accept": "text/html"}
+VOID = set("area base br col embed hr img input link meta source track wbr".split())
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></textarea></script><script>",
+    "<!-- --><svg/onload=alert(1)>",
+    "&lt;b&gt; &copy=2 &#60;",
+    "javascript:alert(1)",
+    "]]>{{7*7}}${x}",
+    "😀 שלום \u202e",
+]
+
+
+class Page(HTMLParser):
+    """A page's elements and their text; fails for what is not nested as it should be."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.open = []
+        self.elements = []
+        self.texts = []
+        assert html.startswith("<!DOCTYPE html>\n")
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        names = [name for name, _ in attributes]
+        assert len(names) == len(set(names)), f"an attribute twice: {names}"
+        self.elements.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def handle_comment(self, data):
+        raise AssertionError(f"a comment: {data}")
+
+    def unknown_decl(self, data):
+        raise AssertionError(f"a declaration: {data}")
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def links(self):
+        """The addresses of all links but the bookmarklet, which has to be a script."""
+        links = [a for a in self.all("a") if a.get("id") != "bookmarklet"]
+        return [a["href"] for a in links if "href" in a]
+
+    @property
+    def text(self):
+        return " ".join(self.texts)
+
+
+def page(app, path, status=200):
+    response = app.get(path, headers=PAGE, status=status)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    return Page(response.body.decode())
+
+
+def assert_harmless(found):
+    """Holds that nothing on the page runs, looks or comes from elsewhere."""
+    tags = {tag for tag, _ in found.elements}
+    assert not tags & {"iframe", "object", "embed", "base", "style"}
+    for attributes in found.all("script"):
+        assert attributes.get("src", "").startswith("/")
+    for _, attributes in found.elements:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+        for name in ("src", "action", "formaction", "srcset", "data"):
+            assert attributes.get(name, "/").startswith("/")
+            assert not attributes.get(name, "/").startswith("//")
+    for attributes in found.all("link"):
+        assert urljoin("http://localhost/", attributes["href"]).startswith("http://localhost/")
+
+
+@pytest.fixture
+def hostile(add):
+    """A bookmark for each hostile value, in every field that takes it."""
+    return [
+        add(
+            f"https://{n}.example/?q=" + "".join(value.split()),
+            title=value,
+            description=f"{value}\n{value}",
+            tags=[value, "two words"],
+        )
+        for n, value in enumerate(HOSTILE)
+    ]
+
+
+# --- The list ---
+
+
+def test_an_empty_list(app):
+    found = page(app, "/")
+    assert_harmless(found)
+    assert found.all("html")[0]["lang"]
+    assert any(a.get("name") == "uri" for a in found.all("input"))
+
+
+def test_everything_in_the_list_is_escaped(app, hostile):
+    found = page(app, "/")
+    assert_harmless(found)
+    for bookmark in hostile:
+        assert bookmark["title"] in found.text
+        assert bookmark["description"] in found.text
+        assert bookmark["tags"][0] in found.text
+        assert bookmark["uri"] in found.links()
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("name", ["tag", "q", "title", "x"])
+def test_everything_in_the_query_is_escaped(app, hostile, name, value):
+    response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
+    assert_harmless(Page(response.text))
+
+
+def test_a_tag_is_a_link_that_adds_it_to_the_filter(app, add):
+    add("https://1.example/", tags=["c++ & <d>", "b"])
+    add("https://2.example/", tags=["b"])
+    link = next(link for link in page(app, "/?tag=b").links() if "%2B%2B" in link)
+    found = page(app, link)
+    assert "https://1.example/" in found.links()
+    assert "https://2.example/" not in found.links()
+
+
+def test_the_feed_of_the_selection_is_linked(app, add):
+    add(tags=["a b"])
+    alternates = [a for a in page(app, "/?tag=a+b").all("link") if a["rel"] == "alternate"]
+    (feed,) = [a["href"] for a in alternates if a["type"] == "application/atom+xml"]
+    assert parse_qs(urlsplit(feed).query) == {"tag": ["a b"]}
+    assert b"<entry>" in app.get(urljoin("http://localhost/", feed), status=200).body
+
+
+def test_the_pages_are_linked(app, data, add):
+    for n in range(120):
+        bookmark = {"id": f"{n}", "uri": f"https://{n}.example/", "created": "2024-01-01T00:00:00Z"}
+        (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
+    first = page(app, "/")
+    (following,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
+    second = page(app, following)
+    shown = [{link for link in p.links() if ".example" in link} for p in (first, second)]
+    assert [len(links) for links in shown] == [100, 20]
+    assert "120" in first.text
+
+
+def test_addresses_know_the_prefix(app, add):
+    id = add(tags=["x"])["id"]
+    response = app.get("/", headers=PAGE, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200)
+    found = Page(response.text)
+    links = [urlsplit(urljoin("http://localhost/my/marks/", link)) for link in found.links()]
+    own = [link.path for link in links if link.hostname == "localhost"]
+    assert f"/my/marks/{id}" in own
+    own += [form["action"] for form in found.all("form")]
+    assert all(path.startswith("/my/marks/") for path in own)
+
+
+# --- Which uris are links ---
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "javascript:alert(1)",
+        "JavaScript:alert(1)",
+        "javascript://a.example/%0aalert(1)",
+        "data:text/html,<script>alert(1)</script>",
+        "DATA:text/html;base64,PHNjcmlwdD4=",
+        "vbscript:msgbox(1)",
+        "file:///etc/passwd",
+        "blob:https://a.example/x",
+        "view-source:https://a.example/",
+        "x-unheard-of:x",
+    ],
+)
+def test_a_dangerous_uri_is_shown_and_no_link(app, add, uri):
+    id = add(uri, title="Title")["id"]
+    for path in ("/", f"/{id}"):
+        found = page(app, path)
+        assert_harmless(found)
+        assert uri in found.text
+        links = [*found.links(), *(a["href"] for a in found.all("link"))]
+        assert not [link for link in links if link.lower().startswith(uri[:6].lower())]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://a.example/?a=1&copy=2&b=\"'",
+        "HTTP://A.EXAMPLE/",
+        "ftp://a.example/",
+        "mailto:a@b.example?subject=x",
+        "magnet:?xt=urn:btih:x",
+    ],
+)
+def test_a_harmless_uri_is_a_link(app, add, uri):
+    id = add(uri, title="Title")["id"]
+    for path in ("/", f"/{id}"):
+        assert uri in page(app, path).links()
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://[", "https://[::1", "http://a.example:port/", "https://@:/"]
+)
+def test_an_odd_uri_breaks_no_page(app, add, uri):
+    id = add(uri, title="Title")["id"]
+    for path in ("/", f"/{id}"):
+        assert "Title" in page(app, path).text
+
+
+# --- One bookmark, and the form ---
+
+
+def values(app, path):
+    """What the form with a field for the uri is filled in with."""
+    forms = app.get(path, headers=PAGE, status=200).forms.values()
+    (form,) = [form for form in forms if "uri" in form.fields]
+    return {name: form[name].value for name in ("uri", "title", "tags", "description")}
+
+
+def test_one_bookmark_is_shown_with_its_form(app, hostile):
+    for bookmark in hostile:
+        found = page(app, f"/{bookmark['id']}")
+        assert_harmless(found)
+        assert bookmark["title"] in found.text
+        assert bookmark["uri"] in found.links()
+        filled = values(app, f"/{bookmark['id']}")
+        tags = [tag.strip() for tag in filled.pop("tags").split(",")]
+        assert filled | {"tags": tags} == {name: bookmark[name] for name in (*filled, "tags")}
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_the_form_comes_filled_in(app, value):
+    given = {
+        "uri": f"https://a.example/{value}",
+        "title": value,
+        "tags": value,
+        "description": value,
+    }
+    query = app.get("/", given, headers=PAGE, status=200).request.query_string
+    assert values(app, f"/?{query}") == given
+    assert_harmless(page(app, f"/?{query}"))
+    assert app.get("/", status=200).json == []
+
+
+def test_the_form_of_the_bookmark_that_has_the_uri_already(app, add):
+    bookmark = add("https://a.example/", title="Old", tags=["x"])
+    response = app.get("/?uri=HTTPS://a.example&title=New", headers=PAGE, status=200)
+    (form,) = [form for form in response.forms.values() if "uri" in form.fields]
+    assert form["title"].value == "Old"
+    form["title"] = "Changed"
+    form.submit(status=303)
+    assert [(b["id"], b["title"]) for b in app.get("/", status=200).json] == [
+        (bookmark["id"], "Changed")
+    ]
+
+
+def test_adding_changing_and_deleting_by_the_forms(app):
+    (form,) = [f for f in app.get("/", headers=PAGE).forms.values() if "uri" in f.fields]
+    form["uri"], form["title"], form["tags"] = "https://a.example/", "A & B", "x, y"
+    shown = form.submit(status=303).follow(headers=PAGE, status=200)
+    assert "A &amp; B" in shown.text
+
+    (form,) = [f for f in shown.forms.values() if "uri" in f.fields]
+    form["description"] = "One\r\nTwo"
+    shown = form.submit(status=303).follow(headers=PAGE, status=200)
+    (bookmark,) = app.get("/", status=200).json
+    assert (bookmark["description"], bookmark["tags"]) == ("One\nTwo", ["x", "y"])
+
+    (form,) = [f for f in shown.forms.values() if "_method" in f.fields]
+    form.submit(status=303).follow(headers=PAGE, status=200)
+    app.get(f"/{bookmark['id']}", status=410)
+
+
+def test_an_error_page_is_harmless_too(app):
+    given = {"uri": "https://a.example/", "<script>alert(1)</script>": "x"}
+    response = app.post("/", given, headers=PAGE, status=422)
+    found = Page(response.text)
+    assert_harmless(found)
+    assert "<script>alert(1)</script>" in found.text

@@ -1,0 +1,205 @@
+"""XBEL 1.0: valid against the public DTD, and read however others write it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+DTD = Path(__file__).parent / "xbel-1.0.dtd"
+PUBLIC_ID = "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML"
+CATALOG = """\
+<?xml version="1.0"?>
+<catalog xmlns="urn:oasis:names:tc:entity:xmlns:xml:catalog">
+<public publicId="{}" uri="{}"/>
+</catalog>
+"""
+NASTY = [
+    "<b>&amp;</b>",
+    "\"quotes\" & 'more'",
+    "]]>",
+    "<![CDATA[x]]>",
+    "<!-- -- -->",
+    "&copy=2",
+    "a\u0085b\u2028c",
+    "😀 שלום \u202e",
+    "%dtd; &#0;",
+]
+
+
+@pytest.fixture
+def validate(tmp_path):
+    """Holds a document against the DTD that its DOCTYPE names, found by a catalog alone."""
+    if shutil.which("xmllint") is None:
+        pytest.skip("xmllint is not installed")
+    catalog = tmp_path / "catalog.xml"
+    catalog.write_text(CATALOG.format(PUBLIC_ID, DTD.as_uri()))
+
+    def validate(document):
+        result = subprocess.run(
+            ["xmllint", "--nonet", "--noout", "--valid", "-"],
+            input=document,
+            capture_output=True,
+            env={**os.environ, "XML_CATALOG_FILES": str(catalog)},
+        )
+        return result.returncode, result.stderr.decode()
+
+    return validate
+
+
+def post(app, document, status, media_type="application/x-xbel"):
+    return app.post("/", document, content_type=media_type, status=status)
+
+
+# --- Writing ---
+
+
+def test_the_whole_document(app):
+    fields = {"uri": "https://a.example/?a=1&b", "title": "T <1>", "description": "One\nTwo"}
+    moment = "2001-02-03T04:05:06Z"
+    app.put_json("/x-1", fields | {"tags": ["a", "b c"], "created": moment}, status=201)
+    assert app.get("/?format=xbel", status=200).text == (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<!DOCTYPE xbel PUBLIC "{PUBLIC_ID}"'
+        ' "http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd" [\n'
+        "<!ATTLIST bookmark tags CDATA #IMPLIED>\n"
+        "]>\n"
+        '<xbel version="1.0">\n'
+        f'<bookmark id="b-x-1" href="https://a.example/?a=1&amp;b" added="{moment}"'
+        f' modified="{moment}" tags="a,b c">\n'
+        "<title>T &lt;1&gt;</title>\n"
+        "<desc>One\nTwo</desc>\n"
+        "</bookmark>\n"
+        "</xbel>\n"
+    )
+
+
+def test_the_validator_here_finds_what_is_wrong(validate):
+    """Or else the tests below would prove nothing."""
+    document = f'<!DOCTYPE xbel PUBLIC "{PUBLIC_ID}" "nowhere.dtd"><xbel>{{}}</xbel>'
+    assert validate(document.format("").encode()) == (0, "")
+    status, errors = validate(document.format('<bookmark href="a:b" tags="x"/>').encode())
+    assert status != 0 and "tags" in errors
+
+
+def test_a_list_is_valid(app, add, validate):
+    assert validate(app.get("/?format=xbel", status=200).body) == (0, "")
+    for n, value in enumerate(NASTY):
+        tag = value.replace("\u0085", "").replace("\u2028", "")
+        compact = "".join(tag.split())
+        add(f"https://{n}.example/{compact}", title=value, description=value, tags=[tag, "b"])
+    add("javascript:alert('<&\">')")
+    for id in ("0", "a-b_c", "b-1", "x" * 64):
+        fields = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}
+        app.put_json(f"/{id}", fields, status=201)
+    assert validate(app.get("/?format=xbel", status=200).body) == (0, "")
+
+
+def test_one_bookmark_is_a_valid_document(app, add, validate):
+    id = add(title="A", description="B", tags=["c"])["id"]
+    assert validate(app.get(f"/{id}?format=xbel", status=200).body) == (0, "")
+
+
+@pytest.mark.parametrize("value", NASTY, ids=ascii)
+def test_a_parser_reads_what_was_meant(app, add, value):
+    tag = value.replace("\u0085", "").replace("\u2028", "")
+    uri = "https://a.example/?" + "".join(tag.split())
+    bookmark = add(uri, title=value, description=f"{value}\n {value}", tags=[tag, "b"])
+    root = ElementTree.fromstring(app.get("/?format=xbel", status=200).body)
+    (element,) = root.findall("bookmark")
+    assert element.get("id") == f"b-{bookmark['id']}"
+    assert element.get("href") == uri
+    assert element.get("added") == bookmark["created"]
+    assert element.get("modified") == bookmark["modified"]
+    assert element.get("tags") == f"{tag},b"
+    assert element.findtext("title") == bookmark["title"]
+    assert element.findtext("desc") == bookmark["description"]
+
+
+# --- Reading ---
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<xbel><bookmark href="https://a.example/"><title>Ä &amp; B</title></bookmark></xbel>',
+        '\n<!-- - -->\n<xbel version="1.0">\n <title>My list</title>\n <info>'
+        '<metadata owner="x"/></info>\n <desc>About</desc>\n <folder folded="no"><title>F</title>\n'
+        '<separator/> <bookmark visited="2001" href="https://a.example/"><title>Ä<![CDATA[ & B]]>'
+        '</title><info><metadata owner="y"/></info></bookmark>\n</folder>\n</xbel>',
+        '<!DOCTYPE xbel SYSTEM "xbel.dtd"><xbel><bookmark href=" https://a.example/ ">'
+        "<title> &#196;\n&#38;\tB </title></bookmark></xbel>",
+        '<!DOCTYPE xbel PUBLIC "x" "http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd">'
+        '<xbel><bookmark href="https://a.example/" added="2001-01-01T00:00:00Z">'
+        "<title>Ä &#x26; B</title></bookmark></xbel>",
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
+def test_what_others_write(app, document, encoding):
+    body = f'<?xml version="1.0" encoding="{encoding}"?>{document}'.encode(encoding)
+    bookmark = post(app, body, 201).json
+    assert (bookmark["uri"], bookmark["title"]) == ("https://a.example/", "Ä & B")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_without_a_declaration_it_is_utf_8(app, encoding):
+    document = '<xbel><bookmark href="https://a.example/"><title>Ä</title></bookmark></xbel>'
+    assert post(app, document.encode(encoding), 201).json["title"] == "Ä"
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        "application/x-xbel",
+        "application/xbel+xml",
+        "application/xml",
+        "text/xml",
+        "text/xml; charset=utf-8",
+    ],
+)
+def test_under_each_media_type(app, media_type):
+    document = '<xbel><bookmark href="https://a.example/"/></xbel>'
+    given = {"method": "POST", "body": document.encode(), "content_type": media_type}
+    app.request("/", status=201, headers={"Content-Type": media_type}, **given)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "   ",
+        "no xml",
+        "<xbel>",
+        "<xbel></XBEL>",
+        '<xbel><bookmark href="https://a.example/?a&b"/></xbel>',
+        '<xbel><bookmark href="a:b" href="c:d"/></xbel>',
+        "<xbel/><xbel/>",
+        '<xbel><bookmark href="a:b"><title>&nbsp;</title></bookmark></xbel>',
+        '<xbel><bookmark href="a:b"><title>\x01</title></bookmark></xbel>',
+        '<xbel><bookmark href="a:b"><title>&#1;</title></bookmark></xbel>',
+        '<x:xbel><bookmark href="a:b"/></x:xbel>',
+    ],
+)
+def test_what_is_not_well_formed_is_400(app, document):
+    post(app, document.encode(), 400)
+
+
+@pytest.mark.parametrize(
+    "document, field",
+    [
+        ("<xbel><bookmark/></xbel>", "uri"),
+        ('<xbel><bookmark href=""/></xbel>', "uri"),
+        ('<xbel><bookmark href="a.example"/></xbel>', "uri"),
+        ('<xbel><bookmark href="a:b" added="yesterday"/></xbel>', "created"),
+    ],
+)
+def test_what_breaks_a_rule_is_422(app, document, field):
+    problem = post(app, document.encode(), 422).json
+    assert field in [error["field"] for error in problem["errors"]]
+
+
+@pytest.mark.parametrize("document", ["<html/>", "<opml><bookmark href='a:b'/></opml>"])
+def test_another_document_is_422(app, document):
+    post(app, document.encode(), 422)

@@ -1,0 +1,83 @@
+"""What the storage tests share: servers of every kind, disks of their own."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from clients import Server
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts a server by its command, as often as called."""
+    servers: list[Server] = []
+
+    def start(command: Sequence[str], **environment: str) -> Server:
+        log = tmp_path / f"server-{len(servers)}.log"
+        servers.append(Server(command, log, **environment))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop(signal.SIGTERM)
+
+
+@pytest.fixture
+def require_programs() -> Callable[..., None]:
+    """Skips the test where it is not run by root or one of the programs is missing."""
+
+    def require(*programs: str) -> None:
+        if missing := [program for program in programs if shutil.which(program) is None]:
+            pytest.skip("needs " + ", ".join(missing))
+        if os.geteuid() != 0:
+            pytest.skip("needs root")
+
+    return require
+
+
+class Mount:
+    """A file system of the test's own."""
+
+    def __init__(self, path: Path, *options: str) -> None:
+        self.path = path
+        self._options = options
+        path.mkdir()
+        self.mount()
+
+    def mount(self) -> None:
+        command = ["mount", *self._options, str(self.path)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip("cannot mount: " + done.stderr.strip())
+
+    def remount(self, option: str) -> None:
+        command = ["mount", "-o", f"remount,{option}", str(self.path)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def unmount(self) -> None:
+        if self.path.is_mount():
+            subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
+
+    def abandon(self) -> None:
+        """Unmounts it even if somebody uses it still."""
+        if self.path.is_mount():
+            subprocess.run(["umount", "-l", str(self.path)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def mount(tmp_path: Path, require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount]]:
+    """Mounts a file system by mount's options, and unmounts it after the test."""
+    mounts: list[Mount] = []
+
+    def mount(*options: str) -> Mount:
+        require_programs("mount", "umount")
+        mounts.append(Mount(tmp_path / f"disk-{len(mounts)}", *options))
+        return mounts[-1]
+
+    yield mount
+    for one in mounts:
+        one.abandon()

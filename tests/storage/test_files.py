@@ -1,0 +1,147 @@
+"""Staged files: published whole or not at all, and nothing left behind."""
+
+import errno
+import os
+
+import pytest
+
+from storage import files
+from storage.errors import Full, Stale, StorageError, Unavailable
+from storage.files import Staged
+
+
+@pytest.fixture(params=["without a name", "named"])
+def kind(request, monkeypatch, tmp_path):
+    """Staged files with no name, where the disk can; and such as must have one."""
+    if request.param == "named":
+        monkeypatch.setattr(files, "_O_TMPFILE", 0)
+    elif not files._O_TMPFILE:
+        pytest.skip("needs O_TMPFILE")
+    return request.param
+
+
+def fail(number):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
+    with Staged(tmp_path, "a.json", b"new") as staged:
+        assert "a.json" not in names(tmp_path)
+        staged.publish()
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"new"
+
+
+def test_what_is_published_takes_the_place_of_what_was_there(tmp_path, kind):
+    (tmp_path / "a.json").write_bytes(b"old")
+    with Staged(tmp_path, "a.json", b"new") as staged:
+        assert (tmp_path / "a.json").read_bytes() == b"old"
+        staged.publish()
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"new"
+
+
+def test_what_is_published_as_new_takes_no_place(tmp_path, kind):
+    (tmp_path / "a.json").write_bytes(b"old")
+    with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Stale):
+        staged.publish_new()
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"old"
+    with Staged(tmp_path, "b.json", b"new") as staged:
+        staged.publish_new()
+    assert names(tmp_path) == ["a.json", "b.json"]
+
+
+def test_what_is_not_published_leaves_nothing(tmp_path, kind):
+    with Staged(tmp_path, "a.json", b"new"):
+        pass
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "expected"),
+    [
+        ("write", errno.ENOSPC, Full),
+        ("write", errno.EDQUOT, Full),
+        ("write", errno.EIO, Unavailable),
+        ("fsync", errno.EIO, Unavailable),
+        ("fsync", errno.ENOSPC, Full),
+    ],
+)
+def test_what_cannot_be_staged_leaves_nothing(tmp_path, monkeypatch, kind, call, number, expected):
+    open_before = descriptors()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, fail(number))
+        with pytest.raises(expected):
+            Staged(tmp_path, "a.json", b"new")
+    assert names(tmp_path) == []
+    assert descriptors() == open_before
+
+
+@pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
+def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, publish):
+    open_before = descriptors()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", fail(errno.ENOSPC))
+        patch.setattr(os, "link", fail(errno.ENOSPC))
+        with pytest.raises(Full), Staged(tmp_path, "a.json", b"new") as staged:
+            publish(staged)
+    assert names(tmp_path) == []
+    assert descriptors() == open_before
+
+
+def test_a_folder_under_the_name_stays(tmp_path, kind):
+    (tmp_path / "a.json").mkdir()
+    for publish in (Staged.publish, Staged.publish_new):
+        with pytest.raises(StorageError), Staged(tmp_path, "a.json", b"new") as staged:
+            publish(staged)
+    assert names(tmp_path) == ["a.json"]
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL])
+def test_a_disk_without_files_that_have_no_name_is_written_all_the_same(
+    tmp_path, monkeypatch, number
+):
+    if not files._O_TMPFILE:
+        pytest.skip("needs O_TMPFILE")
+    real = os.open
+
+    def open_named(path, flags, *rest, **more):
+        if flags & files._O_TMPFILE == files._O_TMPFILE:
+            raise OSError(number, os.strerror(number))
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", open_named)
+    with Staged(tmp_path, "a.json", b"new") as staged:
+        (temporary,) = tmp_path.iterdir()
+        assert files.is_temporary(temporary)
+        staged.publish()
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_every_byte_is_written_however_little_is_taken_at_once(tmp_path, monkeypatch, kind):
+    real = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
+        with Staged(tmp_path, "a.json", bytes(range(256))) as staged:
+            staged.publish()
+    assert (tmp_path / "a.json").read_bytes() == bytes(range(256))
+
+
+def test_staged_files_of_one_name_are_not_in_each_others_way(tmp_path, kind):
+    with Staged(tmp_path, "a.json", b"1") as one, Staged(tmp_path, "a.json", b"2") as other:
+        one.publish()
+        other.publish()
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"2"

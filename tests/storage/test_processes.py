@@ -1,0 +1,92 @@
+"""A write that one process acknowledged is seen by the very next request to every other."""
+
+import threading
+import time
+from urllib.parse import quote
+
+import pytest
+from clients import ask, at_once, gunicorn_of, put, service_of, uri_of
+
+ROUNDS = 25
+WORKERS = 3
+
+
+def shown(address, id):
+    """Every view of the collection that could show the bookmark, by its path."""
+    uri = quote(uri_of(id), safe="")
+    paths = ("/", "/feed", f"/?tag={id}", f"/feed?tag={id}", f"/?uri={uri}", f"/?q={id}", f"/{id}")
+    fields = (f"/{id}/title", f"/{id}/tags")
+    return {path: ask(address, path=path) for path in (*paths, *fields)}
+
+
+def require_shown(address, id, title):
+    for path, answer in shown(address, id).items():
+        assert answer.status == 200, (path, answer)
+        wanted = id if path.endswith("tags") else title
+        assert wanted.encode() in answer.body, (path, answer)
+
+
+def require_hidden(address, id):
+    for path, answer in shown(address, id).items():
+        assert answer.status == (410 if path.startswith(f"/{id}") else 200), (path, answer)
+        assert uri_of(id).encode() not in answer.body, (path, answer)
+
+
+def test_two_services_on_one_folder_see_each_others_writes(start, data):
+    one, other = [start(service_of(data)).address for _ in range(2)]
+    for number in range(ROUNDS):
+        writer, reader = (one, other) if number % 2 else (other, one)
+        id = f"b{number}"
+        assert put(writer, id, f"First {id}", tags=[id]).status == 201
+        require_shown(reader, id, f"First {id}")
+        assert put(reader, id, f"Second {id}", tags=[id]).status == 200
+        require_shown(writer, id, f"Second {id}")
+        if number % 3 == 0:
+            assert ask(writer, "DELETE", f"/{id}").status == 204
+            require_hidden(reader, id)
+    assert ask(one).body == ask(other).body
+    assert ask(one).headers["ETag"] == ask(other).headers["ETag"]
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["each its own", "preload"])
+def test_the_workers_of_gunicorn_see_each_others_writes(start, data, preload):
+    access = data.parent / "access"
+    logging = ("--access-logfile", str(access), "--access-logformat", "%(p)s")
+    address = start(gunicorn_of(data, *logging, workers=WORKERS, preload=preload)).address
+    for number in range(ROUNDS):
+        id = f"b{number}"
+        assert put(address, id, f"First {id}", tags=[id]).status == 201
+        at_once([lambda id=id: require_shown(address, id, f"First {id}")] * WORKERS)
+        assert put(address, id, f"Second {id}", tags=[id]).status == 200
+        at_once([lambda id=id: require_shown(address, id, f"Second {id}")] * WORKERS)
+        if number % 3 == 0:
+            assert ask(address, "DELETE", f"/{id}").status == 204
+            at_once([lambda id=id: require_hidden(address, id)] * WORKERS)
+    assert len(set(access.read_text().split())) == WORKERS
+
+
+def test_what_one_process_has_shown_another_shows_too(start, data):
+    """Reads agree while a third process writes: none goes back behind what was seen anywhere."""
+    writer, one, other = [start(service_of(data)).address for _ in range(3)]
+    put(writer, "b", "0")
+    stopping = threading.Event()
+
+    def write():
+        number = 0
+        while not stopping.is_set():
+            number += 1
+            assert put(writer, "b", str(number)).status == 200
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        deadline, seen = time.monotonic() + 2, 0
+        while time.monotonic() < deadline:
+            for address in (one, other):
+                now = int(ask(address, path="/b/title").body)
+                assert now >= seen
+                seen = now
+    finally:
+        stopping.set()
+        thread.join()
+    assert seen > 10

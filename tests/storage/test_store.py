@@ -1,0 +1,273 @@
+"""The store in one process: what it finds, refuses and puts back."""
+
+import errno
+import os
+import time
+
+import pytest
+
+import storage.files
+import storage.watch
+from bookmarks import main
+from storage.bookmark import Tombstone, clean, create, to_file, update
+from storage.errors import Busy, Full, Gone, NotFound, Stale, Unavailable, Unreadable
+from storage.index import EPOCH
+from storage.query import Query
+from storage.store import Store
+
+NOW = "2024-01-01T00:00:00Z"
+LATER = "2024-01-02T00:00:00Z"
+
+
+def bookmark(id, **fields):
+    return create(clean({"uri": f"https://{id}.example/", **fields}), id, NOW)
+
+
+def shown(store):
+    return {b.id: b.title for b in store.select(Query()).bookmarks}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def other(store, tmp_path):
+    """Another one over the same folder, as in another process."""
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def a(store):
+    return store.add(bookmark("a", title="A"))
+
+
+def fail(monkeypatch, error, folder=None):
+    """Syncing a folder fails from now on: this one, or each."""
+    sync = storage.files.sync
+
+    def failing(path):
+        if folder in (None, path.name):
+            raise error
+        sync(path)
+
+    monkeypatch.setattr(storage.files, "sync", failing)
+
+
+@pytest.mark.parametrize("error", [Full("full"), Unavailable("failing")], ids=["full", "failing"])
+def test_what_cannot_be_made_durable_is_put_back(store, other, a, monkeypatch, error):
+    state = store.state()
+    fail(monkeypatch, error)
+    with pytest.raises(type(error)):
+        store.add(bookmark("b"))
+    with pytest.raises(type(error)):
+        store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
+    with pytest.raises(type(error)):
+        store.delete(a)
+    for each in (store, other):
+        assert shown(each) == {"a": "A"}
+        assert each.get("a").version == a.version
+        assert each.state().version == state.version
+
+
+@pytest.mark.parametrize("theirs", ["changed", "removed"])
+def test_what_somebody_else_did_meanwhile_is_not_put_back(
+    store, other, a, tmp_path, monkeypatch, theirs
+):
+    path = tmp_path / "bookmarks" / "a.json"
+
+    def interfere(folder):
+        if theirs == "changed":
+            path.write_bytes(to_file(bookmark("a", title="Theirs")))
+        else:
+            path.unlink()
+        raise Unavailable("failing")
+
+    monkeypatch.setattr(storage.files, "sync", interfere)
+    with pytest.raises(Unavailable):
+        store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
+    assert shown(other) == ({"a": "Theirs"} if theirs == "changed" else {})
+
+
+def test_a_deletion_stands_once_its_tombstone_is_durable(store, a, tmp_path, monkeypatch, caplog):
+    fail(monkeypatch, Unavailable("failing"), "bookmarks")
+    store.delete(a)
+    with pytest.raises(Gone):
+        store.get("a")
+    assert "remains" in caplog.text
+
+
+def test_a_version_that_is_no_more_is_not_swapped(store, other, a, tmp_path):
+    new = other.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
+    for attempt in (
+        lambda: store.replace(update(a.bookmark, clean({"title": "Mine"}), LATER), a),
+        lambda: store.delete(a),
+        lambda: store.keep(a),
+        lambda: store.add(bookmark("a")),
+        lambda: store.add(bookmark("c"), store.state().__class__(1, EPOCH, 0.0)),
+    ):
+        with pytest.raises(Stale):
+            attempt()
+    assert store.keep(new).version == new.version
+    (tmp_path / "bookmarks" / "a.json").unlink()
+    with pytest.raises(Stale):
+        store.replace(update(a.bookmark, clean({"title": "Mine"}), LATER), new)
+    with pytest.raises(NotFound):
+        store.keep(new)
+
+
+def test_what_hinders_reading_one_file_passes(store, a, tmp_path):
+    path = tmp_path / "bookmarks" / "a.json"
+    aside = path.rename(tmp_path / "aside")
+    path.symlink_to(aside)
+    with pytest.raises(Unreadable, match="symbolic link"):
+        store.get("a")
+    with pytest.raises(Unreadable):
+        store.add(bookmark("a"))
+    assert shown(store) == {}
+    path.unlink()
+    aside.rename(path)
+    assert store.get("a").version == a.version
+
+
+def test_each_kind_of_thing_that_is_no_file_is_named(store, tmp_path):
+    folder = tmp_path / "bookmarks"
+    (folder / "folder.json").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    with open(folder / "large.json", "wb") as large:
+        large.truncate(storage.files.MAX_SIZE + 1)
+    for id, reason in [("folder", "regular"), ("pipe", "regular"), ("large", "larger")]:
+        with pytest.raises(Unreadable, match=reason):
+            store.get(id)
+    (tmp_path / "tombstones" / "x.json").write_text("{}")
+    (tmp_path / "tombstones" / "y.json").write_bytes(to_file(Tombstone("x", NOW)))
+    (tmp_path / "tombstones" / "z.json").write_text('{"id": "z", "deleted": "yesterday"}')
+    for id in "xyz":
+        with pytest.raises(Unreadable):
+            store.get(id)
+
+
+def test_a_moment_without_descriptors_is_no_broken_file(store, a, monkeypatch):
+    opened = os.open
+
+    def none_left(*arguments, **options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    os.utime(store._folders[0] / "a.json")
+    monkeypatch.setattr(os, "open", none_left)
+    with pytest.raises(Unavailable):
+        store.get("a")
+    monkeypatch.setattr(os, "open", opened)
+    assert store.get("a").version == a.version
+    assert shown(store) == {"a": "A"}
+
+
+def test_without_the_folder_it_is_unavailable_until_that_is_back(store, a, tmp_path):
+    aside = (tmp_path / "bookmarks").rename(tmp_path / "aside")
+    with pytest.raises(Unavailable):
+        store.state()
+    with pytest.raises(Unavailable):
+        store.add(bookmark("b"))
+    aside.rename(tmp_path / "bookmarks")
+    assert shown(store) == {"a": "A"}
+    (tmp_path / "tombstones").rmdir()
+    assert shown(store) == {"a": "A"}
+    store.delete(store.get("a"))
+
+
+def no_inotify(*arguments, **options):
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize("kind", ["missing", "shared"])
+def test_without_inotify_every_change_is_seen_all_the_same(tmp_path, monkeypatch, kind):
+    if kind == "missing":
+        monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    else:
+        monkeypatch.setattr(storage.watch, "_is_shared", lambda folder: True)
+    store = Store(tmp_path)
+    path = tmp_path / "bookmarks" / "a.json"
+    assert store._watch.changes() is None
+    for title in ("One", "Two", "Six"):
+        path.write_bytes(to_file(bookmark("a", title=title)))
+        assert shown(store) == {"a": title}
+    past = time.time() - 60
+    os.utime(path, (past, past))
+    assert shown(store) == {"a": "Six"}
+    assert store._watch.changes() is None
+    assert list(store._differences()) == []
+    path.unlink()
+    assert shown(store) == {}
+
+
+@pytest.mark.parametrize(
+    "disk, shared",
+    [
+        ("ext4 /dev/sda1 rw", False),
+        ("nfs4 server:/x rw", True),
+        ("fuse.sshfs x: rw", True),
+        ("fuseblk /dev/sdb1 rw", False),
+        ("cifs //server/x rw", True),
+    ],
+)
+def test_a_disk_of_several_machines_is_told_by_its_mount(tmp_path, monkeypatch, disk, shared):
+    device = os.stat(tmp_path).st_dev
+    line = f"36 35 {os.major(device)}:{os.minor(device)} / /mnt rw,noatime shared:1 - {disk}\n"
+    other = "21 25 0:5000 / /proc rw,nosuid - nfs proc rw\n"
+    monkeypatch.setattr(storage.watch.Path, "read_text", lambda path: other + line)
+    assert storage.watch._is_shared(tmp_path) is shared
+
+
+def test_a_lock_that_is_not_had_in_time_is_busy(store, monkeypatch):
+    monkeypatch.setattr(storage.files, "LOCK_SECONDS", 0.05)
+    with store._lock.held():
+        with pytest.raises(Busy):
+            store.add(bookmark("a"))
+        with pytest.raises(Busy):
+            Store(store._folders[0].parent).add(bookmark("a"))
+    store.add(bookmark("a"))
+
+
+def test_check_finds_and_repairs_in_place(store, a, tmp_path, capsys):
+    store.add(bookmark("gone"))
+    folder, tombstones = tmp_path / "bookmarks", tmp_path / "tombstones"
+    before = (folder / "gone.json").read_bytes()
+    store.delete(store.get("gone"))
+    (folder / "gone.json").write_bytes(before)
+    (folder / "twin.json").write_bytes(
+        to_file(create(clean({"uri": "https://A.example"}), "twin", NOW))
+    )
+    (folder / "cut.json").write_text("{")
+    (folder / "Name.json").write_text("{}")
+    (tombstones / "cut.json").write_text("{")
+    old = folder / f".a.json.{'0' * 16}.tmp"
+    old.write_text("{")
+    os.utime(old, (time.time() - 7200, time.time() - 7200))
+    assert main(["check", "--data", str(tmp_path)]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert main(["check", "--data", str(tmp_path), "--repair"]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert not old.exists()
+    assert not (folder / "gone.json").exists()
+
+
+def test_what_crashes_left_an_hour_ago_is_swept_at_start(store, tmp_path):
+    left = [tmp_path / "bookmarks" / f".a.json.{digit * 16}.tmp" for digit in "01"]
+    for path in left:
+        path.write_text("{")
+    os.utime(left[0], (time.time() - 7200, time.time() - 7200))
+    Store(tmp_path)
+    assert [path.exists() for path in left] == [False, True]
+
+
+def test_a_child_of_a_fork_begins_anew(store, a):
+    """Even if the parent holds every lock, and a change is already told to it."""
+    with store._mutex, store._lock.held():
+        child = os.fork()
+        if not child:
+            try:
+                os._exit(0 if shown(store) == {"a": "A"} else 1)
+            finally:
+                os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0

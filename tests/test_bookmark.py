@@ -1,0 +1,375 @@
+"""GET, POST, PUT and DELETE of /{id}: one bookmark."""
+
+import re
+import time
+from email.utils import formatdate
+
+import pytest
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+WHOLE = {"uri": "https://a.example/", "title": "A", "description": "Text", "tags": ["x", "y"]}
+XBEL = '<xbel version="1.0"><bookmark href="https://a.example/">{}</bookmark></xbel>'
+XBEL_TYPES = ["application/x-xbel", "application/xbel+xml", "application/xml", "text/xml"]
+
+
+def put_xbel(app, path, document, status, media_type="application/x-xbel"):
+    return app.put(path, document.encode(), content_type=media_type, status=status)
+
+
+def invalid_fields(response):
+    return [error["field"] for error in response.json["errors"]]
+
+
+@pytest.fixture
+def file(data):
+    """The bytes and the times of a bookmark's file, which nothing may touch."""
+
+    def file(id):
+        path = data / "bookmarks" / f"{id}.json"
+        return path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino
+
+    return file
+
+
+# --- GET ---
+
+
+def test_get_gives_the_seven_fields(app, add):
+    bookmark = add("https://a.example/", title="A", description="B\nC", tags=["x", "Y"])
+    response = app.get(f"/{bookmark['id']}", status=200)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.json == bookmark
+    assert list(bookmark) == ["id", "uri", "title", "description", "tags", "created", "modified"]
+
+
+@pytest.mark.parametrize(
+    "query, accept, media_type",
+    [
+        ("", "*/*", "application/json"),
+        ("", BROWSER, "text/html; charset=utf-8"),
+        ("", "application/x-xbel", "application/x-xbel"),
+        ("", "text/xml, application/json;q=0.5", "application/x-xbel"),
+        ("?format=json", BROWSER, "application/json"),
+        ("?format=xbel", BROWSER, "application/x-xbel"),
+        ("?format=html", "application/json", "text/html; charset=utf-8"),
+    ],
+)
+def test_get_negotiates_like_the_list(app, add, query, accept, media_type):
+    id = add(title="Something")["id"]
+    response = app.get(f"/{id}{query}", headers={"Accept": accept}, status=200)
+    assert response.headers["Content-Type"] == media_type
+    assert response.headers["Vary"] == "Accept"
+    assert "Something" in response.text
+
+
+@pytest.mark.parametrize("name", ["text", "csv", "atom", "yaml"])
+def test_get_in_a_format_that_one_bookmark_does_not_have(app, add, name):
+    app.get(f"/{add()['id']}?format={name}", status=400)
+
+
+def test_get_as_something_that_one_bookmark_is_not(app, add):
+    app.get(f"/{add()['id']}", headers={"Accept": "text/csv"}, status=406)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+def test_what_never_existed_is_404(app, method):
+    app.request("/unknown", method=method, status=404, **_body(method))
+
+
+def _body(method):
+    given = {"body": b'{"title": "A"}', "content_type": "application/json"}
+    return given if method == "POST" else {}
+
+
+@pytest.mark.parametrize(
+    "id", ["A", "aB", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "tags", "..", "a%2Fb"]
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_what_is_no_id_is_404(app, id, method):
+    given = {"body": b"{}", "content_type": "application/json"} if method == "PUT" else {}
+    app.request(f"/{id}", method=method, status=404, **given)
+
+
+# --- PUT ---
+
+
+@pytest.mark.parametrize("id", ["a", "0", "a-b_c", "b-1", "feeds", "0" * 64])
+def test_put_creates_under_the_given_id_and_then_replaces(app, id):
+    created = app.put_json(f"/{id}", WHOLE, status=201)
+    assert created.headers["Location"] == f"http://localhost/{id}"
+    assert {name: created.json[name] for name in WHOLE} == WHOLE
+    assert created.json["id"] == id
+    assert app.get(f"/{id}", status=200).json == created.json
+
+    other = {"uri": "https://b.example/", "title": "B", "description": "", "tags": []}
+    replaced = app.put_json(f"/{id}", other, status=200)
+    assert "Location" not in replaced.headers
+    assert {name: replaced.json[name] for name in WHOLE} == other
+    assert app.get(f"/{id}", status=200).json == replaced.json
+
+
+@pytest.mark.parametrize("field", WHOLE)
+def test_put_needs_every_field(app, field):
+    partial = {name: value for name, value in WHOLE.items() if name != field}
+    assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
+    app.get("/a", status=404)
+    app.put_json("/a", WHOLE, status=201)
+    assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
+    assert app.get(f"/a/{field}", status=200).text != ""
+
+
+def test_put_names_every_missing_field(app):
+    assert invalid_fields(app.put_json("/a", {}, status=422)) == list(WHOLE)
+
+
+def test_put_refuses_an_unknown_field(app):
+    response = app.put_json("/a", WHOLE | {"colour": "red"}, status=422)
+    assert invalid_fields(response) == ["colour"]
+
+
+def test_put_takes_the_id_of_the_address_alone(app):
+    app.put_json("/a", WHOLE | {"id": "a"}, status=201)
+    assert invalid_fields(app.put_json("/a", WHOLE | {"id": "b"}, status=422)) == ["id"]
+    app.get("/b", status=404)
+
+
+def test_put_keeps_the_creation_date_that_a_new_bookmark_brings(app):
+    then = "2001-02-03T04:05:06Z"
+    assert app.put_json("/a", WHOLE | {"created": then}, status=201).json["created"] == then
+
+
+def test_put_ignores_dates_on_an_update(app):
+    before = app.put_json("/a", WHOLE, status=201).json
+    dates = {"created": "2001-01-01T00:00:00Z", "modified": "2001-01-01T00:00:00Z"}
+    assert app.put_json("/a", WHOLE | dates, status=200).json == before
+
+
+@pytest.mark.parametrize("media_type", XBEL_TYPES)
+def test_put_reads_xbel(app, media_type):
+    document = XBEL.format("<title>T &amp; U</title><desc>D</desc>")
+    put_xbel(app, "/a", document.replace("href", 'tags="x,y" href'), 201, media_type)
+    bookmark = app.get("/a", status=200).json
+    assert {name: bookmark[name] for name in WHOLE} == {
+        "uri": "https://a.example/",
+        "title": "T & U",
+        "description": "D",
+        "tags": ["x", "y"],
+    }
+
+
+def test_put_of_xbel_without_desc_and_tags_empties_them(app):
+    app.put_json("/a", WHOLE, status=201)
+    put_xbel(app, "/a", XBEL.format("<title>T</title>"), 200)
+    bookmark = app.get("/a", status=200).json
+    assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("T", "", [])
+
+
+def test_put_of_xbel_takes_the_id_of_the_address_alone(app):
+    document = XBEL.format("<title>T</title>").replace("href", 'id="b-{}" href')
+    put_xbel(app, "/a", document.format("a"), 201)
+    assert invalid_fields(put_xbel(app, "/a", document.format("other"), 422)) == ["id"]
+
+
+def test_put_of_xbel_needs_a_uri(app):
+    document = '<xbel version="1.0"><bookmark><title>T</title></bookmark></xbel>'
+    assert "uri" in invalid_fields(put_xbel(app, "/a", document, 422))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<xbel version="1.0"/>',
+        '<xbel><bookmark href="https://a.example/"/><bookmark href="https://b.example/"/></xbel>',
+        "<html/>",
+    ],
+)
+def test_put_of_xbel_takes_exactly_one_bookmark(app, document):
+    put_xbel(app, "/a", document, 422)
+
+
+@pytest.mark.parametrize(
+    "media_type", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
+)
+def test_put_takes_json_and_xbel_alone(app, media_type):
+    given = {"method": "PUT", "body": b"uri=https://a.example/", "content_type": media_type}
+    response = app.request("/a", status=415, **given)
+    assert "application/json" in response.headers["Accept-Post"]
+
+
+def test_put_answers_in_the_format_that_is_accepted(app):
+    response = app.put_json("/a", WHOLE, headers={"Accept": "application/x-xbel"}, status=201)
+    assert response.content_type == "application/x-xbel"
+    assert response.body == app.get("/a?format=xbel", status=200).body
+
+
+# --- POST ---
+
+
+@pytest.mark.parametrize("field, value", [("uri", "https://b.example/"), ("title", "B")])
+def test_post_updates_what_is_given_and_leaves_the_rest(app, field, value):
+    before = app.put_json("/a", WHOLE, status=201).json
+    after = app.post_json("/a", {field: value}, status=200).json
+    assert {**after, "modified": ""} == {**before, field: value, "modified": ""}
+
+
+def test_post_of_a_form_is_answered_with_303(app):
+    app.put_json("/a", WHOLE, status=201)
+    response = app.post("/a", {"title": "B", "tags": "p, q"}, status=303)
+    assert response.headers["Location"] == "http://localhost/a"
+    bookmark = app.get("/a", status=200).json
+    assert (bookmark["title"], bookmark["tags"]) == ("B", ["p", "q"])
+    assert (bookmark["uri"], bookmark["description"]) == (WHOLE["uri"], WHOLE["description"])
+
+
+def test_post_of_a_multipart_form_is_answered_with_303(app):
+    app.put_json("/a", WHOLE, status=201)
+    head = '--b\r\nContent-Disposition: form-data; name="description"\r\n\r\n'
+    given = {"body": f"{head}Ä\r\nB\r\n--b--\r\n".encode(), "method": "POST"}
+    app.request("/a", content_type="multipart/form-data; boundary=b", status=303, **given)
+    bookmark = app.get("/a", status=200).json
+    assert (bookmark["title"], bookmark["description"]) == ("A", "Ä\nB")
+
+
+def test_post_of_xbel_updates_what_is_given_and_leaves_the_rest(app):
+    before = app.put_json("/a", WHOLE, status=201).json
+    document = XBEL.format("<title>New</title>").encode()
+    after = app.post("/a", document, content_type="application/x-xbel", status=200).json
+    assert {**after, "modified": ""} == {**before, "title": "New", "modified": ""}
+
+
+def test_post_of_xbel_without_a_title_leaves_the_title(app):
+    app.put_json("/a", WHOLE, status=201)
+    document = XBEL.format("<desc>New</desc>").encode()
+    after = app.post("/a", document, content_type="application/x-xbel", status=200).json
+    assert (after["title"], after["description"]) == ("A", "New")
+
+
+def test_post_of_what_get_gave_is_accepted(app):
+    app.put_json("/a", WHOLE, status=201)
+    body = app.get("/a", status=200).body
+    response = app.post("/a", body, content_type="application/json", status=200)
+    assert response.body == body
+
+
+def test_post_never_creates(app):
+    app.post_json("/a", WHOLE, status=404)
+    app.post("/a", WHOLE, status=404)
+    assert app.get("/", status=200).json == []
+
+
+def test_post_does_not_move_the_creation(app):
+    before = app.put_json("/a", WHOLE, status=201).json
+    app.post_json("/a", {"title": "B", "created": "2001-01-01T00:00:00Z"}, status=200)
+    assert app.get("/a/created", status=200).text == before["created"]
+
+
+def test_post_refuses_unknown_fields_and_other_ids(app):
+    app.put_json("/a", WHOLE, status=201)
+    assert invalid_fields(app.post_json("/a", {"tag": ["x"]}, status=422)) == ["tag"]
+    assert invalid_fields(app.post_json("/a", {"id": "b"}, status=422)) == ["id"]
+    assert invalid_fields(app.post("/a", {"tag": "x"}, status=422)) == ["tag"]
+
+
+def test_an_empty_title_becomes_the_uri(app):
+    app.put_json("/a", WHOLE, status=201)
+    assert app.post_json("/a", {"title": " "}, status=200).json["title"] == WHOLE["uri"]
+
+
+def test_a_form_may_delete(app):
+    app.put_json("/a", WHOLE, status=201)
+    response = app.post("/a", {"_method": "DELETE"}, status=303)
+    assert response.headers["Location"] == "http://localhost/"
+    app.get("/a", status=410)
+
+
+# --- The uri belongs to one ---
+
+
+@pytest.fixture
+def two(app):
+    """/a and /b, with a uri each."""
+    app.put_json("/a", WHOLE, status=201)
+    app.put_json("/b", WHOLE | {"uri": "https://b.example/"}, status=201)
+
+
+@pytest.mark.parametrize("uri", ["https://a.example/", "HTTPS://A.EXAMPLE:443"])
+@pytest.mark.parametrize(
+    "method, path",
+    [("put_json", "/b"), ("put_json", "/new"), ("post_json", "/b"), ("put_json", "/b/uri")],
+)
+def test_a_uri_that_another_holds_is_409_with_its_address(app, two, method, path, uri):
+    body = uri if path == "/b/uri" else WHOLE | {"uri": uri}
+    problem = getattr(app, method)(path, body, status=409)
+    assert "http://localhost/a" in problem.json.values()
+    assert app.get("/b/uri", status=200).text == "https://b.example/"
+    app.get("/new", status=404)
+
+
+def test_its_own_uri_in_another_spelling_is_no_conflict(app, two):
+    response = app.post_json("/a", {"uri": "HTTPS://a.example"}, status=200)
+    assert response.json["uri"] == "HTTPS://a.example"
+
+
+def test_a_uri_that_was_given_up_is_free(app, two):
+    app.post_json("/a", {"uri": "https://c.example/"}, status=200)
+    app.post_json("/b", {"uri": "https://a.example/"}, status=200)
+
+
+def test_a_deleted_bookmark_holds_no_uri(app, two):
+    app.delete("/a", status=204)
+    app.post_json("/b", {"uri": "https://a.example/"}, status=200)
+
+
+# --- What changes nothing ---
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("PUT", "/a", WHOLE),
+        ("PUT", "/a", WHOLE | {"title": "  A ", "tags": ["x", " y", "X"]}),
+        ("POST", "/a", {}),
+        ("POST", "/a", {"description": "Text\r\n"}),
+        ("POST", "/", {"uri": WHOLE["uri"]}),
+        ("POST", "/", WHOLE),
+        ("PUT", "/a/title", "A"),
+        ("PUT", "/a/tags", ["x", "y"]),
+    ],
+)
+def test_an_update_that_changes_nothing_leaves_everything_alone(app, file, method, path, body):
+    app.put_json("/a", WHOLE | {"created": "2001-01-01T00:00:00Z"}, status=201)
+    before, etag = file("a"), app.get("/a", status=200).headers["ETag"]
+    send = app.put_json if method == "PUT" else app.post_json
+    send(path, body, status=200)
+    assert file("a") == before
+    assert app.get("/a", status=200).headers["ETag"] == etag
+
+
+def test_a_real_change_moves_modified_alone(app):
+    created = "2001-01-01T00:00:00Z"
+    before = app.put_json("/a", WHOLE | {"created": created}, status=201).json
+    moment = int(time.time())
+    after = app.post_json("/a", {"title": "B"}, status=200)
+    assert after.json["created"] == before["created"] == created
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", after.json["modified"])
+    assert moment <= after.last_modified.timestamp() <= time.time()
+    assert after.headers["Last-Modified"] == formatdate(
+        after.last_modified.timestamp(), usegmt=True
+    )
+
+
+# --- DELETE ---
+
+
+def test_delete_is_204_without_a_body(app, add):
+    id = add()["id"]
+    response = app.delete(f"/{id}", status=204)
+    assert response.body == b""
+    assert "Content-Type" not in response.headers
+    app.get(f"/{id}", status=410)
+    assert app.get("/", status=200).json == []
+
+
+def test_delete_leaves_the_others(app, two):
+    app.delete("/a", status=204)
+    assert [bookmark["id"] for bookmark in app.get("/", status=200).json] == ["b"]

@@ -1,0 +1,146 @@
+"""What is deleted is gone for good: 410, for every method, for every client to remember."""
+
+import json
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+FIELDS = ["id", "uri", "title", "description", "tags", "created", "modified"]
+METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"]
+WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
+
+
+@pytest.fixture
+def gone(app):
+    """The deleted bookmark /a."""
+    app.put_json("/a", WHOLE, status=201)
+    app.delete("/a", status=204)
+
+
+@pytest.mark.parametrize("path", ["/a", *(f"/a/{field}" for field in FIELDS)])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_410_and_may_be_cached(app, gone, method, path):
+    body = b"" if method in ("GET", "HEAD", "OPTIONS") else json.dumps(WHOLE).encode()
+    response = app.request(
+        path, method=method, body=body, content_type="application/json", status=410
+    )
+    assert response.headers["Cache-Control"] == "public, max-age=86400"
+    if method != "HEAD":
+        assert response.content_type == "application/problem+json"
+        assert response.json["status"] == 410
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"nothing": 1}', b"x" * 2**20 + b"x"])
+@pytest.mark.parametrize("method, path", [("PUT", "/a"), ("POST", "/a"), ("PUT", "/a/title")])
+def test_whatever_the_body(app, gone, method, path, body):
+    for content_type in ("application/json", "image/png"):
+        given = {"body": body, "content_type": content_type}
+        app.request(path, method=method, status=410, **given)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"If-None-Match": "*"},
+        {"If-Match": "*"},
+        {"If-Match": '"x"'},
+        {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
+        {"If-Unmodified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"},
+        {"Range": "bytes=0-1"},
+        {"Accept": "image/png"},
+        {"Accept": BROWSER},
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("path", ["/a", "/a/title"])
+def test_whatever_the_headers(app, gone, method, path, headers):
+    body = json.dumps(WHOLE if path == "/a" else "A").encode() if method == "PUT" else b""
+    given = {"body": body, "content_type": "application/json", "headers": headers}
+    response = app.request(path, method=method, status=410, **given)
+    assert response.headers["Cache-Control"] == "public, max-age=86400"
+
+
+@pytest.mark.parametrize("query", ["format=json", "format=html", "format=yaml", "x=%ff"])
+def test_whatever_the_query(app, gone, query):
+    app.get(f"/a?{query}", status=410)
+
+
+def test_a_browser_gets_a_page(app, gone):
+    response = app.get("/a", headers={"Accept": BROWSER}, status=410)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.headers["Vary"] == "Accept"
+
+
+def test_with_authentication_only_the_client_may_cache(data):
+    application = make_app(data, token="secret", public_read=True)
+    try:
+        app = webtest.TestApp(application)
+        headers = {"Authorization": "Bearer secret"}
+        app.put_json("/a", WHOLE, headers=headers, status=201)
+        app.delete("/a", headers=headers, status=204)
+        for given in ({}, headers):
+            response = app.get("/a", headers=given, status=410)
+            assert response.headers["Cache-Control"] == "private, max-age=86400"
+    finally:
+        application.store.close()
+
+
+def test_nothing_but_a_410_may_be_cached(app, gone):
+    app.put_json("/b", WHOLE, status=201)
+    for path in ("/", "/feed", "/b", "/b/title", "/unknown", "/unknown/title", "/a/b/c"):
+        assert app.get(path, status="*").headers["Cache-Control"] == "no-cache"
+
+
+def test_it_is_in_no_list(app, gone):
+    for query in ("", "?tag=x", "?q=a", "?uri=https://a.example/", "?limit=10"):
+        response = app.get(f"/{query}", status=200)
+        assert (response.json, response.headers["X-Total-Count"]) == ([], "0")
+    for name in ("xbel", "text", "csv", "html"):
+        assert "a.example" not in app.get(f"/?format={name}", status=200).text
+
+
+def test_a_new_bookmark_of_its_uri_has_a_new_id(app, gone, add):
+    new = add(WHOLE["uri"])
+    assert new["id"] != "a"
+    assert app.get("/", status=200).json == [new]
+    app.delete(f"/{new['id']}", status=204)
+    assert add(WHOLE["uri"])["id"] not in ("a", new["id"])
+
+
+def test_neither_put_nor_post_brings_it_back(app, gone):
+    app.put_json("/a", WHOLE, status=410)
+    app.post_json("/a", {"title": "B"}, status=410)
+    app.post("/a", {"title": "B"}, status=410)
+    app.put("/a/title", b"B", content_type="text/plain", status=410)
+    assert app.get("/", status=200).json == []
+
+
+def test_what_remains_is_a_tombstone(app, gone, data):
+    assert list((data / "bookmarks").iterdir()) == []
+    (tombstone,) = (data / "tombstones").iterdir()
+    assert tombstone.name == "a.json"
+    assert set(json.loads(tombstone.read_bytes())) == {"id", "deleted"}
+
+
+def test_another_application_knows_it_too(app, gone, data):
+    application = make_app(data)
+    try:
+        webtest.TestApp(application).get("/a", status=410)
+    finally:
+        application.store.close()
+
+
+def test_a_tombstone_wins_over_a_file_of_the_same_id(app, data):
+    app.put_json("/a", WHOLE, status=201)
+    tombstone = {"id": "a", "deleted": "2024-01-01T00:00:00Z"}
+    (data / "tombstones" / "a.json").write_text(json.dumps(tombstone))
+    assert "2024-01-01T00:00:00Z" in app.get("/a", status=410).json["detail"]
+    assert app.get("/", status=200).json == []
+
+
+def test_an_id_that_never_was_deleted_is_no_410(app, gone):
+    for path in ("/b", "/aa", "/a-", "/b/title"):
+        app.get(path, status=404)

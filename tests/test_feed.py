@@ -1,0 +1,309 @@
+"""GET /feed: Atom (RFC 4287), paged (RFC 5005), with its deletions (RFC 6721)."""
+
+import json
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import feedparser
+import pytest
+import webtest
+from lxml import etree
+
+from bookmarks import make_app
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
+GRAMMAR = Path(__file__).parent / "formats" / "atom.rng"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+NASTY = "<b>&amp; \"quotes\" 'n' ]]> &copy=2 😀 \u200fשלום <script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def grammar():
+    return etree.RelaxNG(etree.parse(GRAMMAR))
+
+
+@pytest.fixture
+def read(app, grammar):
+    """Reads a page of the feed: its root element, after holding it against the grammar."""
+
+    def read(url="/feed", **options):
+        response = app.get(url, status=200, **options)
+        root = etree.fromstring(response.body)
+        assert grammar.validate(root), grammar.error_log
+        parsed = feedparser.parse(response.body)
+        assert parsed.bozo == 0
+        assert len(parsed.entries) == len(root.findall(f"{ATOM}entry"))
+        return root
+
+    return read
+
+
+def write_file(data, kind, id, **members):
+    (data / kind / f"{id}.json").write_text(json.dumps({"id": id, **members}))
+
+
+def write_bookmarks(data, count):
+    for n in range(count):
+        created = f"2024-01-01T00:{n // 60:02}:{n % 60:02}Z"
+        fields = {"uri": f"https://example.com/{n}", "created": created, "title": f"{n}"}
+        write_file(data, "bookmarks", f"b{n:03}", tags=[f"m{n % 2}"], **fields)
+
+
+def text(element, name):
+    return element.findtext(ATOM + name)
+
+
+def links(element):
+    """The addresses by relation."""
+    return {link.get("rel"): link.get("href") for link in element.findall(f"{ATOM}link")}
+
+
+def pages(read, url="/feed"):
+    """Every page of the feed, from this one on."""
+    while url:
+        page = read(url)
+        yield page
+        url = links(page).get("next")
+
+
+def titles(root):
+    return [text(entry, "title") for entry in root.findall(f"{ATOM}entry")]
+
+
+def deletions(root):
+    return {element.get("ref"): element.get("when") for element in root.findall(DELETED)}
+
+
+# --- The document ---
+
+
+def test_an_empty_feed(app, read):
+    root = read()
+    assert root.tag == f"{ATOM}feed"
+    assert root.findall(f"{ATOM}entry") == []
+    response = app.get("/feed", status=200)
+    assert response.content_type == "application/atom+xml"
+    assert response.headers["Vary"] == "Accept"
+
+
+def test_the_feed_has_what_a_feed_must_have(read, add):
+    bookmark = add(title="A")
+    root = read()
+    assert text(root, "id") and text(root, "title")
+    assert root.findtext(f"{ATOM}author/{ATOM}name")
+    assert links(root)["self"] == "http://localhost/feed"
+    assert text(root, "updated") == bookmark["modified"]
+
+
+def test_an_entry_has_everything_of_its_bookmark(read, add):
+    bookmark = add(
+        "https://a.example/?a=1&copy=2",
+        title="Title",
+        description="One\nTwo",
+        tags=["x y", "Ü"],
+        created="2001-01-01T00:00:00Z",
+        modified="2002-01-01T00:00:00Z",
+    )
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert text(entry, "title") == "Title"
+    assert text(entry, "published") == "2001-01-01T00:00:00Z"
+    assert text(entry, "updated") == "2002-01-01T00:00:00Z"
+    assert [c.get("term") for c in entry.findall(f"{ATOM}category")] == ["x y", "Ü"]
+    assert text(entry, "content") == "One\nTwo"
+    assert entry.find(f"{ATOM}content").get("type") == "text"
+    assert links(entry)["alternate"] == "https://a.example/?a=1&copy=2"
+    assert f"http://localhost/{bookmark['id']}" in (
+        links(entry).get("self"),
+        links(entry).get("related"),
+    )
+
+
+def test_without_a_description_there_is_no_content(read, add):
+    add()
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert entry.find(f"{ATOM}content") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [NASTY, "=1+1", "a\u0085b", "a\u2028b", "]]>", "&", "<!--", "<![CDATA[x]]>", "\U0010fffd"],
+)
+def test_whatever_is_in_a_bookmark_the_feed_is_well_formed(read, add, value):
+    bookmark = add(
+        title=value, description=value, tags=[value.replace("\u2028", "").replace("\u0085", "")]
+    )
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert text(entry, "title") == bookmark["title"]
+    assert text(entry, "content") == bookmark["description"]
+    assert [c.get("term") for c in entry.findall(f"{ATOM}category")] == bookmark["tags"]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["javascript:alert('<&\">')", "data:text/html,<b>&amp;", "urn:isbn:1", "https://ü.example/ä"],
+)
+def test_every_legal_uri_is_the_alternate(read, add, uri):
+    add(uri)
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert links(entry)["alternate"] == uri
+
+
+def test_the_id_of_an_entry_is_permanent(app, read, add):
+    id = add(title="A")["id"]
+    (before,) = read().findall(f"{ATOM}entry")
+    app.post_json(f"/{id}", {"uri": "https://b.example/", "title": "B"}, status=200)
+    elsewhere = {"SCRIPT_NAME": "/marks", "HTTP_HOST": "127.0.0.1:9000"}
+    (after,) = read("/feed", extra_environ=elsewhere).findall(f"{ATOM}entry")
+    assert text(after, "id") == text(before, "id")
+    assert urlsplit(text(after, "id")).scheme
+
+
+def test_every_entry_has_an_id_of_its_own(read, app, data):
+    write_bookmarks(data, 20)
+    entries = read().findall(f"{ATOM}entry")
+    assert len({text(entry, "id") for entry in entries}) == 20
+
+
+def test_addresses_know_the_prefix_and_the_base(app, data, add):
+    id = add()["id"]
+    prefixed = app.get("/feed", extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200).text
+    assert 'href="http://localhost/my/marks/feed"' in prefixed
+    assert f'href="http://localhost/my/marks/{id}"' in prefixed
+    application = make_app(data, base_url="https://marks.example/m")
+    try:
+        based = webtest.TestApp(application).get("/feed", status=200).text
+    finally:
+        application.store.close()
+    assert 'href="https://marks.example/m/feed"' in based
+    assert f'href="https://marks.example/m/{id}"' in based
+    assert "localhost" not in based
+
+
+@pytest.mark.parametrize(
+    "accept", ["*/*", "application/atom+xml", "application/*", "application/xml", BROWSER]
+)
+def test_readers_and_browsers_get_it(app, accept):
+    response = app.get("/feed", headers={"Accept": accept}, status=200)
+    assert response.content_type == "application/atom+xml"
+
+
+@pytest.mark.parametrize("accept", ["application/json", "image/png"])
+def test_nothing_else_is_to_be_had(app, accept):
+    app.get("/feed", headers={"Accept": accept}, status=406)
+
+
+# --- Which entries ---
+
+
+def test_newest_first(app, data, read):
+    write_bookmarks(data, 5)
+    app.post_json("/b000", {"description": "changed"}, status=200)
+    assert titles(read()) == ["4", "3", "2", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    "query, found",
+    [
+        ("tag=a", ["2", "1"]),
+        ("tag=A&tag=b", ["2"]),
+        ("tag=b", ["3", "2"]),
+        ("tag=c", []),
+        ("tag=", ["3", "2", "1"]),
+    ],
+)
+def test_tags_filter_as_in_the_list(add, read, query, found):
+    add("https://1.example/", title="1", tags=["A"], created="2024-01-01T00:00:00Z")
+    add("https://2.example/", title="2", tags=["a", "B"], created="2024-01-02T00:00:00Z")
+    add("https://3.example/", title="3", tags=["b"], created="2024-01-03T00:00:00Z")
+    root = read(f"/feed?{query}")
+    assert titles(root) == found
+    assert parse_qsl(urlsplit(links(root)["self"]).query, True) == parse_qsl(query, True)
+
+
+# --- Pages ---
+
+
+def test_fifty_entries_are_a_page(app, data, read):
+    write_bookmarks(data, 51)
+    root = read()
+    assert len(titles(root)) == 50
+    assert "previous" not in links(root)
+    last = read(links(root)["next"])
+    assert titles(last) == ["0"]
+    assert "next" not in links(last)
+    assert titles(read(links(last)["previous"])) == titles(root)
+
+
+def test_fifty_entries_need_no_second_page(app, data, read):
+    write_bookmarks(data, 50)
+    assert "next" not in links(read())
+
+
+@pytest.mark.parametrize(
+    "url, numbers",
+    [
+        ("/feed", range(129, -1, -1)),
+        ("/feed?tag=M1", range(129, -1, -2)),
+        ("/feed?limit=7", range(129, -1, -1)),
+        ("/feed?limit=7&offset=100", range(29, -1, -1)),
+    ],
+)
+def test_following_next_reaches_every_bookmark(app, data, read, url, numbers):
+    write_bookmarks(data, 130)
+    found = [title for page in pages(read, url) for title in titles(page)]
+    assert found == [str(n) for n in numbers]
+
+
+def test_every_page_is_of_the_same_feed(app, data, read):
+    write_bookmarks(data, 60)
+    first, second = pages(read, "/feed?tag=m1&limit=20")
+    assert text(first, "id") == text(second, "id")
+    assert links(first)["self"] != links(second)["self"]
+    assert text(first, "id") != text(read("/feed?tag=m0"), "id")
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=-1", "limit=x", "limit=1&offset=-1", "limit=1&offset=1.0"]
+)
+def test_limit_and_offset_must_be_whole_numbers(app, query):
+    app.get(f"/feed?{query}", status=400)
+
+
+# --- Deletions ---
+
+
+def test_a_deletion_is_told_under_the_id_of_the_entry(app, read, add, data):
+    id = add()["id"]
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert deletions(read()) == {}
+    app.delete(f"/{id}", status=204)
+    root = read()
+    assert titles(root) == []
+    tombstone = json.loads((data / "tombstones" / f"{id}.json").read_bytes())
+    assert deletions(root) == {text(entry, "id"): tombstone["deleted"]}
+
+
+def test_updated_is_the_latest_change_deletions_counted(app, data, read):
+    write_bookmarks(data, 3)
+    assert text(read(), "updated") == "2024-01-01T00:00:02Z"
+    write_file(data, "tombstones", "b002", deleted="2024-02-01T00:00:00Z")
+    assert text(read(), "updated") == "2024-02-01T00:00:00Z"
+    fields = {"uri": "https://x.example/", "created": "2023-01-01T00:00:00Z"}
+    write_file(data, "bookmarks", "x", modified="2024-03-01T00:00:00Z", **fields)
+    assert text(read(), "updated") == "2024-03-01T00:00:00Z"
+
+
+def test_following_next_reaches_every_deletion(app, data, read):
+    write_bookmarks(data, 10)
+    for n in range(130):
+        moment = f"2024-02-01T00:{n // 60:02}:{n % 60:02}Z"
+        write_file(data, "tombstones", f"gone{n}", deleted=moment)
+    told = [ref for page in pages(read) for ref in deletions(page)]
+    assert len(told) == len(set(told)) == 130
+
+
+def test_the_latest_deletion_is_on_the_first_page(app, data, read):
+    write_bookmarks(data, 120)
+    app.delete("/b000", status=204)
+    assert [ref.endswith("b000") for ref in deletions(read())] == [True]

@@ -1,0 +1,217 @@
+"""GET and PUT of /{id}/{field}: the value of one field."""
+
+import json
+
+import pytest
+
+FIELDS = ["id", "uri", "title", "description", "tags", "created", "modified"]
+WRITABLE = ["uri", "title", "description", "tags"]
+WHOLE = {
+    "uri": "https://a.example/?a=1&copy=2",
+    "title": 'A "title" <b>, with commas',
+    "description": "First line\n\n  third line, with a comma\tand a tab",
+    "tags": ["two words", "Ä", "c++"],
+}
+
+
+@pytest.fixture
+def bookmark(app):
+    """The bookmark /a."""
+    return app.put_json("/a", WHOLE, status=201).json
+
+
+def put_text(app, path, text, status, content_type="text/plain"):
+    return app.put(path, text.encode(), content_type=content_type, status=status)
+
+
+# --- GET ---
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_plain_text(app, bookmark, field):
+    value = bookmark[field]
+    response = app.get(f"/a/{field}", status=200)
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.headers["Vary"] == "Accept"
+    assert response.text == ("\n".join(value) if field == "tags" else value)
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_is_json_when_that_is_asked_for(app, bookmark, field):
+    response = app.get(f"/a/{field}", headers={"Accept": "application/json"}, status=200)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.json == bookmark[field]
+
+
+@pytest.mark.parametrize(
+    "accept, media_type",
+    [
+        ("*/*", "text/plain"),
+        ("text/plain;q=0.5, application/json;q=0.6", "application/json"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/plain"),
+        ("application/*", "application/json"),
+    ],
+)
+def test_accept_decides(app, bookmark, accept, media_type):
+    response = app.get("/a/title", headers={"Accept": accept}, status=200)
+    assert response.content_type == media_type
+
+
+def test_an_accept_that_nothing_satisfies_is_406(app, bookmark):
+    app.get("/a/title", headers={"Accept": "application/x-xbel"}, status=406)
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/json"])
+def test_no_tags_and_no_description(app, add, accept):
+    id = add()["id"]
+    headers = {"Accept": accept}
+    empty = {"text/plain": ("", ""), "application/json": ("[]", '""')}[accept]
+    for field, value in zip(("tags", "description"), empty, strict=True):
+        assert app.get(f"/{id}/{field}", headers=headers, status=200).text.strip() == value
+
+
+@pytest.mark.parametrize("field", ["nothing", "Title", "ID", "notes", "title.json", "_version"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
+def test_another_field_is_404(app, bookmark, field, method):
+    body = b"x" if method == "PUT" else b""
+    app.request(f"/a/{field}", method=method, body=body, content_type="text/plain", status=404)
+
+
+def test_a_field_of_no_bookmark_is_404(app):
+    app.get("/unknown/title", status=404)
+    put_text(app, "/unknown/title", "A", 404)
+
+
+# --- PUT ---
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/json"])
+@pytest.mark.parametrize("field", WRITABLE)
+def test_what_get_gives_is_accepted_and_changes_nothing(app, bookmark, data, field, accept):
+    file = data / "bookmarks" / "a.json"
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    given = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
+    content_type = {"Content-Type": given.headers["Content-Type"], "Accept": accept}
+    answer = app.put(f"/a/{field}", given.body, headers=content_type, status=200)
+    assert answer.body == given.body
+    assert answer.headers["ETag"] == given.headers["ETag"]
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+
+
+@pytest.mark.parametrize("accept", ["text/plain", "application/json"])
+@pytest.mark.parametrize("field", WRITABLE)
+def test_what_get_gives_sets_the_field_of_another(app, bookmark, field, accept):
+    app.put_json("/b", {"uri": "https://b.example/", "title": "", "description": "", "tags": []})
+    given = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
+    app.delete("/a", status=204)
+    app.put(f"/b/{field}", given.body, content_type=accept, status=200)
+    assert app.get("/b", status=200).json[field] == WHOLE[field]
+
+
+@pytest.mark.parametrize(
+    "field, text, value",
+    [
+        ("uri", "https://b.example/x", "https://b.example/x"),
+        ("uri", " https://b.example/x\n", "https://b.example/x"),
+        ("title", "New: Ü 😀", "New: Ü 😀"),
+        ("title", "two\nlines\n", "two lines"),
+        ("title", "", WHOLE["uri"]),
+        ("description", "a\r\nb\rc\n", "a\nb\nc"),
+        ("description", "", ""),
+        ("tags", "a\nb c\nd", ["a", "b c", "d"]),
+        ("tags", "a, b c,d", ["a", "b c", "d"]),
+        ("tags", "a\r\nb, A\n\n", ["a", "b"]),
+        ("tags", "", []),
+    ],
+)
+def test_put_of_text_sets_the_field_alone(app, bookmark, field, text, value):
+    answer = put_text(app, f"/a/{field}", text, 200)
+    after = app.get("/a", status=200).json
+    assert after[field] == value
+    assert answer.text == ("\n".join(value) if field == "tags" else value)
+    others = [name for name in FIELDS if name not in (field, "modified")]
+    assert [after[name] for name in others] == [bookmark[name] for name in others]
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("uri", "https://b.example/x"),
+        ("title", "New"),
+        ("description", "a\nb"),
+        ("tags", ["a", "b c"]),
+        ("tags", []),
+    ],
+)
+def test_put_of_json_sets_the_field(app, bookmark, field, value):
+    headers = {"Accept": "application/json"}
+    assert app.put_json(f"/a/{field}", value, headers=headers, status=200).json == value
+    assert app.get("/a", status=200).json[field] == value
+
+
+@pytest.mark.parametrize("field", ["id", "created", "modified"])
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
+def test_what_the_server_sets_is_405(app, bookmark, field, method):
+    response = app.request(
+        f"/a/{field}", method=method, body=b"x", content_type="text/plain", status=405
+    )
+    assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("uri", ""),
+        ("uri", "no uri"),
+        ("uri", ["https://b.example/"]),
+        ("title", 5),
+        ("title", None),
+        ("title", "x" * 4097),
+        ("description", ["a"]),
+        ("tags", "a"),
+        ("tags", ["a,b"]),
+        ("tags", [""]),
+        ("tags", [["a"]]),
+        ("tags", {"a": "b"}),
+    ],
+)
+def test_a_value_that_breaks_the_rules_is_422(app, bookmark, field, value):
+    problem = app.put_json(f"/a/{field}", value, status=422).json
+    assert [error["field"] for error in problem["errors"]] == [field]
+    assert app.get("/a", status=200).json == bookmark
+
+
+@pytest.mark.parametrize("text", ["", "not a uri", "/path", "https://b.example/ x"])
+def test_text_that_is_no_uri_is_422(app, bookmark, text):
+    put_text(app, "/a/uri", text, 422)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1,]", b"NaN", b'"\xff"'])
+def test_malformed_json_is_400(app, bookmark, body):
+    app.put("/a/title", body, content_type="application/json", status=400)
+
+
+def test_text_that_is_not_utf_8_is_400(app, bookmark):
+    app.put("/a/title", b"\xe4", content_type="text/plain", status=400)
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/x-xbel", "application/x-www-form-urlencoded", "text/html"]
+)
+def test_another_media_type_is_415(app, bookmark, content_type):
+    response = put_text(app, "/a/title", "New", 415, content_type)
+    assert "text/plain" in response.headers["Accept-Post"]
+
+
+def test_the_uri_of_another_is_409(app, bookmark, add):
+    other = add("https://b.example/")
+    problem = put_text(app, "/a/uri", "https://b.example:443/", 409).json
+    assert f"http://localhost/{other['id']}" in problem.values()
+
+
+def test_the_answer_comes_as_what_is_accepted(app, bookmark):
+    body = json.dumps(["x", "y"]).encode()
+    as_text = app.put("/a/tags", body, content_type="application/json", status=200)
+    assert (as_text.content_type, as_text.text) == ("text/plain", "x\ny")
+    headers = {"Accept": "application/json", "Content-Type": "text/plain"}
+    assert app.put("/a/tags", b"p\nq", headers=headers, status=200).json == ["p", "q"]

@@ -1,0 +1,468 @@
+"""GET /: the list, its filters, its pages, its formats."""
+
+import csv
+import io
+import json
+import re
+from urllib.parse import urljoin
+from xml.etree import ElementTree
+
+import pytest
+import webtest
+from webob import Request
+
+from bookmarks import make_app
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
+MEDIA_TYPES = {
+    "json": "application/json",
+    "xbel": "application/x-xbel",
+    "text": "text/plain; charset=utf-8",
+    "csv": "text/csv; charset=utf-8; header=present",
+    "html": "text/html; charset=utf-8",
+}
+
+
+def ids(response):
+    return [bookmark["id"] for bookmark in response.json]
+
+
+def write_files(data, count):
+    """Bookmarks b0000, b0001 and so on, each a second younger than the one before."""
+    folder = data / "bookmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    for n in range(count):
+        bookmark = {
+            "id": f"b{n:04}",
+            "uri": f"https://example.com/{n}",
+            "title": f"Number {n}",
+            "description": "",
+            "tags": ["even" if n % 2 == 0 else "odd"],
+            "created": f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z",
+        }
+        (folder / f"b{n:04}.json").write_text(json.dumps(bookmark))
+
+
+@pytest.fixture
+def client(data):
+    """Makes further clients of this folder, each of an application of its own."""
+    applications = []
+
+    def client(extra_environ=None, **options):
+        applications.append(make_app(data, **options))
+        return webtest.TestApp(applications[-1], extra_environ=extra_environ)
+
+    yield client
+    for application in applications:
+        application.store.close()
+
+
+@pytest.fixture
+def seven(app, data):
+    """The ids of seven bookmarks, newest first."""
+    write_files(data, 7)
+    return [f"b{n:04}" for n in range(6, -1, -1)]
+
+
+# --- Formats ---
+
+
+def test_an_empty_collection_is_an_empty_list(app):
+    response = app.get("/", status=200)
+    assert response.json == []
+    assert response.headers["X-Total-Count"] == "0"
+    assert "Link" not in response.headers
+
+
+def test_a_bookmark_in_the_list_is_the_bookmark(app, add):
+    bookmark = add(title="A", description="B", tags=["c"])
+    assert app.get("/", status=200).json == [bookmark]
+    assert set(bookmark) == {"id", "uri", "title", "description", "tags", "created", "modified"}
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_format_chooses_the_representation_whatever_is_accepted(app, add, name):
+    add(title="Something")
+    for accept in ("*/*", BROWSER, "image/png"):
+        response = app.get(f"/?format={name}", headers={"Accept": accept}, status=200)
+        assert response.headers["Content-Type"] == MEDIA_TYPES[name]
+        assert response.headers["Vary"] == "Accept"
+        assert "Something" in response.text
+
+
+@pytest.mark.parametrize(
+    "accept, name",
+    [
+        ("*/*", "json"),
+        ("", "json"),
+        ("application/*", "json"),
+        (BROWSER, "html"),
+        ("text/html", "html"),
+        ("application/x-xbel", "xbel"),
+        ("application/xbel+xml", "xbel"),
+        ("application/xml", "xbel"),
+        ("text/xml", "xbel"),
+        ("text/csv", "csv"),
+        ("text/plain", "text"),
+        ("TEXT/CSV", "csv"),
+        ("text/csv; charset=utf-8", "csv"),
+        ("application/json;q=0.1, text/csv;q=0.9", "csv"),
+        ("text/html;q=0.5, application/x-xbel;q=0.50, text/plain;q=0.501", "text"),
+        ("application/json;q=0, text/plain", "text"),
+        ("image/png, text/csv;q=0.1", "csv"),
+        ("image/png, */*;q=0.1", "json"),
+        ("text/csv;q=0.2, */*;q=0.1", "csv"),
+    ],
+)
+def test_accept_decides_by_its_q_values(app, accept, name):
+    response = app.get("/", headers={"Accept": accept}, status=200)
+    assert response.headers["Content-Type"] == MEDIA_TYPES[name]
+    assert response.headers["Vary"] == "Accept"
+
+
+def test_without_accept_it_is_json(app):
+    assert app.get("/", status=200).content_type == "application/json"
+
+
+@pytest.mark.parametrize("accept", ["image/png", "application/json;q=0", "text/turtle, audio/*"])
+def test_an_accept_that_nothing_satisfies_is_406(app, accept):
+    problem = app.get("/", headers={"Accept": accept}, status=406)
+    assert problem.json["status"] == 406
+    assert problem.headers["Vary"] == "Accept"
+
+
+@pytest.mark.parametrize("name", ["yaml", "JSON", "application/json", "atom"])
+def test_an_unknown_format_is_400(app, name):
+    app.get("/", {"format": name}, status=400)
+
+
+# --- Order ---
+
+
+def test_newest_first_then_by_id_descending(app):
+    for id, created in [
+        ("b", "2024-01-01T00:00:00Z"),
+        ("d", "2023-01-01T00:00:00Z"),
+        ("c", "2024-01-01T00:00:00Z"),
+        ("a", "2024-01-01T00:00:01Z"),
+        ("b1", "2024-01-01T00:00:00Z"),
+        ("b-", "2024-01-01T00:00:00Z"),
+    ]:
+        fields = {"uri": f"https://{id}.example/", "title": id, "description": "", "tags": []}
+        app.put_json(f"/{id}", fields | {"created": created}, status=201)
+    assert ids(app.get("/", status=200)) == ["a", "c", "b1", "b-", "b", "d"]
+
+
+def test_a_change_does_not_move_a_bookmark(app, seven):
+    app.post_json("/b0000", {"title": "Changed"}, status=200)
+    assert ids(app.get("/", status=200)) == seven
+
+
+# --- Tags ---
+
+
+@pytest.fixture
+def tagged(add):
+    """The ids of bookmarks by their tags."""
+    tags = {"": [], "a": ["Red"], "b": ["red", "Blue"], "c": ["BLUE", "Äpfel", "two words"]}
+    return {
+        add(f"https://{name}.example/", title=name, tags=given)["id"]: name
+        for name, given in tags.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "query, names",
+    [
+        ("tag=red", "ba"),
+        ("tag=RED", "ba"),
+        ("tag=red&tag=blue", "b"),
+        ("tag=blue&tag=Red&tag=rED", "b"),
+        ("tag=%C3%84PFEL", "c"),
+        ("tag=%C3%A4pfel", "c"),
+        ("tag=a%CC%88pfel", "c"),
+        ("tag=two+words", "c"),
+        ("tag=two%20Words", "c"),
+        ("tag=words", ""),
+        ("tag=re", ""),
+        ("tag=red,blue", ""),
+        ("tag=nothing", ""),
+        ("tag=red&tag=nothing", ""),
+        ("tag=&tag=red", "ba"),
+        ("tag=red&q=blue", "b"),
+    ],
+)
+def test_a_bookmark_must_have_all_the_tags(app, tagged, query, names):
+    response = app.get(f"/?{query}", status=200)
+    assert "".join(tagged[id] for id in ids(response)) == names
+    assert response.headers["X-Total-Count"] == str(len(names))
+
+
+def test_an_empty_tag_is_ignored(app, tagged):
+    assert len(app.get("/?tag=", status=200).json) == len(tagged)
+
+
+def test_a_tag_that_was_taken_off_is_found_no_more(app, add):
+    id = add(tags=["old"])["id"]
+    app.post_json(f"/{id}", {"tags": ["new"]}, status=200)
+    assert ids(app.get("/?tag=old", status=200)) == []
+    assert ids(app.get("/?tag=new", status=200)) == [id]
+
+
+# --- Words ---
+
+
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        ("python", True),
+        ("PYTHON", True),
+        ("tutorial", True),
+        ("docs.example", True),
+        ("programming", True),
+        ("tutorial programming python docs.example", True),
+        ("straße", True),
+        ("", True),
+        ("   ", True),
+        ("python ruby", False),
+        ("ruby", False),
+    ],
+)
+def test_words_must_all_occur_somewhere(app, add, words, found):
+    add(
+        "https://docs.example/",
+        title="Python für die Straße",
+        description="A tutorial\nin German",
+        tags=["Programming"],
+    )
+    assert len(app.get("/", {"q": words}, status=200).json) == found
+
+
+def test_words_and_pages_together(app, seven):
+    response = app.get("/?q=number&limit=2&offset=2", status=200)
+    assert ids(response) == seven[2:4]
+    assert response.headers["X-Total-Count"] == "7"
+    assert "q=number" in response.headers["Link"]
+
+
+# --- One uri ---
+
+
+@pytest.mark.parametrize(
+    "uri", ["https://a.example/x", "HTTPS://A.example:443/%78", " https://a.example/x "]
+)
+def test_the_one_with_this_uri(app, add, uri):
+    add("https://b.example/x")
+    bookmark = add("https://a.example/x")
+    response = app.get("/", {"uri": uri}, status=200)
+    assert response.json == [bookmark]
+    assert response.headers["X-Total-Count"] == "1"
+
+
+def test_no_bookmark_with_this_uri(app, add):
+    add("https://a.example/x")
+    assert app.get("/", {"uri": "https://a.example/x/"}, status=200).json == []
+
+
+def test_this_uri_and_a_tag(app, add):
+    bookmark = add(tags=["a"])
+    assert app.get("/", {"uri": bookmark["uri"], "tag": "a"}, status=200).json == [bookmark]
+    assert app.get("/", {"uri": bookmark["uri"], "tag": "b"}, status=200).json == []
+
+
+# --- Pages ---
+
+
+@pytest.mark.parametrize(
+    "query, part",
+    [
+        ("limit=2", slice(0, 2)),
+        ("limit=2&offset=0", slice(0, 2)),
+        ("limit=2&offset=3", slice(3, 5)),
+        ("limit=2&offset=6", slice(6, 7)),
+        ("limit=2&offset=7", slice(0, 0)),
+        ("limit=5&offset=1000000", slice(0, 0)),
+        ("limit=0", slice(0, 0)),
+        ("limit=0&offset=2", slice(0, 0)),
+        ("limit=100", slice(0, 7)),
+        ("limit=999999999999", slice(0, 7)),
+        ("limit=007", slice(0, 7)),
+        ("offset=3", slice(0, 7)),
+    ],
+)
+def test_limit_and_offset(app, seven, query, part):
+    response = app.get(f"/?{query}", status=200)
+    assert ids(response) == seven[part]
+    assert response.headers["X-Total-Count"] == "7"
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_offset_without_limit_is_ignored_in_every_format(app, seven, name):
+    whole = app.get(f"/?format={name}", status=200)
+    moved = app.get(f"/?format={name}&offset=3", status=200)
+    assert [f"/{n}" in moved.text for n in range(7)] == [f"/{n}" in whole.text for n in range(7)]
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_every_format_is_paged_and_counted(app, seven, name):
+    response = app.get(f"/?format={name}&limit=2&offset=1", status=200)
+    shown = [n for n in range(7) if f"https://example.com/{n}" in response.text]
+    assert shown == [4, 5]
+    assert response.headers["X-Total-Count"] == "7"
+    assert 'rel="next"' in response.headers["Link"]
+
+
+@pytest.mark.parametrize(
+    "value", ["-1", "1.5", "1e3", "x", "", "+", "0x10", "%EF%BC%91", "1;2", "null"]
+)
+def test_limit_and_offset_must_be_whole_numbers(app, value):
+    for query in ("limit={}", "limit={}&offset=1", "limit=1&offset={}"):
+        assert app.get("/?" + query.format(value), status=400).json["status"] == 400
+
+
+def test_without_limit_there_are_no_page_links(app, seven):
+    assert "Link" not in app.get("/", status=200).headers
+    assert "Link" not in app.get("/?offset=2", status=200).headers
+
+
+def links(response):
+    """The addresses by relation: what the header Link says."""
+    found = re.findall(r'<([^>]*)>; rel="(\w+)"', response.headers["Link"])
+    return {relation: urljoin(response.request.url, url) for url, relation in found}
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_the_links_lead_through_all_pages_and_back(app, seven, start):
+    response = app.get(f"/?limit=2&offset={start}", status=200)
+    assert ("prev" in links(response)) == (start > 0)
+    forth = ids(response)
+    while url := links(response).get("next"):
+        response = app.get(url, status=200)
+        forth += ids(response)
+    assert forth == seven[start:]
+
+    back = ids(response)
+    while url := links(response).get("prev"):
+        response = app.get(url, status=200)
+        back = ids(response) + back
+    assert list(dict.fromkeys(back)) == seven
+
+
+def test_first_and_last(app, seven):
+    response = app.get("/?limit=3&offset=3", status=200)
+    assert set(links(response)) == {"first", "prev", "next", "last"}
+    assert ids(app.get(links(response)["first"], status=200)) == seven[:3]
+    assert ids(app.get(links(response)["last"], status=200)) == seven[6:]
+    assert set(links(app.get("/?limit=7", status=200))) == {"first", "last"}
+
+
+def test_last_is_a_full_page_if_the_pages_come_out_even(app, seven):
+    response = app.get("/?tag=even&limit=2", status=200)
+    assert ids(app.get(links(response)["last"], status=200)) == ["b0002", "b0000"]
+
+
+def test_beyond_the_end_prev_leads_back(app, seven):
+    response = app.get("/?limit=3&offset=100", status=200)
+    assert "next" not in links(response)
+    assert ids(app.get(links(response)["prev"], status=200)) != []
+
+
+def test_the_links_keep_the_query(app, seven):
+    response = app.get("/?format=json&tag=Even&tag=even&q=number+2&other=%26&limit=1", status=200)
+    for url in links(response).values():
+        given = Request.blank(url).GET
+        assert given.getall("tag") == ["Even", "even"]
+        assert (given["format"], given["q"], given["limit"]) == ("json", "number 2", "1")
+
+
+def test_the_links_know_the_prefix(client, seven):
+    app = client(extra_environ={"SCRIPT_NAME": "/my/marks"})
+    next_url = links(app.get("/?limit=2", status=200))["next"]
+    assert next_url.startswith("http://localhost/my/marks/?")
+
+
+def test_the_links_know_the_configured_base(client, seven):
+    app = client(base_url="https://marks.example/m")
+    assert "<https://marks.example/m/?" in app.get("/?limit=2", status=200).headers["Link"]
+
+
+def test_the_page_for_people_shows_a_hundred(app, data):
+    write_files(data, 150)
+    response = app.get("/?format=html", status=200)
+    assert response.text.count('href="https://example.com/') == 100
+    assert response.headers["X-Total-Count"] == "150"
+    rest = app.get(links(response)["next"], status=200)
+    assert rest.text.count('href="https://example.com/') == 50
+    assert len(app.get("/", status=200).json) == 150
+
+
+# --- What is not understood ---
+
+
+def test_unknown_parameters_are_ignored(app, seven):
+    assert ids(app.get("/?sort=title&page=3&=&x&limits=1", status=200)) == seven
+
+
+@pytest.mark.parametrize("query", ["tag=%ff", "q=%C3%28", "%ff=1", "uri=%80", "format=%ff"])
+def test_a_query_that_is_not_utf_8_is_400(app, query):
+    app.get(f"/?{query}", status=400)
+
+
+# --- Long lists ---
+
+
+def read_json(body):
+    return [bookmark["id"] for bookmark in json.loads(body)]
+
+
+def read_xbel(body):
+    return [e.get("id").removeprefix("b-") for e in ElementTree.fromstring(body).iter("bookmark")]
+
+
+def read_csv(body):
+    return [row["id"] for row in csv.DictReader(io.StringIO(body.decode(), newline=""))]
+
+
+def read_text(body):
+    return [f"b{int(line.split()[2]):04}" for line in body.decode().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """An application over more than a thousand bookmarks."""
+    data = tmp_path_factory.mktemp("long") / "data"
+    write_files(data, 1100)
+    application = make_app(data)
+    yield application
+    application.store.close()
+
+
+@pytest.mark.parametrize(
+    "name, read",
+    [("json", read_json), ("xbel", read_xbel), ("csv", read_csv), ("text", read_text)],
+)
+def test_a_long_list_is_whole_and_sent_in_parts(long, name, read):
+    status, headers, chunks = Request.blank(f"/?format={name}").call_application(long)
+    assert status == "200 OK"
+    assert dict(headers)["X-Total-Count"] == "1100"
+    chunks = list(chunks)
+    assert len(chunks) > 1
+    assert read(b"".join(chunks)) == [f"b{n:04}" for n in range(1099, -1, -1)]
+
+
+def test_head_of_a_long_list_has_no_body(long):
+    status, headers, chunks = Request.blank("/", method="HEAD").call_application(long)
+    assert status == "200 OK"
+    assert dict(headers)["X-Total-Count"] == "1100"
+    assert b"".join(chunks) == b""
+
+
+def test_a_change_while_a_list_is_sent_does_not_break_it(app, data):
+    write_files(data, 1100)
+    _, headers, chunks = Request.blank("/").call_application(app.app)
+    parts = iter(chunks)
+    body = next(parts)
+    app.delete("/b0001", status=204)
+    app.post_json("/b0002", {"title": "Changed"}, status=200)
+    listed = json.loads(body + b"".join(parts))
+    assert len(listed) == 1100 == int(dict(headers)["X-Total-Count"])

@@ -1,0 +1,336 @@
+"""POST /: creates a bookmark, or updates the active one that has the same uri."""
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+
+URI = "https://a.example/"
+XBEL = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE xbel PUBLIC "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML"
+ "http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd" [
+<!ATTLIST bookmark tags CDATA #IMPLIED>
+]>
+<xbel version="1.0">{}</xbel>
+"""
+
+
+def only(app):
+    """The one bookmark that there is."""
+    (bookmark,) = app.get("/", status=200).json
+    return bookmark
+
+
+def post_xbel(app, bookmark, status):
+    document = XBEL.format(bookmark).encode()
+    return app.post("/", document, content_type="application/x-xbel", status=status)
+
+
+def send(app, body, content_type, status):
+    """A POST of exactly these bytes."""
+    return app.request("/", method="POST", body=body, content_type=content_type, status=status)
+
+
+def invalid_fields(response):
+    return [error["field"] for error in response.json["errors"]]
+
+
+def multipart(*pairs):
+    """A multipart form's body."""
+    parts = [
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in pairs
+    ]
+    return "".join([*parts, "--b--\r\n"]).encode()
+
+
+# --- Creating ---
+
+
+def test_a_new_uri_creates(app):
+    before = int(time.time())
+    response = app.post_json("/", {"uri": URI, "title": "A", "tags": ["x"]}, status=201)
+    bookmark = response.json
+    assert response.headers["Location"] == f"http://localhost/{bookmark['id']}"
+    assert app.get(response.headers["Location"], status=200).json == bookmark
+    assert (bookmark["uri"], bookmark["title"], bookmark["tags"]) == (URI, "A", ["x"])
+    assert bookmark["description"] == ""
+    assert bookmark["created"] == bookmark["modified"]
+    assert before <= response.last_modified.timestamp() <= time.time()
+
+
+def test_what_is_absent_has_its_default(app):
+    bookmark = app.post_json("/", {"uri": URI}, status=201).json
+    assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == (URI, "", [])
+
+
+def test_the_client_may_give_the_dates_of_a_new_bookmark(app):
+    dates = {"created": "2001-01-01T00:00:00Z", "modified": "2002-01-01T00:00:00Z"}
+    bookmark = app.post_json("/", {"uri": URI, **dates}, status=201).json
+    assert {name: bookmark[name] for name in dates} == dates
+
+
+def test_without_modified_it_equals_created(app):
+    given = {"uri": URI, "created": "2001-01-01T00:00:00Z"}
+    assert app.post_json("/", given, status=201).json["modified"] == given["created"]
+
+
+def test_the_answer_comes_in_the_format_that_is_accepted(app):
+    response = app.post_json("/", {"uri": URI}, headers={"Accept": "text/xml"}, status=201)
+    assert response.content_type == "application/x-xbel"
+    assert f'href="{URI}"' in response.text
+
+
+def test_an_answer_that_cannot_be_had_changes_nothing(app):
+    app.post_json("/", {"uri": URI}, headers={"Accept": "image/png"}, status=406)
+    assert app.get("/", status=200).json == []
+
+
+def test_the_address_knows_the_prefix_and_the_base(app, data):
+    prefixed = app.post_json(
+        "/", {"uri": URI}, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=201
+    )
+    assert prefixed.headers["Location"] == f"http://localhost/my/marks/{prefixed.json['id']}"
+    application = make_app(data, base_url="https://marks.example/m/")
+    try:
+        based = webtest.TestApp(application).post_json(
+            "/", {"uri": "https://b.example/"}, status=201
+        )
+    finally:
+        application.store.close()
+    assert based.headers["Location"] == f"https://marks.example/m/{based.json['id']}"
+
+
+# --- Updating by uri ---
+
+
+@pytest.mark.parametrize("uri", [URI, f" {URI}\n", "https://a.example", "HTTPS://A.example:443/"])
+def test_the_same_uri_updates(app, add, uri):
+    before = add(URI, title="A", description="B", tags=["x"], created="2001-01-01T00:00:00Z")
+    response = app.post_json("/", {"uri": uri, "title": "New"}, status=200)
+    assert "Location" not in response.headers
+    kept = ("id", "description", "tags", "created")
+    assert {name: response.json[name] for name in kept} == {name: before[name] for name in kept}
+    assert response.json["title"] == "New"
+    assert only(app) == response.json
+
+
+def test_an_update_replaces_each_field_that_is_given(app, add):
+    add(URI, title="A", description="B", tags=["x", "y"])
+    given = {"uri": URI, "title": "", "description": "", "tags": []}
+    after = app.post_json("/", given, status=200).json
+    assert {name: after[name] for name in given} == {**given, "title": URI}
+
+
+def test_an_update_does_not_move_the_creation(app, add):
+    before = add(URI)
+    given = {"uri": URI, "title": "New", "created": "2001-01-01T00:00:00Z"}
+    assert app.post_json("/", given, status=200).json["created"] == before["created"]
+
+
+def test_a_deleted_bookmark_is_not_updated(app, add):
+    id = add(URI)["id"]
+    app.delete(f"/{id}", status=204)
+    assert add(URI)["id"] != id
+    app.get(f"/{id}", status=410)
+
+
+def test_of_two_with_the_same_uri_the_older_is_updated(app, data):
+    for id, created in [("young", "2002-01-01T00:00:00Z"), ("old", "2001-01-01T00:00:00Z")]:
+        bookmark = {"id": id, "uri": URI, "title": id, "created": created}
+        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+    assert [b["id"] for b in app.get("/", status=200).json] == ["young", "old"]
+    response = app.post_json("/", {"uri": URI, "title": "Updated"}, status=200)
+    assert response.json["id"] == "old"
+    app.post_json("/young", {"uri": URI, "title": "No conflict"}, status=200)
+
+
+def test_of_many_who_bring_a_uri_at_once_one_creates(app):
+    def bring(n):
+        given = {"uri": URI, "title": f"{n}"}
+        return webtest.TestApp(app.app).post_json("/", given, status="*").status_int
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(bring, range(8))) == [200] * 7 + [201]
+    assert len(app.get("/", status=200).json) == 1
+
+
+# --- Forms ---
+
+
+@pytest.mark.parametrize(
+    "body, tags",
+    [
+        ("tags=a,b c", ["a", "b c"]),
+        ("tags=a&tags=b+c", ["a", "b c"]),
+        ("tags=a,b&tags=c", ["a", "b", "c"]),
+        ("tags=+a+,,+b,", ["a", "b"]),
+        ("tags=", []),
+        ("title=", []),
+    ],
+)
+def test_a_form_gives_tags_in_one_field_or_in_several(app, body, tags):
+    app.post("/", f"uri={URI}&{body}", status=303)
+    assert only(app)["tags"] == tags
+
+
+def test_a_form_is_utf_8(app):
+    app.post("/", f"uri={URI}&title=%C3%84rger+%F0%9F%98%80&description=a%0D%0Ab", status=303)
+    assert (only(app)["title"], only(app)["description"]) == ("Ärger 😀", "a\nb")
+
+
+def test_a_form_creates_and_updates_with_303_to_the_bookmark(app):
+    created = app.post("/", {"uri": URI, "title": "A"}, status=303)
+    address = f"http://localhost/{only(app)['id']}"
+    assert created.headers["Location"] == address
+    updated = app.post("/", {"uri": URI, "tags": "x"}, status=303)
+    assert updated.headers["Location"] == address
+    assert (only(app)["title"], only(app)["tags"]) == ("A", ["x"])
+
+
+def test_a_multipart_form(app):
+    body = multipart(("uri", URI), ("title", "Ä & Ö"), ("tags", "a, b"), ("tags", "c"))
+    send(app, body, "multipart/form-data; boundary=b", 303)
+    assert (only(app)["title"], only(app)["tags"]) == ("Ä & Ö", ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "body, content_type",
+    [
+        (multipart(("uri", URI)), "multipart/form-data"),
+        (multipart(("uri", URI))[:-6], "multipart/form-data; boundary=b"),
+        (b"uri=https://a.example/", "multipart/form-data; boundary=b"),
+        (b"uri=%ff:", "application/x-www-form-urlencoded"),
+        (b"uri=\xff:", "application/x-www-form-urlencoded"),
+        (multipart(("uri", URI)).replace(b"example", b"\xff"), "multipart/form-data; boundary=b"),
+    ],
+)
+def test_a_malformed_form_is_400(app, body, content_type):
+    send(app, body, content_type, 400)
+
+
+def test_a_form_with_an_unknown_field_or_without_uri(app):
+    response = app.post("/", {"uri": URI, "colour": "red"}, status=422)
+    assert invalid_fields(response) == ["colour"]
+    assert invalid_fields(app.post("/", {"title": "A"}, status=422)) == ["uri"]
+
+
+# --- XBEL ---
+
+
+def test_xbel_creates(app):
+    bookmark = f'<bookmark href="{URI}" tags="a, b c" added="2001-01-01T00:00:00Z">'
+    bookmark += "<title>T</title><desc>Line\nline</desc></bookmark>"
+    created = post_xbel(app, bookmark, 201).json
+    assert created["title"] == "T"
+    assert created["description"] == "Line\nline"
+    assert created["tags"] == ["a", "b c"]
+    assert created["created"] == "2001-01-01T00:00:00Z"
+
+
+def test_xbel_in_folders_is_found(app):
+    folder = f'<folder><title>F</title><folder><bookmark href="{URI}"/></folder></folder>'
+    assert post_xbel(app, folder, 201).json["title"] == URI
+
+
+def test_xbel_updates_by_uri_and_leaves_what_is_absent(app, add):
+    before = add(URI, title="A", description="B", tags=["x"])
+    post_xbel(app, f'<bookmark href="{URI}"><title>New</title></bookmark>', 200)
+    assert {**only(app), "modified": ""} == {**before, "title": "New", "modified": ""}
+    post_xbel(app, f'<bookmark href="{URI}" tags="y"><desc>C</desc></bookmark>', 200)
+    assert (only(app)["title"], only(app)["description"], only(app)["tags"]) == ("New", "C", ["y"])
+
+
+# --- What cannot be taken ---
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b'{"uri": }',
+        b'{"uri": "https://a.example/",}',
+        b"{'uri': 'https://a.example/'}",
+        b'{"uri": NaN}',
+        b'{"uri": -Infinity}',
+        b'{"uri": "https://a.example/"} {}',
+        b'{"uri": "https://a.example/\xff"}',
+        '{"uri": "https://a.example/"}'.encode("utf-16"),
+        b'{"uri": "https://a.example/\x00"}',
+    ],
+)
+def test_malformed_json_is_400(app, body):
+    app.post("/", body, content_type="application/json", status=400)
+
+
+@pytest.mark.parametrize(
+    "given, field",
+    [
+        ({}, "uri"),
+        ({"title": "A"}, "uri"),
+        ({"uri": ""}, "uri"),
+        ({"uri": None}, "uri"),
+        ({"uri": 5}, "uri"),
+        ({"uri": [URI]}, "uri"),
+        ({"uri": {"href": URI}}, "uri"),
+        ({"uri": URI, "title": None}, "title"),
+        ({"uri": URI, "title": 1.5}, "title"),
+        ({"uri": URI, "description": True}, "description"),
+        ({"uri": URI, "tags": "a,b"}, "tags"),
+        ({"uri": URI, "tags": None}, "tags"),
+        ({"uri": URI, "tags": {"a": 1}}, "tags"),
+        ({"uri": URI, "tags": ["a", 5]}, "tags"),
+        ({"uri": URI, "created": "yesterday"}, "created"),
+        ({"uri": URI, "modified": 0}, "modified"),
+        ({"uri": URI, "Title": "A"}, "Title"),
+        ({"uri": URI, "": "A"}, ""),
+    ],
+)
+def test_what_is_well_formed_but_wrong_is_422_and_named(app, given, field):
+    assert invalid_fields(app.post_json("/", given, status=422)) == [field]
+    assert app.get("/", status=200).json == []
+
+
+def test_every_wrong_field_is_named_at_once(app):
+    given = {"uri": "nothing", "title": 5, "colour": "red", "tags": ["a,b"]}
+    assert set(invalid_fields(app.post_json("/", given, status=422))) == set(given)
+
+
+@pytest.mark.parametrize("body", [b'"text"', b"5", b"null", b"true"])
+def test_json_that_is_no_object_is_422(app, body):
+    app.post("/", body, content_type="application/json", status=422)
+
+
+@pytest.mark.parametrize(
+    "content_type", ["", "application/octet-stream", "text/plain", "application/json+x", "json"]
+)
+def test_another_media_type_is_415_and_says_what_is_taken(app, content_type):
+    headers = {"Content-Type": content_type}
+    response = app.post("/", b'{"uri": "https://a.example/"}', headers=headers, status=415)
+    taken = response.headers["Accept-Post"].split(", ")
+    assert {"application/json", "application/x-www-form-urlencoded"} <= set(taken)
+    assert {"multipart/form-data", "application/x-xbel"} <= set(taken)
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "APPLICATION/JSON",
+        'application/json; charset="UTF-8"',
+        "application/json ; x=y",
+    ],
+)
+def test_parameters_and_case_of_the_media_type_do_not_matter(app, content_type):
+    headers = {"Content-Type": content_type}
+    app.post("/", b'{"uri": "https://a.example/"}', headers=headers, status=201)
+
+
+def test_a_compressed_body_is_415(app):
+    app.post_json("/", {"uri": URI}, headers={"Content-Encoding": "gzip"}, status=415)

@@ -1,0 +1,341 @@
+"""Errors (RFC 9457), and what all answers have in common: Allow, HEAD, OPTIONS, caching."""
+
+import errno
+import fcntl
+import json
+import os
+
+import pytest
+import webtest
+
+import bookmarks
+from bookmarks import make_app
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+
+# A request for each error: status, method, path, body, its media type, other headers.
+ERRORS = [
+    (400, "GET", "/?limit=x", "", "", {}),
+    (400, "GET", "/?format=yaml", "", "", {}),
+    (400, "GET", "/?tag=%ff", "", "", {}),
+    (400, "POST", "/", "{", JSON, {}),
+    (400, "POST", "/", "<xbel>", "application/x-xbel", {}),
+    (400, "POST", "/", "uri=%ff", FORM, {}),
+    (403, "POST", "/", "{}", JSON, {"Sec-Fetch-Site": "cross-site"}),
+    (404, "GET", "/unknown", "", "", {}),
+    (404, "GET", "/a/nothing", "", "", {}),
+    (404, "GET", "/a/b/c", "", "", {}),
+    (404, "DELETE", "/unknown", "", "", {}),
+    (405, "DELETE", "/", "", "", {}),
+    (405, "PATCH", "/a", "{}", JSON, {}),
+    (409, "PUT", "/new", json.dumps(WHOLE), JSON, {}),
+    (410, "GET", "/gone", "", "", {}),
+    (410, "DELETE", "/gone", "", "", {}),
+    (412, "PUT", "/a", json.dumps(WHOLE), JSON, {"If-Match": '"other"'}),
+    (413, "POST", "/", " " * 2**20 + "{}", JSON, {}),
+    (415, "PUT", "/a", "A", "text/turtle", {}),
+    (421, "GET", "/", "", "", {"Host": "rebound.example"}),
+    (422, "POST", "/", "{}", JSON, {}),
+    (422, "PUT", "/a", "{}", JSON, {}),
+    (422, "POST", "/a", '{"colour": "red"}', JSON, {}),
+    (503, "GET", "/broken", "", "", {}),
+    (503, "PUT", "/broken", json.dumps(WHOLE), JSON, {}),
+]
+each_error = pytest.mark.parametrize(
+    "status, method, path, body, media_type, headers",
+    ERRORS,
+    ids=[f"{status} {method} {path}" for status, method, path, *_ in ERRORS],
+)
+
+# The methods of each path, as they are promised.
+ALLOWED = {
+    "/": {"GET", "HEAD", "OPTIONS", "POST"},
+    "/feed": {"GET", "HEAD", "OPTIONS"},
+    "/a": {"DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"},
+    **{f"/a/{field}": {"GET", "HEAD", "OPTIONS", "PUT"} for field in WHOLE},
+    **{f"/a/{field}": {"GET", "HEAD", "OPTIONS"} for field in ("id", "created", "modified")},
+}
+METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
+
+
+@pytest.fixture
+def filled(app, data):
+    """The bookmark /a, the deleted /gone and the unreadable /broken."""
+    app.put_json("/gone", WHOLE, status=201)
+    app.delete("/gone", status=204)
+    app.put_json("/a", WHOLE, status=201)
+    (data / "bookmarks" / "broken.json").write_text("{")
+
+
+def send(app, method, path, body, media_type, headers, status):
+    given = dict(headers)
+    if media_type:
+        given["Content-Type"] = media_type
+    return app.request(path, method=method, body=body.encode(), headers=given, status=status)
+
+
+# --- Problem documents ---
+
+
+@each_error
+def test_an_error_is_a_problem_document(
+    app, filled, status, method, path, body, media_type, headers
+):
+    response = send(app, method, path, body, media_type, headers, status)
+    assert response.content_type == "application/problem+json"
+    problem = response.json
+    assert problem["status"] == status
+    assert all(isinstance(problem[name], str) for name in ("type", "title", "detail"))
+    assert problem["type"] and problem["title"] and problem["detail"]
+    assert ("errors" in problem) == (status == 422)
+
+
+@each_error
+def test_a_browser_gets_a_page(app, filled, status, method, path, body, media_type, headers):
+    headers = headers | {"Accept": BROWSER}
+    response = send(app, method, path, body, media_type, headers, status)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.text.startswith("<!DOCTYPE html>")
+    assert str(status) in response.text
+
+
+@each_error
+def test_an_error_has_the_headers_that_every_answer_has(
+    app, filled, status, method, path, body, media_type, headers
+):
+    response = send(app, method, path, body, media_type, headers, status)
+    caching = "public, max-age=86400" if status == 410 else "no-cache"
+    assert response.headers.getall("Cache-Control") == [caching]
+    assert response.headers.getall("Vary") == ["Accept"]
+    assert response.headers["Content-Length"] == str(len(response.body))
+    assert "ETag" not in response.headers
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/problem+json", "application/json", "text/csv", "image/png", "*/*"]
+)
+def test_whatever_else_is_accepted_a_problem_document_it_is(app, accept):
+    response = app.get("/unknown", headers={"Accept": accept}, status=404)
+    assert response.content_type == "application/problem+json"
+
+
+def test_each_wrong_field_is_named_with_a_reason(app):
+    given = {"uri": "nothing", "title": 5, "colour": "red"}
+    problem = app.post_json("/", given, status=422).json
+    assert {error["field"] for error in problem["errors"]} == set(given)
+    assert all(error["reason"] and isinstance(error["reason"], str) for error in problem["errors"])
+
+
+def test_a_conflict_names_the_address_of_the_other(app, filled):
+    problem = app.put_json("/new", WHOLE, status=409).json
+    assert "http://localhost/a" in problem.values()
+    page = app.put_json("/new", WHOLE, headers={"Accept": BROWSER}, status=409)
+    assert "/a" in page.text
+
+
+def test_a_page_names_what_is_wrong_escaped(app):
+    given = {"uri": "https://a.example/", "<script>": "x"}
+    page = app.post("/", given, headers={"Accept": BROWSER}, status=422)
+    assert "&lt;script&gt;" in page.text
+    assert "<script" not in page.text
+
+
+@pytest.mark.parametrize(
+    "method, path, taken",
+    [
+        ("POST", "/", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
+        ("POST", "/a", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
+        ("PUT", "/a", ["application/json", "application/x-xbel", "text/xml"]),
+        ("PUT", "/a/title", ["application/json", "text/plain"]),
+    ],
+)
+def test_415_says_what_is_taken(app, filled, method, path, taken):
+    response = send(app, method, path, "x", "text/turtle", {}, 415)
+    assert set(taken) <= set(response.headers["Accept-Post"].split(", "))
+
+
+@pytest.mark.parametrize("method, path", [("POST", "/"), ("POST", "/a"), ("PUT", "/a")])
+def test_a_body_of_a_mebibyte_is_taken_and_a_byte_more_is_not(app, filled, method, path):
+    body = json.dumps(WHOLE)
+    whole = body + " " * (2**20 - len(body))
+    send(app, method, path, whole, JSON, {}, 200)
+    send(app, method, path, whole + " ", JSON, {}, 413)
+
+
+# --- When the disk, the lock or the code fails ---
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        *((method, "/broken") for method in sorted(METHODS)),
+        ("GET", "/broken/id"),
+        ("PUT", "/broken/uri"),
+    ],
+)
+def test_an_id_whose_file_cannot_be_read_is_503_for_every_method(app, filled, data, method, path):
+    body = json.dumps(WHOLE if path == "/broken" else "A") if method in ("POST", "PUT") else ""
+    response = send(app, method, path, body, JSON, {}, 503)
+    if method != "HEAD":
+        assert "bookmarks check" in response.json["detail"]
+    assert (data / "bookmarks" / "broken.json").read_text() == "{"
+
+
+def test_a_file_that_cannot_be_read_is_skipped_in_lists(app, filled):
+    assert [bookmark["id"] for bookmark in app.get("/", status=200).json] == ["a"]
+    app.get("/feed", status=200)
+
+
+@pytest.mark.parametrize(
+    "code, status", [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EROFS, 503), (errno.EIO, 503)]
+)
+def test_a_disk_that_refuses(app, filled, data, monkeypatch, code, status):
+    def refuse(*arguments):
+        raise OSError(code, os.strerror(code))
+
+    before = {path.name: path.read_bytes() for path in data.glob("*/*")}
+    listed = app.get("/", status=200)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", refuse)
+        assert app.post_json("/", {"uri": "https://b.example/"}, status=status).json["detail"]
+        app.post_json("/a", {"title": "New"}, status=status)
+        app.delete("/a", status=status)
+    assert {path.name: path.read_bytes() for path in data.glob("*/*")} == before
+    assert app.get("/", status=200).json == listed.json
+
+
+def test_a_lock_that_is_not_had_in_time_is_503_with_retry_after(app, filled, data, monkeypatch):
+    monkeypatch.setattr("storage.files.LOCK_SECONDS", 0.05)
+    descriptor = os.open(data / "bookmarks", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        response = app.post_json("/a", {"title": "New"}, status=503)
+        app.get("/a", status=200)
+    finally:
+        os.close(descriptor)
+    assert int(response.headers["Retry-After"]) > 0
+    app.post_json("/a", {"title": "New"}, status=200)
+
+
+def test_a_500_says_nothing_and_logs_everything(app, filled, monkeypatch, caplog):
+    def fail(*arguments):
+        raise RuntimeError("the inside")
+
+    monkeypatch.setattr(app.app.store, "get", fail)
+    problem = app.get("/a", status=500)
+    assert problem.content_type == "application/problem+json"
+    assert problem.headers["Cache-Control"] == "no-cache"
+    assert "the inside" not in problem.text
+    assert "Traceback" not in problem.text
+    assert "the inside" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+# --- Methods ---
+
+
+def test_the_routes_are_what_is_promised():
+    promised = {path.replace("/a", "/{id}") for path in ALLOWED if path.count("/") == 1}
+    named = {route.template for route in bookmarks.ROUTES}
+    assert named == promised | {"/{id}/{field}"}
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+def test_options_is_204_with_allow(app, filled, path):
+    response = app.options(path, status=204)
+    assert set(response.headers["Allow"].split(", ")) == ALLOWED[path]
+    assert response.body == b""
+    assert response.headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [(method, path) for path in ALLOWED for method in sorted(METHODS - ALLOWED[path])],
+)
+def test_another_method_is_405_with_allow(app, filled, method, path):
+    response = send(app, method, path, "", "", {}, 405)
+    assert set(response.headers["Allow"].split(", ")) == ALLOWED[path]
+    assert response.json["status"] == 405
+    app.get("/a", status=200)
+
+
+@pytest.mark.parametrize("method", ["get", "PUTT", "M-SEARCH", "PROPFIND"])
+def test_a_method_that_nobody_knows_is_405(app, method):
+    status, headers, _ = webtest.TestRequest.blank("/", method=method).call_application(app.app)
+    assert status.startswith("405 ")
+    assert set(dict(headers)["Allow"].split(", ")) == ALLOWED["/"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/?format=csv", "/?format=html", "/feed", "/a", "/a?format=xbel", *ALLOWED]
+)
+def test_head_is_get_without_the_body(app, filled, path):
+    get, head = app.get(path, status=200), app.head(path, status=200)
+    assert head.body == b""
+    assert dict(head.headers) == dict(get.headers)
+
+
+@pytest.mark.parametrize(
+    "path, status", [("/unknown", 404), ("/gone", 410), ("/?format=yaml", 400), ("/broken", 503)]
+)
+def test_head_of_an_error_is_get_without_the_body(app, filled, path, status):
+    get, head = app.get(path, status=status), app.head(path, status=status)
+    assert head.body == b""
+    assert dict(head.headers) == dict(get.headers)
+
+
+# --- Paths ---
+
+
+@pytest.mark.parametrize("path", ["/a/", "/feed/", "/a/title/", "//", "/a//title", "//a", "/a/./"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
+def test_a_trailing_slash_is_another_resource(app, filled, path, method):
+    body = "{}" if method == "PUT" else ""
+    environ = {"PATH_INFO": path}  # As it is, whatever a client would make of it.
+    request = webtest.TestRequest.blank("/", environ, method=method, body=body.encode())
+    assert app.do_request(request, status=404)
+
+
+def test_without_a_path_it_is_the_list(app, filled):
+    request = webtest.TestRequest.blank("/", {"SCRIPT_NAME": "/marks", "PATH_INFO": ""})
+    assert len(app.do_request(request, status=200).json) == 1
+
+
+# --- Caching ---
+
+
+@pytest.mark.parametrize("path", ["/", "/feed", "/a", "/a/title", "/?format=html", "/unknown"])
+def test_a_cache_has_to_ask(app, filled, path):
+    assert app.get(path, status="*").headers.getall("Cache-Control") == ["no-cache"]
+
+
+def test_a_cache_has_to_ask_after_changes_too(app):
+    answers = [
+        app.post_json("/", WHOLE, status=201),
+        app.post_json("/", WHOLE, status=200),
+        app.post("/", WHOLE | {"tags": "x"}, status=303),
+        app.put_json("/a", WHOLE | {"uri": "https://b.example/"}, status=201),
+        app.put("/a/title", b"New", content_type="text/plain", status=200),
+        app.get("/a", headers={"If-None-Match": "*"}, status=304),
+        app.delete("/a", status=204),
+    ]
+    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-cache"}
+    assert {answer.headers["Vary"] for answer in answers} == {"Accept"}
+
+
+def test_with_authentication_answers_are_private(data):
+    application = make_app(data, token="secret")
+    try:
+        app = webtest.TestApp(application)
+        bearer = {"Authorization": "Bearer secret"}
+        for response in (
+            app.get("/", headers=bearer, status=200),
+            app.get("/unknown", headers=bearer, status=404),
+            app.get("/", status=401),
+        ):
+            caching = set(response.headers["Cache-Control"].split(", "))
+            assert "no-cache" in caching and "private" in caching
+    finally:
+        application.store.close()

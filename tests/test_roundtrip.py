@@ -1,0 +1,244 @@
+"""What a format wrote, reading the same format gives back exactly, for every legal bookmark."""
+
+import json
+import os
+import re
+
+import pytest
+import webtest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from bookmarks import make_app
+
+MEDIA_TYPES = {"json": "application/json", "xbel": "application/x-xbel"}
+FIELDS = ("uri", "title", "description", "tags")
+
+NASTY = [
+    "<b>bold</b> &amp; <!-- comment -->",
+    "\"double\" 'single' `back`",
+    "?a=1&copy=2&reg;&#65;&lt;",
+    "😀 👩\u200d👩\u200d👧 \U0010fffd",
+    "שלום \u202eright to left\u202c \u200f",
+    "]]> <![CDATA[ ]]>",
+    "next\u0085line",
+    "line\u2028separator\u2029paragraph",
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "'=1+1",
+    "''''-1",
+    "%41%zz %",
+    "\\n \\u0041 \\\\",
+    "\u00e9 e\u0301 \u212b ﬁ",
+    "\ufeffa\u200bb\u00adc",
+    "</textarea></title></script>",
+    "<?xml version='1.0'?>",
+    "a\u00a0b\u3000c",
+    "\ufffd",
+]
+
+# What XML 1.0 can carry; the service refuses the rest.
+CHARACTERS = st.characters(
+    exclude_categories=["Cs"],
+    exclude_characters="\ufffe\uffff" + "".join(set(map(chr, range(32))) - set("\t\n\r")),
+)
+TEXTS = st.one_of(st.text(CHARACTERS, max_size=40), st.sampled_from(NASTY))
+# Most of what trips a format up is among few characters.
+MARKUP = st.text(st.sampled_from("<>&\"';#=+-@,:%]![? \n\u0085\u2028éä\u0301😀ax1"), max_size=30)
+ANY_TEXT = st.one_of(TEXTS, MARKUP)
+URIS = st.builds(
+    "{}:{}".format,
+    st.from_regex(r"[A-Za-z][A-Za-z0-9+.-]{0,5}", fullmatch=True),
+    ANY_TEXT.map(lambda text: re.sub(r"[\s\x00-\x1f\x7f-\x9f]", "", text)).filter(bool),
+)
+TAGS = ANY_TEXT.map(
+    lambda text: re.sub("[,\x00-\x1f\x7f-\x9f\u2028\u2029]", "", text).strip()
+).filter(bool)
+BOOKMARKS = st.fixed_dictionaries(
+    {
+        "uri": URIS,
+        "title": ANY_TEXT,
+        "description": ANY_TEXT,
+        "tags": st.lists(TAGS, max_size=4),
+    }
+)
+
+
+class Service:
+    """A service with one bookmark, /a."""
+
+    def __init__(self, data):
+        self.application = make_app(data)
+        self.app = webtest.TestApp(self.application)
+        self.file = data / "bookmarks" / "a.json"
+
+    def put(self, bookmark, status="*"):
+        return self.app.put_json("/a", bookmark, status=status)
+
+    def get(self, name):
+        return self.app.get(f"/a?format={name}", status=200)
+
+    def state(self):
+        """What must not move when nothing changes."""
+        status = os.stat(self.file)
+        return self.file.read_bytes(), status.st_mtime_ns, status.st_ino, self.get("json").body
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two services, for as many bookmarks as come, one after the other."""
+    services = [Service(tmp_path_factory.mktemp("pair") / "data") for _ in range(2)]
+    yield services
+    for service in services:
+        service.application.store.close()
+
+
+def hold(here, there, name):
+    """What `here` writes changes nothing there where it came from, and is read the same there."""
+    before = here.state()
+    written = here.get(name)
+    answer = here.app.put(
+        "/a",
+        written.body,
+        content_type=MEDIA_TYPES[name],
+        headers={"Accept": MEDIA_TYPES[name]},
+        status=200,
+    )
+    assert answer.body == written.body
+    assert answer.headers["ETag"] == written.headers["ETag"]
+    assert here.state() == before
+
+    there.put({"uri": "x:other", "title": "x", "description": "x", "tags": ["x"]})
+    there.app.put("/a", written.body, content_type=MEDIA_TYPES[name], status=200)
+    read, original = there.get("json").json, here.get("json").json
+    assert {field: read[field] for field in FIELDS} == {field: original[field] for field in FIELDS}
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(bookmark=BOOKMARKS)
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_any_legal_bookmark(pair, name, bookmark):
+    here, there = pair
+    status = here.put(bookmark).status_int
+    assume(status != 422)  # Such as a title that is too long once it is normalized.
+    assert status in (200, 201)
+    hold(here, there, name)
+
+
+def test_most_of_what_is_made_up_here_is_legal(pair):
+    here, _ = pair
+    statuses = []
+
+    @settings(deadline=None, max_examples=30, database=None)
+    @given(bookmark=BOOKMARKS)
+    def collect(bookmark):
+        statuses.append(here.put(bookmark).status_int)
+
+    collect()
+    assert len([status for status in statuses if status < 300]) > len(statuses) * 0.9
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize("value", NASTY, ids=ascii)
+def test_nasty_values(pair, name, value):
+    here, there = pair
+    compact = re.sub(r"[\s\x7f-\x9f]", "", value)
+    here.put(
+        {
+            "uri": f"https://a.example/?q={compact}#{compact}",
+            "title": value,
+            "description": f"{value}\n\n  {value}\t{value}",
+            "tags": [re.sub("[,\x7f-\x9f\u2028\u2029]", "", value), "plain", "two words"],
+        }
+    )
+    hold(here, there, name)
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize(
+    "bookmark",
+    [
+        {"uri": "data:," + "<&\"'>" * 13_106, "title": "", "description": "", "tags": []},
+        {
+            "uri": "https://a.example/",
+            "title": '<&>"' * 1024,
+            "description": "<&>\n" * 16_383,
+            "tags": ["<&>" * 84 + f"{n:03}" for n in range(100)],
+        },
+    ],
+    ids=["uri", "others"],
+)
+def test_the_longest_values(pair, name, bookmark):
+    here, there = pair
+    here.put(bookmark, status=200 if here.file.exists() else 201)
+    hold(here, there, name)
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize("id", ["a", "0", "b-", "b-b-1", "a_b", "x" * 64])
+def test_every_id_and_the_dates(app, name, id):
+    whole = {"uri": "https://a.example/", "title": "A", "description": "", "tags": []}
+    dates = {"created": "2001-01-01T00:00:00Z"}
+    bookmark = app.put_json(f"/{id}", whole | dates, status=201).json
+    written = app.get(f"/{id}?format={name}", status=200).body
+    app.put(f"/{id}", written, content_type=MEDIA_TYPES[name], status=200)
+    assert app.get(f"/{id}", status=200).json == bookmark
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_a_bookmark_moves_whole_to_another_service(pair, app, name):
+    here, _ = pair
+    here.put({"uri": "https://a.example/", "title": "A", "description": "B", "tags": ["c"]})
+    written = here.get(name).body
+    app.put("/a", written, content_type=MEDIA_TYPES[name], status=201)
+    moved, original = app.get("/a", status=200).json, here.get("json").json
+    assert {**moved, "modified": ""} == {**original, "modified": ""}
+
+
+@pytest.mark.parametrize("value", NASTY, ids=ascii)
+def test_a_form_saved_as_it_was_opened_changes_nothing(pair, value):
+    here, _ = pair
+    tag = re.sub("[,\x7f-\x9f\u2028\u2029]", "", value)
+    bookmark = {"uri": "https://a.example/?a=1&copy=2", "title": value, "tags": [tag, "b"]}
+    here.put(bookmark | {"description": f"\n{value}\n\n {value}"})
+    before = here.state()
+    form = next(form for form in here.get("html").forms.values() if "title" in form.fields)
+    form.submit(status=303)
+    assert here.state() == before
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_a_file_that_a_person_wrote_stays_as_it_is(app, data, name):
+    file = data / "bookmarks" / "a.json"
+    file.write_text(
+        '{"tags": [" x", "X", "e\u0301"], "title": " A\\nB ", "description": "1\\r\\n2\\n",'
+        ' "created": "2001-01-01T02:00:00+02:00", "uri": " https://a.example/ ", "id": "a"}'
+    )
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    written = app.get(f"/a?format={name}", status=200).body
+    app.put("/a", written, content_type=MEDIA_TYPES[name], status=200)
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    assert app.get("/a", status=200).json == {
+        "id": "a",
+        "uri": "https://a.example/",
+        "title": "A B",
+        "description": "1\n2",
+        "tags": ["x", "\u00e9"],
+        "created": "2001-01-01T00:00:00Z",
+        "modified": "2001-01-01T00:00:00Z",
+    }
+
+
+def test_unknown_members_of_a_file_survive(app, data):
+    file = data / "bookmarks" / "a.json"
+    members = {"uri": "https://a.example/", "created": "2001-01-01T00:00:00Z"}
+    unknown = {"stars": 5, "notes": {"by": ["me", None, 1.5]}, "Ä": "ö"}
+    file.write_text(json.dumps({"id": "a", **members, **unknown}))
+    app.post_json("/a", {"title": "New"}, status=200)
+    app.put("/a/tags", b"x", content_type="text/plain", status=200)
+    stored = json.loads(file.read_bytes())
+    assert {name: stored[name] for name in unknown} == unknown
+    assert (stored["title"], stored["tags"]) == ("New", ["x"])
+    assert set(app.get("/a", status=200).json).isdisjoint(unknown)

@@ -1,0 +1,692 @@
+"""Against strangers: foreign names, foreign pages, no token, hostile requests."""
+
+import base64
+import json
+import time
+
+import hypothesis
+import pytest
+import webtest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from bookmarks import make_app
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
+TOKEN = "s3cret:with a colon"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=b"
+UNSAFE = [
+    ("POST", "/", {"uri": "https://b.example/"}),
+    ("POST", "/a", {"title": "New"}),
+    ("PUT", "/a", WHOLE | {"title": "New"}),
+    ("PUT", "/a/title", "New"),
+    ("DELETE", "/a", None),
+]
+each_unsafe = pytest.mark.parametrize(
+    "method, path, body", UNSAFE, ids=[f"{method} {path}" for method, path, _ in UNSAFE]
+)
+
+
+@pytest.fixture
+def client(data):
+    """Makes a client of an application with these options; /a is there."""
+    applications = []
+
+    def client(**options):
+        applications.append(make_app(data, **options))
+        app = webtest.TestApp(applications[-1])
+        app.put_json("/a", WHOLE, headers=BEARER, status=201)
+        return app
+
+    yield client
+    for application in applications:
+        application.store.close()
+
+
+@pytest.fixture
+def a(app):
+    """The bookmark /a."""
+    return app.put_json("/a", WHOLE, status=201).json
+
+
+def send(app, method, path, body, status, **headers):
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    data = b"" if body is None else json.dumps(body).encode()
+    return app.request(
+        path, method=method, body=data, content_type=JSON, headers=given, status=status
+    )
+
+
+def call(app, path="/", method="GET", body=b"", environ=None, **headers):
+    """A request that no well-behaved client would send; its answer, whatever it is."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = webtest.TestRequest.blank("/", method=method, headers=named, body=body)
+    request.environ["PATH_INFO"] = path
+    request.environ.update(environ or {})
+    return request.get_response(app.app)
+
+
+# --- The name of the host ---
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8080",
+        "LOCALHOST",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "127.1.2.3",
+        "[::1]",
+        "[::1]:8080",
+    ],
+)
+def test_a_loopback_name_is_ours(app, host):
+    app.get("/", headers={"Host": host}, status=200)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "a.example",
+        "a.example:8080",
+        "localhost.a.example",
+        "127.0.0.1.a.example",
+        "a.example.localhost.example",
+        "192.168.1.1",
+        "0.0.0.0",
+        "[::]",
+        "[2001:db8::1]",
+        "1.0.0.127",
+    ],
+)
+def test_without_a_token_another_name_is_421(app, host):
+    for method, path in [("GET", "/"), ("GET", "/a"), ("HEAD", "/feed"), ("OPTIONS", "/")]:
+        send(app, method, path, None, 421, Host=host)
+    send(app, "POST", "/", {"uri": "https://b.example/"}, 421, Host=host)
+    assert app.get("/", status=200).json == []
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "[", "[::1", "a b", "localhost\\@a.example", "localhost/a", "é", ":", "a@localhost"],
+)
+def test_what_is_no_host_is_refused(app, host):
+    assert call(app, Host=host).status_int in (400, 421)
+
+
+def test_a_forwarded_name_does_not_count(app):
+    for name in ("X-Forwarded-Host", "Forwarded", "X-Host"):
+        value = "host=localhost" if name == "Forwarded" else "localhost"
+        app.get("/", headers={"Host": "a.example", name: value}, status=421)
+        response = app.get("/", headers={name: "a.example"}, status=200)
+        assert "a.example" not in str(response.headers)
+
+
+def test_the_configured_base_is_ours(client):
+    app = client(base_url="https://Marks.example/m")
+    app.get("/", headers={"Host": "marks.example"}, status=200)
+    app.get("/", headers={"Host": "localhost"}, status=200)
+    app.get("/", headers={"Host": "a.example"}, status=421)
+
+
+def test_with_a_token_any_name_will_do(client):
+    app = client(token=TOKEN)
+    app.get("/", headers=BEARER | {"Host": "a.example"}, status=200)
+
+
+# --- Other sites' pages ---
+
+
+@each_unsafe
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "unheard-of"},
+        {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost"},
+        {"Origin": "https://a.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:8080"},
+        {"Origin": "https://localhost"},
+        {"Origin": "http://localhost.a.example"},
+        {"Origin": ""},
+    ],
+    ids=str,
+)
+def test_a_change_from_another_site_is_403(app, a, method, path, body, headers):
+    send(app, method, path, body, 403, **headers)
+    assert app.get("/", status=200).json == [a]
+
+
+@each_unsafe
+def test_a_token_does_not_help_another_site(client, method, path, body):
+    app = client(token=TOKEN)
+    send(app, method, path, body, 403, Sec_Fetch_Site="cross-site", **BEARER)
+    send(app, method, path, body, 403, Origin="https://a.example", **BEARER)
+
+
+@each_unsafe
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec_Fetch_Site": "same-origin"},
+        {"Sec_Fetch_Site": "none"},
+        {"Sec_Fetch_Site": "same-origin", "Origin": "null"},
+        {"Origin": "http://localhost"},
+    ],
+    ids=str,
+)
+def test_a_change_from_here_goes_through(app, a, method, path, body, headers):
+    expected = {"POST /": 201, "DELETE /a": 204}.get(f"{method} {path}", 200)
+    send(app, method, path, body, expected, **headers)
+
+
+def test_the_origin_of_the_configured_base_is_ours(client):
+    app = client(base_url="https://marks.example/m")
+    for origin in ("https://marks.example", "http://localhost"):
+        send(app, "PUT", "/a/title", origin, 200, Origin=origin)
+    for origin in ("http://marks.example", "https://marks.example:8443"):
+        send(app, "PUT", "/a/title", origin, 403, Origin=origin)
+
+
+def test_reading_from_another_site_is_no_change(app, a):
+    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://a.example"}):
+        for path in ("/", "/a", "/feed"):
+            response = app.get(path, headers=headers, status=200)
+            assert "Access-Control-Allow-Origin" not in response.headers
+
+
+# --- The token ---
+
+
+def basic(password, user="anybody"):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        f"Bearer {TOKEN}",
+        f"bearer {TOKEN}",
+        f"BEARER  {TOKEN}",
+        basic(TOKEN),
+        basic(TOKEN, ""),
+        basic(TOKEN).replace("B", "b", 1),
+    ],
+)
+def test_the_token_opens_everything(client, authorization):
+    app = client(token=TOKEN)
+    headers = {"Authorization": authorization}
+    app.get("/", headers=headers, status=200)
+    app.post_json("/a", {"title": "New"}, headers=headers, status=200)
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        TOKEN,
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Bearer {TOKEN.upper()}",
+        f"Token {TOKEN}",
+        f"Basic {TOKEN}",
+        basic("wrong"),
+        basic("", TOKEN),
+        basic(""),
+        "Basic " + base64.b64encode(TOKEN.encode()).decode(),
+        "Basic !!!",
+        "Basic",
+        "Basic 4",
+        "Bearer \xe9",
+        "Basic \xe9",
+        "Digest username=a",
+    ],
+)
+def test_without_the_token_it_is_401_and_tells_nothing(client, authorization):
+    app = client(token=TOKEN)
+    headers = {} if authorization is None else {"Authorization": authorization}
+    for method, path in [("GET", "/"), ("GET", "/a"), ("GET", "/nothing"), ("PUT", "/a/title")]:
+        response = send(app, method, path, "New" if method == "PUT" else None, 401, **headers)
+        challenge = response.headers["WWW-Authenticate"]
+        assert "Bearer" in challenge and "Basic" in challenge
+        assert TOKEN not in response.text
+        assert "a.example" not in response.text
+
+
+def test_public_read_opens_reading_alone(client):
+    app = client(token=TOKEN, public_read=True)
+    for path in ("/", "/a", "/a/title", "/feed", "/?format=html"):
+        app.get(path, status=200)
+        app.head(path, status=200)
+    for method, path, body in UNSAFE:
+        send(app, method, path, body, 401)
+    send(app, "POST", "/a", {"title": "New"}, 200, **BEARER)
+
+
+def test_the_token_is_never_logged(client, caplog, monkeypatch):
+    app = client(token=TOKEN)
+    monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
+    with caplog.at_level(0):
+        app.get("/a", headers=BEARER, status=500)
+        app.get("/", headers={"Authorization": "Bearer guess"}, status=401)
+    assert "ZeroDivisionError" in caplog.text
+    assert TOKEN not in caplog.text and "guess" not in caplog.text
+
+
+# --- Headers of every answer ---
+
+
+ANSWERS = [
+    ("GET", "/", 200, {}),
+    ("GET", "/?format=html", 200, {}),
+    ("GET", "/feed", 200, {}),
+    ("GET", "/a?format=html", 200, {}),
+    ("GET", "/a/title", 200, {}),
+    ("HEAD", "/", 200, {}),
+    ("PUT", "/new", 201, {}),
+    ("OPTIONS", "/", 204, {}),
+    ("DELETE", "/a", 204, {}),
+    ("POST", "/a", 303, {"Content-Type": FORM}),
+    ("GET", "/a", 304, {"If-None-Match": "*"}),
+    ("GET", "/", 304, {"If-None-Match": "*"}),
+    ("GET", "/?limit=x", 400, {}),
+    ("POST", "/", 403, {"Origin": "https://a.example"}),
+    ("GET", "/unknown", 404, {}),
+    ("GET", "/unknown", 404, {"Accept": BROWSER}),
+    ("PATCH", "/", 405, {}),
+    ("GET", "/", 406, {"Accept": "image/png"}),
+    ("DELETE", "/a", 412, {"If-Match": '"other"'}),
+    ("GET", "/", 421, {"Host": "a.example"}),
+]
+
+
+@pytest.mark.parametrize(
+    "method, path, status, headers", ANSWERS, ids=[f"{a[2]} {a[0]} {a[1]}" for a in ANSWERS]
+)
+def test_every_answer_has_the_headers_that_protect(app, a, method, path, status, headers):
+    whole = json.dumps(WHOLE | {"uri": "https://b.example/"}).encode()
+    body = {"PUT": whole, "POST": b"title=New"}.get(method, b"")
+    given = {"Content-Type": JSON} | headers
+    response = app.request(path, method=method, body=body, headers=given, status=status)
+    (policy,) = response.headers.getall("Content-Security-Policy")
+    directives = [directive.strip() for directive in policy.split(";")]
+    assert directives[0] == "default-src 'none'"
+    assert "frame-ancestors 'none'" in directives
+    assert "unsafe" not in policy
+    assert response.headers.getall("X-Content-Type-Options") == ["nosniff"]
+    assert response.headers.getall("Referrer-Policy") == ["no-referrer"]
+
+
+def test_a_401_and_a_500_have_them_too(client, monkeypatch):
+    app = client(token=TOKEN)
+    monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
+    for response in (app.get("/", status=401), app.get("/a", headers=BEARER, status=500)):
+        assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+
+# --- Sizes ---
+
+
+@pytest.mark.parametrize("content_type", [JSON, XBEL, FORM, MULTIPART, "text/plain"])
+@pytest.mark.parametrize("method, path", [(method, path) for method, path, _ in UNSAFE[:4]])
+def test_a_body_over_a_mebibyte_is_refused(app, a, method, path, content_type):
+    given = {"body": b"x" * (2**20 + 1), "content_type": content_type}
+    response = app.request(path, method=method, status="*", **given)
+    assert response.status_int in (413, 415)
+    assert app.get("/", status=200).json == [a]
+
+
+class Endless:
+    """A body that never ends; it counts how much of it was read."""
+
+    def __init__(self):
+        self.given = 0
+
+    def read(self, size=-1):
+        assert size >= 0, "all of an endless body was asked for"
+        self.given += size
+        return b" " * size
+
+
+@pytest.mark.parametrize("path", ["/", "/a"])
+def test_a_body_of_unknown_length_is_cut_off(app, a, path):
+    body = Endless()
+    environ = {"wsgi.input": body, "wsgi.input_terminated": True, "CONTENT_TYPE": JSON}
+    request = webtest.TestRequest.blank(path, environ, method="PUT" if path == "/a" else "POST")
+    request.environ.pop("CONTENT_LENGTH", None)
+    assert request.get_response(app.app).status_int == 413
+    assert body.given <= 2**20 + 1
+
+
+@pytest.mark.parametrize("length", ["0", "-1", "x", "", "99", "1e3", "99999999999999999999999"])
+def test_a_content_length_that_lies(app, a, length):
+    answer = call(app, method="POST", body=b'{"a":1}', Content_Type=JSON, Content_Length=length)
+    assert 400 <= answer.status_int < 500
+
+
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    "body, content_type",
+    [
+        (b"[" * DEEP, JSON),
+        (b"[" * DEEP + b"]" * DEEP, JSON),
+        (b'{"uri":' * DEEP + b"1" + b"}" * DEEP, JSON),
+        (b'{"uri": "https://a.example/", "tags": ' + b"[" * DEEP + b"]" * DEEP + b"}", JSON),
+        (b"<a>" * DEEP, XBEL),
+        (b"<a>" * DEEP + b"</a>" * DEEP, XBEL),
+        (b"<xbel>" + b"<folder>" * 50_000 + b"</folder>" * 50_000 + b"</xbel>", XBEL),
+        (b"<xbel" + b"".join(b' a%d=""' % n for n in range(DEEP)) + b"/>", XBEL),
+        (b'{"uri": ' + b"9" * DEEP + b"}", JSON),
+        (b'{"uri": 1e' + b"9" * 1000 + b"}", JSON),
+        (b"{" + b",".join(b'"%d":1' % n for n in range(DEEP)) + b"}", JSON),
+        (b'{"uri": "https://a.example/", "tags": [' + b",".join([b'"a"'] * DEEP) + b',""]}', JSON),
+        (b"uri=https://b.example/&" + b"a=1&" * DEEP, FORM),
+        (b"uri=https://b.example/&tags=" + b"," * 1_000_000 + b"x" * 256, FORM),
+        (b"--b\r\n\r\n\r\n" * DEEP + b"--b--", MULTIPART),
+    ],
+    ids=lambda value: ascii(value[:20]),
+)
+def test_depth_and_width_cost_little(app, body, content_type):
+    start = time.perf_counter()
+    answer = call(app, method="POST", body=body, Content_Type=content_type)
+    assert 400 <= answer.status_int < 500
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    "query", ["a=1&" * 10_000, "tag=" + "x" * 100_000, "tag=x&" * 1_000, "q=" + "a+" * 50_000]
+)
+@pytest.mark.parametrize("path", ["/", "/feed"])
+def test_a_long_query_costs_little(app, a, path, query):
+    start = time.perf_counter()
+    answer = call(app, path, environ={"QUERY_STRING": query})
+    assert answer.status_int in (200, 400, 413, 414)
+    assert time.perf_counter() - start < 5
+
+
+# --- XML ---
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<!DOCTYPE xbel [<!ENTITY a "https://a.example/">]><xbel><bookmark href="&a;"/></xbel>',
+        '<!DOCTYPE xbel [<!ENTITY a "a">]><xbel><bookmark href="https://b.example/"/></xbel>',
+        '<!DOCTYPE xbel [<!ENTITY % a "a">]><xbel><bookmark href="https://b.example/"/></xbel>',
+        '<!DOCTYPE xbel [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+        '<xbel><bookmark href="https://b.example/"><title>&a;</title></bookmark></xbel>',
+        '<!DOCTYPE xbel [<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;]>'
+        '<xbel><bookmark href="https://b.example/"/></xbel>',
+        '<!DOCTYPE xbel [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
+        '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;"><!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;">]>'
+        '<xbel><bookmark href="https://b.example/"><title>&d;&d;&d;</title></bookmark></xbel>',
+        '<!DOCTYPE xbel [<!NOTATION n SYSTEM "n"><!ENTITY a SYSTEM "a" NDATA n>]>'
+        '<xbel><bookmark href="https://b.example/"/></xbel>',
+        '<xbel><bookmark href="https://b.example/"><title>&undeclared;</title></bookmark></xbel>',
+    ],
+)
+@pytest.mark.parametrize("method, path", [("POST", "/"), ("PUT", "/new"), ("POST", "/a")])
+def test_xml_with_entities_is_refused(app, a, document, method, path):
+    app.request(path, method=method, body=document.encode(), content_type=XBEL, status=400)
+    assert app.get("/", status=200).json == [a]
+
+
+def test_nothing_that_xml_names_is_opened(app, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("the secret")
+    include = f'<x:include xmlns:x="http://www.w3.org/2001/XInclude" href="{secret.as_uri()}"/>'
+    for prolog, content in [
+        (f'<!DOCTYPE xbel SYSTEM "{secret.as_uri()}">', ""),
+        (f'<?xml-stylesheet href="{secret.as_uri()}"?>', ""),
+        ("", f"<desc>{include}</desc>"),
+    ]:
+        bookmark = f'<bookmark href="https://a.example/">{content}</bookmark>'
+        body = f"{prolog}<xbel>{bookmark}</xbel>".encode()
+        assert call(app, method="POST", body=body, Content_Type=XBEL).status_int < 500
+        assert "the secret" not in app.get("/", status=200).text
+
+
+# --- Never a 500 ---
+
+
+BAD_TEXTS = [
+    "\xff",
+    "\xc3(",
+    "\xed\xa0\x80",
+    "\xf4\x90\x80\x80",
+    "\x00",
+    "\x80",
+    "\xc0\xaf",
+    "a\x00b",
+    "\n",
+]
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS, ids=ascii)
+@pytest.mark.parametrize("path", ["/{}", "/a{}", "/a/{}", "/a/title{}", "/feed{}", "//{}"])
+def test_bad_paths(app, a, path, text):
+    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+        body = b"{}" if method in ("POST", "PUT") else b""
+        answer = call(app, path.format(text), method, body, Content_Type=JSON)
+        assert answer.status_int == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["", "a", "*", "/../a", "/..", "/./a", "/a/../b", "/%", "/a\\b", "http://x/"]
+)
+def test_odd_paths(app, a, path):
+    assert call(app, path).status_int in (200, 404)
+    assert call(app, path, "DELETE").status_int in (404, 405)
+
+
+@pytest.mark.parametrize(
+    "text", [*BAD_TEXTS, "%ff", "%C3%28", "%ED%A0%80", "%00", "%", "%zz", "\xe4"], ids=ascii
+)
+@pytest.mark.parametrize("path", ["/", "/feed", "/a"])
+def test_bad_queries(app, a, path, text):
+    for name in ("tag", "q", "uri", "format", "limit", "offset", "title", "x"):
+        for query in (f"{name}={text}", f"{text}={name}", f"{name}={text}&limit=1&format=html"):
+            for accept in ("*/*", BROWSER):
+                answer = call(app, path, environ={"QUERY_STRING": query}, Accept=accept)
+                assert answer.status_int in (200, 400), query
+
+
+def part(headers, value=b"x:y"):
+    """A multipart form of one part with these headers."""
+    return (
+        b"--b\r\nContent-Disposition: form-data; "
+        + headers
+        + b"\r\n\r\n"
+        + value
+        + b"\r\n--b--\r\n"
+    )
+
+
+BAD_BODIES = [
+    b"",
+    b"\x00",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"null",
+    b"[]",
+    b"[null]",
+    b'{"":{}}',
+    b'{"uri":"\\ud800:"}',
+    b'{"\\ud800":1}',
+    b'{"uri":"https://a.example/","uri":"https://b.example/"}',
+    b'{"id":"../../x","uri":"https://b.example/"}',
+    b'{"__proto__":{}}',
+    b"<",
+    b"<xbel/>",
+    b"<?xml version='1.1'?><xbel><bookmark href='https://b.example/&#1;'/></xbel>",
+    b"<?xml version='1.0' encoding='nonsense'?><xbel/>",
+    b"<?xml version='1.0' encoding='utf-7'?><xbel/>",
+    b"<?xml version='1.0' encoding='idna'?><xbel/>",
+    b"<?xml version='1.0' encoding='base64'?><xbel/>",
+    b"<?xml version='1.0' encoding='undefined'?><xbel/>",
+    b"<xbel><bookmark href='http://[' added='x' modified='y' tags=',' id='b-'/></xbel>",
+    b"<xbel><bookmark href='a:b&#0;'/></xbel>",
+    b"<x:xbel xmlns:x='x'><x:bookmark/></x:xbel>",
+    b"uri=%00&title=%ff",
+    b"uri&title",
+    b"&&&=&",
+    b"--b\r\n\r\n--b--\r\n",
+    part(b'name="uri"; filename="x"'),
+    part(b'name="\xff"', b"\xff"),
+    part(b'name="uri"\r\nContent-Type: text/plain; charset=x'),
+    part(b'name="uri"\r\nContent-Type: text/plain; charset=utf-16'),
+    part(b'name="uri"\r\nContent-Type: text/plain; charset=rot13'),
+    part(b'name="uri"\r\nContent-Transfer-Encoding: base64'),
+    b"x" * 10_000,
+]
+BAD_TYPES = [
+    JSON,
+    XBEL,
+    "text/xml; charset=utf-16",
+    "application/xml; charset=nonsense",
+    FORM,
+    f"{FORM}; charset=utf-16",
+    MULTIPART,
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    'multipart/form-data; boundary="' + "b" * 5_000 + '"',
+    "multipart/form-data; boundary=\xff",
+    "text/plain; charset=utf-16",
+    "text/plain; charset=\xff",
+    "application/json; charset=nonsense",
+    "application/json; charset",
+    "application/json;;;=;",
+    'application/json; a="',
+    "application/json, text/xml",
+    "/",
+    ";",
+    "\xff/\xff",
+    "a" * 10_000,
+]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(["id", "uri", "title", "description", "tags", "created", "modified", "x"])
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis.given(body=st.dictionaries(NAMES, VALUES) | VALUES)
+def test_any_json(app, body):
+    data = json.dumps(body).encode()
+    for method, path in [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/tags")]:
+        assert call(app, path, method, data, Content_Type=JSON).status_int < 500
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis.given(body=st.binary(max_size=50))
+def test_any_bytes(app, body):
+    for content_type in (JSON, XBEL, FORM, MULTIPART, "text/plain"):
+        for method, path in [("POST", "/"), ("PUT", "/a"), ("PUT", "/a/title")]:
+            assert call(app, path, method, body, Content_Type=content_type).status_int < 500
+
+
+@pytest.mark.parametrize("content_type", BAD_TYPES, ids=lambda value: ascii(value[:40]))
+def test_bad_bodies(app, a, content_type):
+    for method, path in [
+        ("POST", "/"),
+        ("POST", "/a"),
+        ("PUT", "/a"),
+        ("PUT", "/a/title"),
+        ("PUT", "/a/tags"),
+    ]:
+        for body in BAD_BODIES:
+            answer = call(app, path, method, body, Content_Type=content_type)
+            assert answer.status_int < 500, (method, path, body)
+    for name in ("json", "xbel", "text", "csv", "html"):
+        app.get(f"/?format={name}", status=200)
+    app.get("/feed", status=200)
+
+
+BAD_DATES = [
+    "x",
+    "",
+    "0",
+    "-1",
+    "\xff",
+    "Thu, 99 Jan 2001 00:00:00 GMT",
+    "Thu, 01 Jan 99999 00:00:00 GMT",
+    "Thu, 01 Jan 0000 00:00:00 GMT",
+    "Mon, 01 Jan 1 00:00:00 +9999",
+]
+BAD_HEADERS = {
+    "Accept": [
+        "/",
+        ";",
+        ",",
+        "*",
+        "a/b;q=x",
+        "*/*;q=2",
+        "text/html;q=-1",
+        "\xff",
+        "a/b" * 5_000,
+        '";"',
+        "a/b;;",
+        "*/*;q=0",
+    ],
+    "If-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "* , *"],
+    "If-None-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "*, *"],
+    "If-Modified-Since": BAD_DATES,
+    "If-Unmodified-Since": BAD_DATES,
+    "Range": ["bytes=0-", "bytes=-1", "bytes=5-2", "x=1-2", "\xff"],
+    "Origin": ["http://[", "\xff", "a", "http://localhost:99999", "http://"],
+    "Sec-Fetch-Site": ["\xff", ",", " "],
+    "Authorization": ["\xff", "Basic \xff", "Bearer"],
+    "Content-Encoding": ["\xff", "gzip, br", ","],
+    "Cookie": ["\xff", ";;;", "a=b; a=b"],
+    "Host": [
+        "[",
+        "localhost:x",
+        "localhost:99999",
+        "\xff",
+        "localhost:-1",
+        "a" * 10_000,
+        "localhost:80:80",
+    ],
+    "X-Forwarded-For": ["\xff"],
+}
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [(n, v) for n, vs in BAD_HEADERS.items() for v in vs],
+    ids=lambda v: ascii(v[:30]),
+)
+def test_bad_headers(app, a, name, value):
+    body = json.dumps(WHOLE).encode()
+    for method, path in [
+        ("GET", "/"),
+        ("GET", "/a"),
+        ("GET", "/a/title"),
+        ("GET", "/feed"),
+        ("PUT", "/a"),
+        ("PATCH", "/"),
+        ("DELETE", "/a"),
+    ]:
+        given = {"Content-Type": JSON, name: value}
+        answer = call(app, path, method, body if method == "PUT" else b"", **given)
+        assert answer.status_int < 500, (method, path)
