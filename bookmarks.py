@@ -573,6 +573,7 @@ def _serve(options: argparse.Namespace) -> int:
     server = waitress.create_server(
         app, host=host.strip("[]"), port=int(port), ident="", max_request_body_size=MAX_RECEIVED
     )
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It tells of each one queued.
     signal.signal(signal.SIGTERM, _stop)
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)

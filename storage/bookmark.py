@@ -1,7 +1,7 @@
 """A bookmark: its fields and their rules, its uri's comparison key, its file, its id."""
 
+import random
 import re
-import secrets
 import threading
 import time
 import unicodedata
@@ -453,6 +453,6 @@ class Minter:
         """A new id: 13 characters of lower-case Crockford base32."""
         now = int(time.time() * 1000) - _TSID_EPOCH_MS
         with self._turn:
-            self._last = max(now << 22 | secrets.randbits(22), self._last + 1)
+            self._last = max(now << 22 | random.getrandbits(22), self._last + 1)
             number = self._last
         return "".join(_CROCKFORD[number >> shift & 31] for shift in range(60, -1, -5))

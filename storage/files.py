@@ -8,8 +8,8 @@ survives a power cut.
 import errno
 import fcntl
 import os
+import random
 import re
-import secrets
 import stat
 import threading
 import time
@@ -103,7 +103,7 @@ class Staged:
 
     def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
         self._target = f"{folder}/{name}"
-        self._temporary = f"{folder}/.{name}.{secrets.token_hex(8)}.tmp"
+        self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._named = False
         with _failures():
             self._descriptor = self._open(folder)

@@ -23,7 +23,9 @@ GOALS = {1: 0.7, 8: 0.6}
 
 # Temporary file, fsync, rename, folder fsync: what a durable new file costs at the least.
 CEILING = """
-import json, os, secrets, sys, waitress
+import json, logging, os, secrets, sys, waitress
+
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 folder = sys.argv[1]
 
