@@ -42,7 +42,6 @@ HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 
 T = TypeVar("T")
 Parameters = list[tuple[str, str]]
-Body = tuple[dict[str, object], bool]
 
 
 def parameters(request: Request) -> Parameters:
@@ -221,6 +220,7 @@ def problem_response(
     members: Mapping[str, object] = MappingProxyType({}),
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
+    """A problem document, or its page for a browser."""
     wanted = _best(request, problem.MEDIA_TYPES)
     media_type, body = problem.write(wanted or "", status, detail, members)
     listed = [("Content-Type", media_type), ("Content-Length", str(len(body)))]

@@ -110,7 +110,7 @@ def _leftover(path: Path) -> Finding:
 def _stranger(path: Path) -> Finding | None:
     """What is wrong with a file that is not named as one of ours."""
     if files.is_temporary(path):
-        return Finding(path, "was left by a crash", "remove it; --repair does", True)
+        return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
     if path.suffix != ".json" or not ID.fullmatch(path.stem):
         todo = "rename it to its id, or move it away"
         return Finding(path, "is not named as a bookmark is", todo)
