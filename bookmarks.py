@@ -13,18 +13,18 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from msgspec.structs import replace
 from webob import Request, Response
 
 import formats
 from formats import Format, html, http
 from formats.errors import Malformed, NotAcceptable, TooLarge, UnknownFormat, Unsupported
-from formats.http import Parameters
+from formats.http import Guard, Kept, Parameters, Refused, Route
 from formats.validators import version_text
 from formats.view import View, address, page_links
 from storage import errors
@@ -41,27 +41,18 @@ HTML_PAGE = 100
 FEED_PAGE = 50
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 SWAP_SECONDS = 5.0
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
-ALWAYS = {
-    "Vary": "Accept",
-    "Content-Security-Policy": (
-        "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+ALWAYS = (
+    ("Vary", "Accept"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
 
 T = TypeVar("T")
-
-
-class Refused(Exception):
-    """The request cannot be served: a status, why, and headers that say what could be."""
-
-    def __init__(self, status: int, detail: str, **headers: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 PROBLEMS: Mapping[type[Exception], int] = {
@@ -94,33 +85,35 @@ class Application:
         self, store: Store, token: str | None, public_read: bool, base_url: str | None
     ) -> None:
         self.store = store
-        self._token = token.encode() if token else None
-        self._public_read = public_read
         self._base_url = base_url.rstrip("/") if base_url else None
+        self.guard = Guard(token.encode() if token else None, public_read, self._base_url)
+        self._kept = Kept(store)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            response = self._dispatch(request)
+            self.guard.check(request)
+            response = self._kept.answer(request, self._answer)
         except (Refused, *PROBLEMS) as error:  # type: ignore[misc]
-            response = self._problem(request, error)
+            response = self._finished(self._problem(request, error))
         except Exception as error:
-            response = self._failure(request, error)
-        response.headerlist.extend(ALWAYS.items())
-        if response.status_int != 410:
-            response.headerlist.append(("Cache-Control", self._caching("", "no-cache")))
+            response = self._finished(self._failure(request, error))
         answer: Iterable[bytes] = response(environ, start_response)
         return answer
 
-    @property
-    def has_token(self) -> bool:
-        """Whether a request needs a token."""
-        return self._token is not None
+    def _answer(self, request: Request) -> Response:
+        return self._finished(self._dispatch(request))
 
-    # --- The door: who may come in, and where to ---
+    def _finished(self, response: Response) -> Response:
+        headers = response.headerlist
+        headers += ALWAYS
+        if not response.status.startswith("410"):
+            headers.append(("Cache-Control", self._caching("", "no-cache")))
+        return response
+
+    # --- Where a request goes to ---
 
     def _dispatch(self, request: Request) -> Response:
-        self._guard(request)
         route, arguments = self._route(request)
         if "id" in arguments and request.method not in ("GET", "HEAD"):
             self._find(arguments["id"])  # What is deleted is gone whatever the method.
@@ -134,26 +127,13 @@ class Application:
     def _route(self, request: Request) -> tuple["Route", dict[str, str]]:
         # The path as the server passed it: ids and fields are ASCII, so nothing needs decoding.
         path = request.environ.get("PATH_INFO") or "/"
-        parts = path.split("/")
         for route in ROUTES:
-            if (arguments := route.match(parts)) is not None:
+            if (arguments := route.match(path)) is not None:
                 return route, arguments
+        parts = path.split("/")
         if len(parts) == 3 and parts[2] and ID.fullmatch(parts[1]):
             self._find(parts[1])
         raise Refused(404, "There is nothing at this path.")
-
-    def _guard(self, request: Request) -> None:
-        """Keeps strangers out: rebound names, other sites' pages, whoever has no token."""
-        if not http.HOST.fullmatch(request.environ.get("HTTP_HOST", "localhost")):
-            raise Refused(400, "The Host header is no name or address of a host.")
-        if self._token is None and not http.is_our_name(request, self._base_url):
-            raise Refused(421, "This service does not answer to the name in Host.")
-        if request.method not in SAFE_METHODS and http.is_cross_site(request, self._base_url):
-            raise Refused(403, "A page of another site cannot change anything here.")
-        is_open = self._token is None or (self._public_read and request.method in ("GET", "HEAD"))
-        if not is_open and not http.has_token(request, self._token or b""):
-            challenge = 'Bearer realm="Bookmarks", Basic realm="Bookmarks", charset="UTF-8"'
-            raise Refused(401, "This needs the service's token.", WWW_Authenticate=challenge)
 
     # --- Reading ---
 
@@ -183,11 +163,10 @@ class Application:
         chunks = format.write(page.bookmarks, view)
         response = http.response(format, chunks, streamed=len(page.bookmarks) > STREAMED)
         http.validate(response, name, page.state)
-        response.headers["X-Total-Count"] = str(page.total)
+        response.headerlist.append(("X-Total-Count", str(page.total)))
         if view.links:
-            response.headers["Link"] = ", ".join(
-                f'<{url}>; rel="{relation}"' for relation, url in view.links.items()
-            )
+            links = [f'<{url}>; rel="{relation}"' for relation, url in view.links.items()]
+            response.headerlist.append(("Link", ", ".join(links)))
         return response
 
     def _view(self, request: Request, parameters: Parameters, wanted: Query, page: Page) -> View:
@@ -358,10 +337,10 @@ class Application:
     # --- What answers have in common ---
 
     def _caching(self, shared: str, directive: str) -> str:
-        return (shared if self._token is None else "private, ") + directive
+        return (shared if self.guard.token is None else "private, ") + directive
 
     def _base(self, request: Request) -> str:
-        return self._base_url or str(request.application_url)
+        return self._base_url or http.base_address(request)
 
     def _here(self, request: Request, version: str = "", field: str = "") -> View:
         base = self._base(request)
@@ -394,41 +373,6 @@ class Application:
 
 
 # --- Routes ---
-
-
-@dataclass(frozen=True)
-class Route:
-    """A path's template, its methods, and what its {field} may be."""
-
-    template: str
-    methods: Mapping[str, Callable[..., Response]]
-    fields: Sequence[str] = ()
-
-    @property
-    def allow(self) -> str:
-        """The value of Allow: RFC 9110 section 10.2.1."""
-        head = ["HEAD"] if "GET" in self.methods else []
-        return ", ".join(sorted([*self.methods, *head, "OPTIONS"]))
-
-    @functools.cached_property
-    def segments(self) -> Sequence[str]:
-        """The template's segments."""
-        return self.template.split("/")
-
-    def match(self, parts: Sequence[str]) -> dict[str, str] | None:
-        """The variable ones of a path's segments, or None if this is not its route."""
-        if len(parts) != len(self.segments):
-            return None
-        arguments = {}
-        for name, part in zip(self.segments, parts, strict=True):
-            if name == "{id}" and ID.fullmatch(part):
-                arguments["id"] = part
-            elif name == "{field}" and part in self.fields:
-                arguments["field"] = part
-            elif name != part or "{" in part:
-                return None
-        return arguments
-
 
 WHOLE_FIELDS = ("uri", "title", "description", "tags")
 FIXED_FIELDS = tuple(field for field in FIELDS if field not in WHOLE_FIELDS)
@@ -565,7 +509,7 @@ def _serve(options: argparse.Namespace) -> int:
     if not host or not port.isdecimal() or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configured(options)
-    if not (app.has_token or options.no_auth or http.is_loopback(host.strip("[]"))):
+    if not (app.guard.token or options.no_auth or http.is_loopback(host.strip("[]"))):
         sys.exit(
             f"bookmarks: {host} can be reached from elsewhere. Set a token with --token-file or "
             "BOOKMARKS_TOKEN, or say --no-auth to let everybody in."

@@ -7,14 +7,14 @@ import hmac
 import ipaddress
 import re
 import time
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import islice
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
+from wsgiref.handlers import format_date_time
 
 from webob import Request, Response
 from webob.acceptparse import create_accept_header
@@ -31,11 +31,15 @@ from formats.validators import (
     last_modified,
     version_text,
 )
-from storage.bookmark import split_tags
+from storage.bookmark import ID, split_tags
 from storage.errors import Invalid, PreconditionFailed
 
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY = 1024 * 1024
 MAX_ACCEPT = 4096
+MAX_KEPT = 4 * 1024 * 1024
+MAX_KEPT_ONE = 256 * 1024
+ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 
 # RFC 3986 section 3.2.2, but for percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
@@ -44,23 +48,37 @@ T = TypeVar("T")
 Parameters = list[tuple[str, str]]
 
 
+class Refused(Exception):
+    """The request cannot be served: a status, why, and headers that say what could be."""
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+# --- Requests ---
+
+
 def parameters(request: Request) -> Parameters:
     """The query's names and values, in order. Raises Malformed."""
+    if not request.environ.get("QUERY_STRING"):
+        return []
     try:
-        return form.pairs(request.environ.get("QUERY_STRING", "").encode("latin-1"))
+        return form.pairs(request.environ["QUERY_STRING"].encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
 
 
 def negotiate(request: Request, table: Table, parameters: Parameters | None = None) -> str:
     """The name of the format that `format=` or else Accept asks for: RFC 9110 section 12.5.1."""
-    asked = next((value for name, value in parameters or () if name == "format"), None)
+    asked = dict(reversed(parameters)).get("format") if parameters else None
     return formats.choose(table, asked, functools.partial(_best, request))
 
 
 def _best(request: Request, offers: tuple[str, ...], also: tuple[str, ...] = ()) -> str | None:
     """The best of the media types for Accept; without one, or with an endless one, the first."""
-    accept = request.headers.get("Accept", "")
+    accept = request.environ.get("HTTP_ACCEPT", "")
     return _acceptable(accept if len(accept) <= MAX_ACCEPT else "", offers, also)
 
 
@@ -118,14 +136,31 @@ def _bytes(request: Request) -> bytes:
     return b"".join(chunks)
 
 
+def base_address(request: Request) -> str:
+    """The address of the service as the request names it, without a slash at its end."""
+    environ = request.environ
+    return _base_address(*[environ.get(name, "") for name in _BASE])
+
+
+_BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
+
+
+@functools.lru_cache(maxsize=256)
+def _base_address(scheme: str, host: str, name: str, port: str, script: str) -> str:
+    environ = dict(zip(_BASE, (scheme, host, name, port, script), strict=True))
+    return str(Request({key: value for key, value in environ.items() if value}).application_url)
+
+
 # --- Preconditions and validators: RFC 9110 section 13 ---
 
-_PRECONDITIONS = ("If-Match", "If-None-Match", "If-Unmodified-Since")
+_CONDITIONS = frozenset(
+    {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE"}
+)
 
 
 def is_conditional(request: Request) -> bool:
     """Whether a precondition may keep the request from changing anything."""
-    return any(name in request.headers for name in _PRECONDITIONS)
+    return not (_CONDITIONS - {"HTTP_IF_MODIFIED_SINCE"}).isdisjoint(request.environ)
 
 
 def require(request: Request, current: Current | None, form_version: object = None) -> None:
@@ -135,10 +170,10 @@ def require(request: Request, current: Current | None, form_version: object = No
     """
     if form_version and (current is None or form_version != version_text(current)):
         raise PreconditionFailed("It has changed since the form was opened.")
-    if "If-Match" in request.headers:  # A missing one, an empty one and a * are one to WebOb.
+    if "HTTP_IF_MATCH" in request.environ:  # A missing one, an empty one and a * are one to WebOb.
         if not request.headers["If-Match"] or not _matches(request.if_match, current):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
-    elif (since := _date(request, "if_unmodified_since")) and (
+    elif (since := _date(request, "if_unmodified_since")) is not None and (
         current is None or last_modified(current) > since
     ):
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
@@ -156,38 +191,38 @@ def _matches(tags: object, current: Current | None) -> bool:
 
 def not_modified(request: Request, name: str, current: Current) -> Response | None:
     """A 304, if what the client has is what it would get."""
+    environ = request.environ
+    if _CONDITIONS.isdisjoint(environ):
+        return None
     require(request, current)
-    if "If-None-Match" in request.headers:
-        unchanged = entity_tag(current, name) in request.if_none_match
+    if "HTTP_IF_NONE_MATCH" in environ:
+        tag = entity_tag(current, name)
+        # Nearly always it is just this one, and need not be parsed.
+        unchanged = environ["HTTP_IF_NONE_MATCH"] == f'"{tag}"' or tag in request.if_none_match
     else:
         since = _date(request, "if_modified_since")
         unchanged = since is not None and is_unchanged_since(since, current)
     if not unchanged:
         return None
-    response = Response(status=304, headerlist=[])
+    response = Response(status="304 Not Modified", headerlist=[])
     validate(response, name, current)
     return response
 
 
-def _date(request: Request, name: str) -> datetime | None:
-    """The header's date; None, as if it were absent, if it is none."""
+def _date(request: Request, name: str) -> float | None:
+    """The header's date in seconds since 1970; None, as if it were absent, if it is none."""
     try:
-        date: datetime | None = getattr(request, name)
+        date = getattr(request, name)
     except (ValueError, OverflowError, OSError):
         return None
     # One that is still to come proves nothing: RFC 9110 section 8.8.2.1.
-    return date if date and date.timestamp() <= time.time() else None
+    return date.timestamp() if date and date.timestamp() <= time.time() else None
 
 
 def validate(response: Response, name: str, current: Current) -> None:
     """Gives the answer its validators."""
     response.headerlist.append(("ETag", f'"{entity_tag(current, name)}"'))
-    response.headerlist.append(("Last-Modified", _http_date(last_modified(current))))
-
-
-@functools.lru_cache(maxsize=1024)
-def _http_date(moment: datetime) -> str:
-    return format_datetime(moment.astimezone(UTC), usegmt=True)
+    response.headerlist.append(("Last-Modified", format_date_time(last_modified(current))))
 
 
 # --- Answers ---
@@ -228,10 +263,123 @@ def problem_response(
     return Response(status=line, headerlist=[*listed, *headers.items()], app_iter=[body])
 
 
-# --- Names and addresses ---
+# --- Answers that are given again ---
 
 
-def host_name(url: str) -> str:
+class Changing(Protocol):
+    """What answers tell of: `changes` looks how often it has changed, `seen` is the last count."""
+
+    seen: int
+
+    def changes(self) -> int: ...
+
+
+class Kept:
+    """The latest answers to GET, each given again until anything has changed.
+
+    They and their requests take up to `MAX_KEPT` bytes together.
+    """
+
+    def __init__(self, source: Changing) -> None:
+        self._source = source
+        self._answers: dict[tuple[str, ...], tuple[int, Response]] = {}
+        self._size = 0
+
+    def answer(self, request: Request, make: Callable[[Request], Response]) -> Response:
+        """The kept answer to this request, or else what `make` makes of it."""
+        asked = _asked(request)
+        if asked is None:
+            return make(request)
+        kept = self._answers.get(asked)
+        if kept and kept[0] == self._source.changes():
+            return kept[1]
+        seen = self._source.seen
+        response = make(request)
+        # What has changed meanwhile may be in the answer, or not.
+        if seen == self._source.seen and isinstance(response.app_iter, list):
+            self._keep(asked, seen, response)
+        return response
+
+    def _keep(self, asked: tuple[str, ...], seen: int, response: Response) -> None:
+        size = ANSWER_SIZE + sum(map(len, asked)) + sum(map(len, response.app_iter))
+        if size > MAX_KEPT_ONE:
+            return
+        self._size += size
+        if self._size > MAX_KEPT:
+            self._answers, self._size = {}, size
+        self._answers[asked] = seen, response
+
+
+def _asked(request: Request) -> tuple[str, ...] | None:
+    """All of a GET that its answer depends on; None if that is more, such as the time of day."""
+    environ = request.environ
+    if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not _UNKEPT.isdisjoint(environ):
+        return None
+    return tuple([environ.get(name, "") for name in _ASKED])
+
+
+_UNKEPT = _CONDITIONS - {"HTTP_IF_NONE_MATCH"}
+_ASKED = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_IF_NONE_MATCH", *_BASE)
+
+
+# --- Routes ---
+
+
+@dataclass(frozen=True)
+class Route:
+    """A path's template, its methods, and what its {field} may be."""
+
+    template: str
+    methods: Mapping[str, Callable[..., Response]]
+    fields: Sequence[str] = ()
+
+    @functools.cached_property
+    def allow(self) -> str:
+        """The value of Allow: RFC 9110 section 10.2.1."""
+        head = ["HEAD"] if "GET" in self.methods else []
+        return ", ".join(sorted([*self.methods, *head, "OPTIONS"]))
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """The variable segments of a path by name, or None if this is not its route."""
+        found = self._pattern.fullmatch(path)
+        return found and found.groupdict()
+
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        id, field = f"(?P<id>{ID.pattern})", f"(?P<field>{'|'.join(self.fields)})"
+        return re.compile(self.template.replace("{id}", id).replace("{field}", field))
+
+
+# --- Strangers, names and addresses ---
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Keeps strangers out: rebound names, other sites' pages, whoever has no token.
+
+    With a `token`, every request needs it, reads only unless `public_read`.
+    """
+
+    token: bytes | None
+    public_read: bool
+    base_url: str | None
+
+    def check(self, request: Request) -> None:
+        """Raises Refused for a request that must not come in."""
+        host, method = request.environ.get("HTTP_HOST", "localhost"), request.method
+        if not HOST.fullmatch(host):
+            raise Refused(400, "The Host header is no name or address of a host.")
+        if self.token is None and not _is_our_name(host, self.base_url):
+            raise Refused(421, "This service does not answer to the name in Host.")
+        if method not in SAFE_METHODS and _is_cross_site(request, self.base_url):
+            raise Refused(403, "A page of another site cannot change anything here.")
+        is_open = self.token is None or (self.public_read and method in ("GET", "HEAD"))
+        if not is_open and not _has_token(request, self.token or b""):
+            challenge = 'Bearer realm="Bookmarks", Basic realm="Bookmarks", charset="UTF-8"'
+            raise Refused(401, "This needs the service's token.", WWW_Authenticate=challenge)
+
+
+def _host_name(url: str) -> str:
     """The name of the host in an address; none if it is no address."""
     try:
         return urlsplit(url).hostname or ""
@@ -239,7 +387,7 @@ def host_name(url: str) -> str:
         return ""
 
 
-def origin(url: str | None) -> str | None:
+def _origin(url: str | None) -> str | None:
     """The origin of an address: RFC 6454 section 6.2."""
     return url and "{0.scheme}://{0.netloc}".format(urlsplit(url)).lower()
 
@@ -252,21 +400,22 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-def is_our_name(request: Request, base_url: str | None) -> bool:
+@functools.lru_cache(maxsize=256)
+def _is_our_name(host: str, base_url: str | None) -> bool:
     """Whether Host names this machine to itself, or is the name of the base address."""
-    name = host_name("//" + request.environ.get("HTTP_HOST", "localhost"))
-    return is_loopback(name) or (base_url is not None and name == host_name(base_url))
+    name = _host_name("//" + host)
+    return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
 
-def is_cross_site(request: Request, base_url: str | None) -> bool:
+def _is_cross_site(request: Request, base_url: str | None) -> bool:
     """Whether a browser says that a page of another site sends this."""
     if site := request.headers.get("Sec-Fetch-Site"):
         return site not in ("same-origin", "none")
     sender = request.headers.get("Origin")
-    return sender is not None and sender not in (request.host_url, origin(base_url))
+    return sender is not None and sender not in (request.host_url, _origin(base_url))
 
 
-def has_token(request: Request, token: bytes) -> bool:
+def _has_token(request: Request, token: bytes) -> bool:
     """Whether Authorization has the token, as Bearer's or as Basic's password (RFC 6750, 7617)."""
     scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
     given = credentials.strip().encode("latin-1", "replace")

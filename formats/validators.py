@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 
@@ -29,12 +29,12 @@ def entity_tag(current: Current, name: str) -> str:
     return f"{version_text(current)}.{name}"
 
 
-def last_modified(current: Current) -> datetime:
-    """The value of Last-Modified: not later than the file's own time, whatever it tells of."""
-    modified = datetime.fromisoformat(current.modified)
-    if modified.timestamp() <= current.touched + 1:
-        return modified
-    return datetime.fromtimestamp(int(current.touched), UTC)
+def last_modified(current: Current) -> int:
+    """Last-Modified in seconds since 1970: not later than the file's own time, whatever it tells
+    of.
+    """
+    modified = int(datetime.fromisoformat(current.modified).timestamp())
+    return modified if modified <= current.touched + 1 else int(current.touched)
 
 
 def is_current(tags: Collection[str], current: Current) -> bool:
@@ -43,12 +43,12 @@ def is_current(tags: Collection[str], current: Current) -> bool:
     return any(tag.partition(".")[0] == version for tag in tags)
 
 
-def is_unchanged_since(since: datetime, current: Current) -> bool:
-    """Whether a date proves that nothing changed after it.
+def is_unchanged_since(since: float, current: Current) -> bool:
+    """Whether a date, in seconds since 1970, proves that nothing changed after it.
 
     Its resolution is a second, so what changed within the last one may change once more; and what
     somebody put into the folder by hand may tell of a time before it came.
     """
     if last_modified(current) > since:
         return False
-    return current.touched < min(since.timestamp() + 1, time.time() - 1)
+    return current.touched < min(since + 1, time.time() - 1)

@@ -1,17 +1,16 @@
 """Where and how bookmarks are shown: what a representation tells besides the bookmarks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as attribute
 from urllib.parse import urlencode
+
+import msgspec
 
 from storage.bookmark import Tombstone
 
 Parameters = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """`base` is the service's address without the slash at its end, `path` the part of it that
     begins every link that stays on this host, `address` the document's own address.
 
@@ -26,7 +25,7 @@ class View:
     address: str = ""
     tags: tuple[str, ...] = ()
     words: str = ""
-    links: Mapping[str, str] = attribute(default_factory=dict)
+    links: Mapping[str, str] = {}
     total: int = 0
     updated: str = ""
     tombstones: Sequence[Tombstone] = ()
@@ -63,7 +62,5 @@ def page_links(
         offsets["next"] = offset + limit
     offsets["last"] = last
     others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
-    return {
-        relation: address(document, [*others, ("limit", str(limit)), ("offset", str(start))])
-        for relation, start in offsets.items()
-    }
+    page = address(document, [*others, ("limit", str(limit))])
+    return {relation: f"{page}&offset={start}" for relation, start in offsets.items()}

@@ -19,7 +19,7 @@ FIELDS = ("id", "uri", "title", "description", "tags", "created", "modified")
 
 # Lower case only: two ids never share a file on a case-insensitive disk. No dot, no slash: an id
 # is a file's name and a path segment, and neither can leave its place.
-ID = re.compile(r"(?!(?:feed|tags)\Z)[a-z0-9][a-z0-9_-]{0,63}")
+ID = re.compile("(?!(?:feed|tags)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
 MAX_URI = 65_536
 MAX_TITLE = 4_096

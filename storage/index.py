@@ -43,8 +43,7 @@ class Grave(msgspec.Struct, frozen=True, gc=False, eq=False):
     version: int
 
 
-@dataclass(frozen=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """The whole collection's validators.
 
     `version` moves on every change; `modified` is the time of the last change that the bookmarks
@@ -56,8 +55,7 @@ class State:
     touched: float
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What a query found: `bookmarks` newest first, `total` before paging.
 
     `tombstones` are the deletions of the same range, newest first, of `buried` in all.

@@ -3,14 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from storage.bookmark import fold, uri_key
 from storage.errors import BadQuery
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """Which bookmarks: those with all `tags`, all `words` and this uri's key; then which of them.
 
     Tags and words are folded. `limit` None means all from `offset` on. `deletions` asks for the

@@ -63,6 +63,7 @@ class Store:
         for path in (folder, *self._folders):
             files.make_folder(path)
         self._reported: dict[tuple[int, str], str] = {}
+        self.seen = 0  # How many changes of the folder were seen so far.
         self._open()
         self._lock.check()
         self._sweep()
@@ -123,8 +124,14 @@ class Store:
             return self._got(id)
 
     def _got(self, id: str) -> Entry:
-        with self._fresh() as index:
-            return self._get(index, id)
+        with self._mutex:  # As `_fresh`, without its price.
+            self._refresh()
+            return self._get(self._index, id)
+
+    def changes(self) -> int:
+        """How many changes of the folder there were: the same number means that there was none."""
+        with self._fresh():
+            return self.seen
 
     def state(self) -> State:
         """The validators of the whole collection."""
@@ -337,6 +344,8 @@ class Store:
         except BaseException:
             self._forget()
             raise
+        finally:
+            self.seen += 1
 
     def _restore_tombstones(self) -> None:
         """Makes the folder of tombstones again: git, for one, keeps no empty folder."""

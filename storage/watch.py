@@ -21,11 +21,12 @@ if sys.platform == "linux":
         | flags.DELETE
         | flags.ONLYDIR
     )
+    _REPLACED = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
 class Watch:
-    """Watches folders, by inotify where the system has it.
+    """Watches folders of one parent, by inotify where the system has it.
 
     The kernel queues an event inside the very call that changes the folder, so that a look sees
     every change that any process finished before. Belongs to the process that made it.
@@ -33,6 +34,8 @@ class Watch:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
+        self._first = str(folders[0])
+        self._names = {folder.name for folder in folders}
         self._identities: list[tuple[int, int]] = []
         self._inotify: INotify | None = None
 
@@ -42,32 +45,26 @@ class Watch:
         None comes at the first look, after a folder was replaced or a queue overflowed, and always
         where there is no inotify. Raises Unavailable if a folder is missing.
         """
-        try:
-            identities = [(s.st_dev, s.st_ino) for s in map(os.stat, self._folders)]
-        except OSError as error:
-            message = (
-                f"The data folder cannot be read: {Path(error.filename).name}: {error.strerror}."
-            )
-            raise Unavailable(message) from error
-        if identities != self._identities:
+        # The parent tells when one of the folders is replaced; what happens above it, nobody tells.
+        if self._inotify is None or [_identity(self._first)] != self._identities[:1]:
             self._open()
-            self._identities = identities
-            return None
-        if self._inotify is None:
             return None
         changes = []
         for event in self._inotify.read(timeout=0):
-            if event.mask & _LOST:
-                self._identities = []
+            number = self._numbers.get(event.wd)
+            if event.mask & _LOST or number is None and event.name in self._names:
+                self.close()
                 return self.changes()
-            changes.append((self._numbers[event.wd], event.name))
+            if number is not None:
+                changes.append((number, event.name))
         return changes
 
     def _open(self) -> None:
-        """Watches what the paths lead to now; without inotify there is nothing to open."""
-        self.close()
-        if sys.platform != "linux":
+        """Watches what the paths lead to now; without inotify there is nothing to watch."""
+        identities = [_identity(str(folder)) for folder in self._folders]
+        if sys.platform != "linux" or identities == self._identities:
             return
+        self.close()
         try:
             if any(map(_is_shared, self._folders)):
                 return
@@ -76,8 +73,11 @@ class Watch:
                 self._inotify.add_watch(folder, _MASK): number
                 for number, folder in enumerate(self._folders)
             }
+            self._inotify.add_watch(self._folders[0].parent, _REPLACED)
         except OSError:  # No instance or watch left for this user, or a disk without: look at all.
             self.close()
+        finally:
+            self._identities = identities
 
     def __del__(self) -> None:
         self.close()
@@ -88,6 +88,16 @@ class Watch:
             self._inotify.close()
         self._inotify = None
         self._identities = []
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    try:
+        status = os.stat(folder)
+        return status.st_dev, status.st_ino
+    except OSError as error:
+        name = os.path.basename(folder)
+        message = f"The data folder cannot be read: {name}: {error.strerror}."
+        raise Unavailable(message) from error
 
 
 # Disks that other machines can write to: of their changes inotify tells nothing.

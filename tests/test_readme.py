@@ -70,7 +70,8 @@ def test_each_format_is_named():
 
 def test_each_status_is_named():
     errors = README[README.index("**Errors**") : README.index("## The data folder")]
-    raised = set(map(int, re.findall(r"Refused\((\d+),", (ROOT / "bookmarks.py").read_text())))
+    sources = [(ROOT / name).read_text() for name in ("bookmarks.py", "formats/http.py")]
+    raised = set(map(int, re.findall(r"Refused\((\d+),", "".join(sources))))
     raised |= set(bookmarks.PROBLEMS.values()) | {500}
     assert set(map(int, re.findall(r"\b[45]\d\d\b", errors))) == raised
 
