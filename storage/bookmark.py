@@ -135,19 +135,23 @@ def _description(value: object) -> str:
 def _tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _Refused("must be an array of strings")
-    tags: dict[str, str] = {}
     for item in value:
-        tag = _string(item).strip()
-        tag = _tag(tag) if len(tag) <= MAX_TAG else _tag.__wrapped__(tag)
-        tags.setdefault(fold_tag(tag), tag)
+        if not isinstance(item, str):
+            raise _Refused("must contain nothing but strings")
+    is_short = max(map(len, value), default=0) <= MAX_TAG
+    tags = tuple(map(_tag if is_short else _tag.__wrapped__, value))
+    folded = tuple(map(fold_tag, tags))
+    if len(set(folded)) < len(tags):
+        firsts = dict(zip(reversed(folded), reversed(tags), strict=True))
+        tags = tuple(firsts[tag] for tag in dict.fromkeys(folded))
     if len(tags) > MAX_TAGS:
         raise _Refused(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
-    return tuple(tags.values())
+    return tags
 
 
 @lru_cache(maxsize=8192)  # A collection's tags are few, and then also kept once.
 def _tag(value: str) -> str:
-    tag = _text(value)
+    tag = _text(value).strip()
     if not tag:
         raise _Refused("must not contain an empty tag")
     if found := _CONTROL_OR_BREAK.search(tag):

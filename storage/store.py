@@ -5,9 +5,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from storage import files
 from storage.bookmark import (
@@ -45,6 +46,7 @@ _BOOKMARKS, _TOMBSTONES = 0, 1
 # size showing it: a comparison of times has to read it once more.
 _RACY_NS = 2_000_000_000
 _Signatures = dict[str, int | None]
+_Value = TypeVar("_Value", Entry, Grave)
 
 
 class Store:
@@ -197,7 +199,7 @@ class Store:
                 self._require_free(index, bookmark)
                 staged.publish_new()
             self._settle(_BOOKMARKS, bookmark.id, data, None)
-        return _entry(bookmark, data, time.time())
+        return _entry_of(bookmark, data, time.time())
 
     def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
         """Stores the bookmark durably in place of the version that the caller saw.
@@ -221,7 +223,7 @@ class Store:
                     self._require_free(index, bookmark)
                 staged.publish()
             self._settle(_BOOKMARKS, bookmark.id, data, before)
-        return _entry(bookmark, data, time.time())
+        return _entry_of(bookmark, data, time.time())
 
     def keep(self, seen: Entry) -> Entry:
         """Makes sure that a version stands which somebody else may be writing just now.
@@ -353,60 +355,64 @@ class Store:
             files.make_folder(self._folders[_TOMBSTONES])
 
     def _apply(self, changes: list[tuple[int, str]]) -> None:
-        ids: tuple[set[str], set[str]] = (set(), set())
+        ids: tuple[dict[str, None], dict[str, None]] = ({}, {})
         for kind, name in changes:
             if id := _id_of(name):
-                ids[kind].add(id)
-        graves = {id: self._read_grave(id) for id in ids[_TOMBSTONES]}
+                ids[kind][id] = None
+        graves = self._read_all(_TOMBSTONES, ids[_TOMBSTONES], _grave)
         # A tombstone that comes hides the bookmark, one that goes uncovers it.
-        entries = {id: self._read_entry(id, graves) for id in ids[_BOOKMARKS] | ids[_TOMBSTONES]}
-        self._index.change(entries, graves)
-
-    def _read_grave(self, id: str) -> Grave | None:
-        data = self._read(_TOMBSTONES, id)
-        if data is None:
-            return None
-        try:
-            grave = Grave(tombstone_from_file(id, data[0]), digest(data[0]))
-        except Invalid as error:
-            self._skip(_TOMBSTONES, id, str(error))
-            return None
-        self._reported.pop((_TOMBSTONES, id), None)
-        return grave
-
-    def _read_entry(self, id: str, graves: dict[str, Grave | None]) -> Entry | None:
-        if graves.get(id, id in self._index.graves):
+        named = ids[_BOOKMARKS] | ids[_TOMBSTONES]
+        hidden = {id: None for id in named if graves.get(id, id in self._index.graves)}
+        for id in hidden:
             self._unreadable[_BOOKMARKS].pop(id, None)
             self._signatures[_BOOKMARKS].pop(id, None)
-            return None
-        data = self._read(_BOOKMARKS, id)
-        if data is None or id in self._unreadable[_TOMBSTONES]:
-            return None
-        try:
-            entry = _entry(from_file(id, data[0]), *data)
-        except Invalid as error:
-            self._skip(_BOOKMARKS, id, str(error))
-            return None
-        self._reported.pop((_BOOKMARKS, id), None)
-        return entry
+        shown = [id for id in named if id not in hidden] if hidden else named
+        entries = self._read_all(_BOOKMARKS, shown, _entry) | hidden
+        for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
+            entries[id] = None
+        self._index.change(entries, graves)
 
-    def _read(self, kind: int, id: str) -> tuple[bytes, float] | None:
-        """The file's bytes and mtime in seconds, or None if there are none."""
+    def _read_all(
+        self, kind: int, ids: Collection[str], parse: Callable[[str, bytes, float], _Value]
+    ) -> dict[str, _Value | None]:
+        """What each file holds, or None if there is none or it is not of this kind."""
+        names = [id + _SUFFIX for id in ids]
+        contents = files.read_all(self._folders[kind], names)
+        return {
+            id: self._parsed(kind, id, content, parse)
+            for id, content in zip(ids, contents, strict=True)
+        }
+
+    def _parsed(
+        self,
+        kind: int,
+        id: str,
+        content: files.Content | StorageError | None,
+        parse: Callable[[str, bytes, float], _Value],
+    ) -> _Value | None:
         self._unreadable[kind].pop(id, None)
-        self._signatures[kind].pop(id, None)
-        try:
-            data, status = files.read(f"{self._folders[kind]}/{id}{_SUFFIX}")
-        except FileNotFoundError:
+        if content is None:
+            self._signatures[kind].pop(id, None)
             self._reported.pop((kind, id), None)
             self._index.touched = time.time()
             return None
+        try:
+            if isinstance(content, StorageError):
+                raise content
+            data, status = content
+            self._signatures[kind][id] = _signature(status)
+            self._index.touched = max(self._index.touched, status.st_mtime)
+            value = parse(id, data, status.st_mtime)
         except files.BadFile as error:
+            self._signatures[kind].pop(id, None)
             self._skip(kind, id, str(error))
             return None
-        racy = time.time_ns() - status.st_mtime_ns < _RACY_NS
-        self._signatures[kind][id] = None if racy else _signature(status)
-        self._index.touched = max(self._index.touched, status.st_mtime)
-        return data, status.st_mtime
+        except Invalid as error:
+            self._skip(kind, id, str(error))
+            return None
+        if self._reported:
+            self._reported.pop((kind, id), None)
+        return value
 
     def _skip(self, kind: int, id: str, reason: str) -> None:
         """Leaves a file alone that is no bookmark or tombstone, and reports it once."""
@@ -422,7 +428,8 @@ class Store:
             missing = set(known) | set(self._unreadable[kind])
             self._index.touched = max(self._index.touched, folder.stat().st_mtime)
             with os.scandir(folder) as entries:
-                for entry in entries:
+                # In the order in which a disk has them, mostly.
+                for entry in sorted(entries, key=os.DirEntry.inode):
                     if id := _id_of(entry.name):
                         missing.discard(id)
                         if known.get(id) is None or known[id] != _signature_of(entry):
@@ -430,11 +437,21 @@ class Store:
             yield from ((kind, id + _SUFFIX) for id in missing)
 
 
-def _entry(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
+def _entry(id: str, data: bytes, touched: float) -> Entry:
+    """The entry of a file's bytes. Raises Invalid."""
+    return _entry_of(from_file(id, data), data, touched)
+
+
+def _entry_of(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:  # One object does for both.
         tags = bookmark.tags
     return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, touched)
+
+
+def _grave(id: str, data: bytes, touched: float) -> Grave:
+    """The tombstone of a file's bytes. Raises Invalid."""
+    return Grave(tombstone_from_file(id, data), digest(data))
 
 
 def _id_of(name: str) -> str | None:
@@ -450,6 +467,8 @@ def _signature_of(entry: os.DirEntry[str]) -> int | None:
         return None
 
 
-def _signature(status: os.stat_result) -> int:
-    """Differs whenever a file's identity, size or times do."""
+def _signature(status: os.stat_result) -> int | None:
+    """Differs whenever a file's identity, size or times do; None if they may not show a change."""
+    if status.st_mtime_ns > time.time_ns() - _RACY_NS:
+        return None
     return hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

@@ -145,3 +145,37 @@ def test_staged_files_of_one_name_are_not_in_each_others_way(tmp_path, kind):
         other.publish()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"2"
+
+
+@pytest.mark.parametrize("slow", [1.0, 0.0], ids=["from memory", "asked for ahead"])
+def test_all_files_are_read_each_as_it_is(tmp_path, monkeypatch, slow):
+    monkeypatch.setattr(files, "_SLOW", slow)
+    names = [f"{number}.json" for number in range(1000)]
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / names[3]).unlink()
+    for number, make in ((200, os.mkfifo), (300, os.mkdir), (400, lambda p: os.symlink("/", p))):
+        (tmp_path / names[number]).unlink()
+        make(tmp_path / names[number])
+    before = descriptors()
+    found = list(files.read_all(tmp_path, names))
+    assert descriptors() == before
+    for number, (name, content) in enumerate(zip(names, found, strict=True)):
+        if number == 3:
+            assert content is None
+        elif number in (200, 300, 400):
+            assert isinstance(content, files.BadFile)
+        else:
+            assert content[0] == name.encode() and content[1].st_size == len(name)
+
+
+def test_the_rest_is_not_read_when_nobody_wants_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_SLOW", 0.0)
+    names = [f"{number}.json" for number in range(300)]
+    for name in names:
+        (tmp_path / name).touch()
+    before = descriptors()
+    contents = files.read_all(tmp_path, names)
+    assert next(contents)[0] == b""
+    contents.close()
+    assert descriptors() == before
