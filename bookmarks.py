@@ -12,9 +12,10 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -25,14 +26,17 @@ import formats
 from formats import Format, html, http
 from formats.errors import Malformed, NotAcceptable, TooLarge, UnknownFormat, Unsupported
 from formats.http import Guard, Kept, Parameters, Refused, Route
+from formats.item import Item, Stream
+from formats.report import summary
 from formats.validators import version_text
-from formats.view import View, address, page_links
+from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
 from storage.check import check, repair
-from storage.index import Entry, Page, State
+from storage.index import Entry, State
+from storage.merge import Merge
 from storage.query import Query, query
-from storage.store import Store
+from storage.store import Store, swap
 
 log = logging.getLogger("bookmarks")
 
@@ -40,7 +44,6 @@ MAX_RECEIVED = 32 * 1024 * 1024
 HTML_PAGE = 100
 FEED_PAGE = 50
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
-SWAP_SECONDS = 5.0
 
 ALWAYS = (
     ("Vary", "Accept"),
@@ -51,8 +54,6 @@ ALWAYS = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 )
-
-T = TypeVar("T")
 
 
 PROBLEMS: Mapping[type[Exception], int] = {
@@ -159,7 +160,12 @@ class Application:
         if unchanged := http.not_modified(request, name, self.store.state()):
             return unchanged
         page = self.store.select(wanted)
-        view = self._view(request, parameters, wanted, page)
+        reach = max(page.total, page.buried if wanted.deletions else 0)
+        path = request.environ.get("PATH_INFO", "")
+        view = listed(self._here(request), path, parameters, wanted.limit, wanted.offset, reach)
+        view = replace(
+            view, total=page.total, updated=page.state.modified, tombstones=page.tombstones
+        )
         chunks = format.write(page.bookmarks, view)
         response = http.response(format, chunks, streamed=len(page.bookmarks) > STREAMED)
         http.validate(response, name, page.state)
@@ -168,21 +174,6 @@ class Application:
             links = [f'<{url}>; rel="{relation}"' for relation, url in view.links.items()]
             response.headerlist.append(("Link", ", ".join(links)))
         return response
-
-    def _view(self, request: Request, parameters: Parameters, wanted: Query, page: Page) -> View:
-        here = self._here(request)
-        document = here.base + request.environ.get("PATH_INFO", "")
-        total = max(page.total, page.buried if wanted.deletions else 0)
-        return replace(
-            here,
-            address=address(document, parameters),
-            tags=tuple(value for name, value in parameters if name == "tag" and value.strip()),
-            words=" ".join(value for name, value in parameters if name == "q"),
-            links=page_links(document, parameters, wanted.limit, wanted.offset, total),
-            total=page.total,
-            updated=page.state.modified,
-            tombstones=page.tombstones,
-        )
 
     def _opened_form(self, request: Request, parameters: Parameters) -> Response:
         """What the bookmarklet opens: the form of a new bookmark, or of the one with this uri."""
@@ -222,14 +213,23 @@ class Application:
 
     def post(self, request: Request) -> Response:
         """POST /: creates a bookmark, or updates the one that has this uri."""
-        given, is_form = http.body(request, formats.PARTIAL)
+        given, is_form = http.body_or_file(request)
+        if not isinstance(given, dict):
+            return self._imported(request, given)
         if "uri" not in given:
             raise errors.Invalid([("uri", "is required")])
         given.pop("id", None)
         fields = _changes(given)
         name = "json" if is_form else http.negotiate(request, formats.ONE)
-        entry, status = _swap(lambda: self._post(request, given, fields))
+        entry, status = swap(lambda: self._post(request, given, fields))
         return self._written(request, name, entry, status, is_form)
+
+    def _imported(self, request: Request, entries: Iterable[Item]) -> Response:
+        """Makes a file's entries part of the collection; what became of each."""
+        http.require(request, self.store.state())
+        merge = Merge(self.store)
+        _import(merge, entries)
+        return http.report_response(request, merge.finish(), self._here(request))
 
     def _post(
         self, request: Request, given: Mapping[str, object], fields: Fields
@@ -267,7 +267,7 @@ class Application:
             raise errors.Invalid(missing)
         fields = _changes(given, id)
         name = http.negotiate(request, formats.ONE)
-        entry, status = _swap(lambda: self._put(request, id, given, fields))
+        entry, status = swap(lambda: self._put(request, id, given, fields))
         return self._written(request, name, entry, status, False)
 
     def _put(
@@ -298,7 +298,7 @@ class Application:
             http.require(request, entry, version)
             return self._replaced(update(entry.bookmark, fields, _now()), entry)
 
-        return _swap(attempt)
+        return swap(attempt)
 
     def _delete(self, request: Request, id: str, version: object = None) -> None:
         def attempt() -> None:
@@ -306,7 +306,7 @@ class Application:
             http.require(request, entry, version)
             self.store.delete(entry)
 
-        _swap(attempt)
+        swap(attempt)
 
     def _replaced(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
         """Stores a changed bookmark; one that did not change is left alone, file and all."""
@@ -374,6 +374,7 @@ class Application:
 
 # --- Routes ---
 
+EXPORTS = [name for name in formats.LISTS if name != "html"]
 WHOLE_FIELDS = ("uri", "title", "description", "tags")
 FIXED_FIELDS = tuple(field for field in FIELDS if field not in WHOLE_FIELDS)
 
@@ -387,20 +388,6 @@ ROUTES = (
 )
 
 
-# --- Writing once more, if somebody was faster ---
-
-
-def _swap(attempt: Callable[[], T]) -> T:
-    """Reads, decides and swaps, until what was read is what is swapped."""
-    deadline = time.monotonic() + SWAP_SECONDS
-    while True:
-        try:
-            return attempt()
-        except errors.Stale:
-            if time.monotonic() > deadline:
-                raise errors.Busy("Others change this faster than it can be changed.") from None
-
-
 def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
     """What an update with these values sets. The read-only ones are ignored, but for another id."""
     if given.get("id", id) != id:
@@ -410,6 +397,19 @@ def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
 
 def _now() -> str:
     return timestamp(time.time())
+
+
+def _import(merge: Merge, entries: Iterable[Item]) -> None:
+    """Takes all entries as far as the file can be read. Raises Malformed if that is not at all."""
+    has_begun = False
+    try:
+        for item in entries:
+            has_begun = True
+            merge.add(*item)
+    except Malformed as error:
+        if not has_begun:
+            raise
+        merge.add(0, {}, f"The rest cannot be read: {error}")
 
 
 # --- Ways to run it ---
@@ -466,7 +466,22 @@ def _parser() -> argparse.ArgumentParser:
     checks = commands.add_parser("check", help="hold the data folder against its contract")
     checks.set_defaults(run=_check)
     checks.add_argument("--repair", action="store_true", help="do what can lose nothing")
-    for command in (serve, checks):
+    imports = commands.add_parser("import", help="make files of bookmarks part of the collection")
+    imports.set_defaults(run=_import_files)
+    imports.add_argument("files", nargs="+", metavar="FILE", help="what to read; - is the input")
+    imports.add_argument(
+        "--format", choices=formats.FILES, help="what it is; by default told by it"
+    )
+    imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    exports = commands.add_parser("export", help="write the collection to a file")
+    exports.set_defaults(run=_export)
+    exports.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="by default the output"
+    )
+    exports.add_argument(
+        "--format", choices=EXPORTS, default="json", help="the format (default: json)"
+    )
+    for command in (serve, checks, imports, exports):
         _option(command, "--data", "data", "the data folder", metavar="DIR")
     return parser
 
@@ -536,6 +551,46 @@ def _check(options: argparse.Namespace) -> int:
     for finding in findings:
         print(finding)
     return 1 if findings else 0
+
+
+def _import_files(options: argparse.Namespace) -> int:
+    merge = Merge(Store(Path(options.data)), options.dry_run)
+    for name in options.files:
+        told = len(merge.report.entries)
+        with _opened(name) as stream:
+            try:
+                _import(merge, formats.entries(stream, options.format))
+            except Malformed as error:
+                merge.add(0, {}, str(error))
+        for entry in merge.report.entries[told:]:
+            print(f"{name}:{entry.line}: {entry.value}: {entry.reason}", file=sys.stderr)
+    print(summary(merge.finish()))
+    return 1 if merge.report.skipped else 0
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[Stream]:
+    """A file, or the standard input for `-`, with a bar that shows how far it is read."""
+    from tqdm import tqdm
+
+    with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
+        size = os.fstat(file.fileno()).st_size or None
+        # None disables the bar where nobody sees it.
+        with tqdm.wrapattr(file, "read", total=size, desc=name, disable=None) as stream:
+            yield stream
+
+
+def _export(options: argparse.Namespace) -> int:
+    page = Store(Path(options.data)).select(Query())
+    chunks = formats.LISTS[options.format].write(page.bookmarks, View(""))
+    if options.file == "-":
+        sys.stdout.buffer.writelines(chunks)
+        return 0
+    part = Path(f"{options.file}.part")
+    with open(part, "wb") as file:
+        file.writelines(chunks)
+    part.replace(options.file)  # Whole, or as it was.
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""CSV (RFC 4180) with a header, safe to open in a spreadsheet."""
+"""CSV (RFC 4180) with a header, safe to open in a spreadsheet; and that of others."""
 
 import csv
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from formats import decode
+from formats.errors import Malformed
+from formats.item import MAX_ENTRY, TOO_LARGE, Item, Stream, date, folder_tags, item, united
 from formats.view import View
-from storage.bookmark import FIELDS, Bookmark
+from storage.bookmark import FIELDS, Bookmark, split_tags
 
 # What a spreadsheet would run as a formula, whether it has our apostrophes in front or not.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -28,3 +32,174 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
         cells = (b.id, b.uri, b.title, b.description, ",".join(b.tags), b.created, b.modified)
         writer.writerow([f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells])
         yield line.last.encode()
+
+
+# --- Reading ---
+
+# What others call a column, without regard to case, spaces and underscores.
+_COLUMNS = {
+    "uri": "uri url link href address givenurl bookmarkurl",
+    "title": "title name giventitle",
+    "description": "description desc note notes comment comments excerpt selection extended",
+    "tags": "tags tag labels label keywords taglist tagnames",
+    "folder": "folder folders foldername collection",
+    "status": "status",
+    "created": "created createdat createdon date dateadded timeadded added addedat adddate "
+    "timestamp time savedat saved",
+    "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
+}
+_ROLES = {name: role for role, names in _COLUMNS.items() for name in names.split()}
+_DELIMITERS = ",;\t|"
+# The folders that Raindrop and Instapaper have of themselves.
+_ROOTS = ("unsorted", "archive")
+_GUARDED = re.compile(r"''*[=+\-@\t\r]")
+
+_Row = Callable[[Sequence[str]], dict[str, object]]
+
+
+def read_file(stream: Stream) -> Iterator[Item]:
+    """Each row under the header: this service's own, or one with columns of known names.
+
+    Raises Malformed if there is no such header.
+    """
+    lines = _Lines(decode.lines(decode.text(stream)))
+    head = next(lines, "")
+    if head.lower().startswith("sep="):  # So a spreadsheet is told its delimiter.
+        head = next(lines, "")
+    delimiter, names = header(head)
+    if "uri" not in _roles(names):
+        raise Malformed("The first line names no column for the address, such as url.")
+    read = _own if tuple(names) == FIELDS else _foreign(_roles(names))
+    reader = csv.reader(lines, delimiter=delimiter)
+    while (row := _row(reader, lines)) is not None:
+        if isinstance(row, Item):
+            yield row
+        elif any(row):
+            yield _item(lines.first, row, names, read)
+
+
+def header(line: str) -> tuple[str, list[str]]:
+    """The delimiter by which the line names the most known columns, and the line's cells."""
+    found = [(delimiter, _cells(line, delimiter)) for delimiter in _DELIMITERS]
+    return max(found, key=lambda one: len([role for role in _roles(one[1]) if role]))
+
+
+def names_uri(line: str) -> bool:
+    """Whether the line is a header that can be read by."""
+    return "uri" in _roles(header(line)[1])
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _roles(names: Iterable[str]) -> list[str]:
+    return [_ROLES.get(re.sub(r"[\s_-]", "", name).lower(), "") for name in names]
+
+
+class _Lines:
+    """Lines for csv.reader, which goes on for as long as a quote is open: here up to MAX_ENTRY.
+
+    `first` is the number of the row's first line, `number` that of the last one read.
+    """
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.first = self.number = 0
+        self._size = 0
+
+    def __iter__(self) -> "_Lines":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        self._size += len(line)
+        if self._size > MAX_ENTRY:
+            raise csv.Error(TOO_LARGE)
+        return line + "\n"
+
+    def begin(self) -> None:
+        """The next line is the first of a row."""
+        self.first, self._size = self.number + 1, 0
+
+
+def _row(reader: Iterator[list[str]], lines: _Lines) -> list[str] | Item | None:
+    """The next row, or why it can't be read; None at the end."""
+    lines.begin()
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        return Item(lines.first, {}, f"can't be read as CSV: {error}")
+
+
+def _item(line: int, row: Sequence[str], names: Sequence[str], read: _Row) -> Item:
+    if len(row) < len(names) or any(row[len(names) :]):
+        return Item(line, {}, f"has {len(row)} cells, not {len(names)}")
+    return item(line, read(row))
+
+
+def _own(row: Sequence[str]) -> dict[str, object]:
+    """The fields of a row that write() wrote."""
+    cells = (cell[1:] if _GUARDED.match(cell) else cell for cell in row)
+    fields: dict[str, object] = dict(zip(FIELDS, cells, strict=False))
+    fields["tags"] = split_tags(str(fields["tags"]))
+    return {name: value for name, value in fields.items() if value or name not in _DATES}
+
+
+_DATES = ("id", "created", "modified")
+
+
+def _foreign(roles: Sequence[str]) -> _Row:
+    """What reads a row whose cells have these roles."""
+
+    def read(row: Sequence[str]) -> dict[str, object]:
+        cells: dict[str, list[str]] = {}
+        for role, cell in zip(roles, row, strict=False):
+            if role and (cell := cell.strip()):
+                cells.setdefault(role, []).append(cell)
+        return _fields(cells)
+
+    return read
+
+
+def _fields(cells: dict[str, list[str]]) -> dict[str, object]:
+    fields: dict[str, object] = {name: cells[name][0] for name in ("uri", "title") if name in cells}
+    if texts := cells.get("description"):
+        fields["description"] = "\n\n".join(dict.fromkeys(texts))
+    own = [tag for cell in cells.get("tags", ()) for tag in _tags(cell)]
+    folders = tuple(tag for cell in cells.get("folder", ()) for tag in _folder(cell))
+    if "unread" in (status.lower() for status in cells.get("status", ())):
+        own.append("unread")
+    if tags := united(own, folders):
+        fields["tags"] = tags
+    for name in ("created", "modified"):
+        if moment := date(cells.get(name, [""])[0]):
+            fields[name] = moment
+    return fields
+
+
+def _tags(cell: str) -> list[str]:
+    """Pocket parts tags by bars, Instapaper writes an array, others commas or semicolons."""
+    if cell.startswith("["):
+        try:
+            found = json.loads(cell)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, list):
+            return [tag for one in found if isinstance(one, str) for tag in split_tags(one)]
+    if "," not in cell:
+        cell = re.sub("[|;]", ",", cell)
+    return split_tags(cell)
+
+
+def _folder(cell: str) -> list[str]:
+    """The tags of a path of folders. Instapaper's own folder Unread is a mark."""
+    if cell.lower() in _ROOTS:
+        return []
+    if cell.lower() == "unread":
+        return ["unread"]
+    return [tag for n, name in enumerate(cell.split("/")) for tag in folder_tags(name, n == 0)]

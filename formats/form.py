@@ -1,16 +1,19 @@
 """HTML forms: `application/x-www-form-urlencoded` and `multipart/form-data` (RFC 7578)."""
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import parse_qsl
 
-from multipart import MultipartError, MultipartParser
+from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
-from formats.errors import Malformed
+from formats.errors import Malformed, TooLarge
+from formats.item import MAX_ENTRY, Stream
 from storage.bookmark import split_tags
 from storage.errors import Invalid
 
 MAX_FIELDS = 200
+
+_Event = object  # A MultipartSegment, bytes or None.
 
 
 def pairs(text: bytes) -> list[tuple[str, str]]:
@@ -33,22 +36,75 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     """The bookmark that a multipart form gives. Raises Malformed or Invalid."""
+    found = read_multipart_or_file(io.BytesIO(body), parameters)
+    if isinstance(found, File):
+        raise Invalid([("file", "does not go here")])
+    return [found]
+
+
+def read_multipart_or_file(
+    stream: Stream, parameters: Mapping[str, str]
+) -> "dict[str, object] | File":
+    """The bookmark that a multipart form gives, or the file that was chosen in it.
+
+    Raises Malformed, Invalid or TooLarge.
+    """
+    events = _events(stream, parameters)
+    fields, size = [], 0
+    for segment in events:
+        assert isinstance(segment, MultipartSegment)
+        if segment.filename:
+            return File(events)
+        value = b"".join(_content(events))
+        size += len(value)
+        if size > MAX_ENTRY:
+            raise TooLarge(MAX_ENTRY)
+        if segment.filename == "" and not value:
+            raise Invalid([(segment.name, "must be a file that you choose")])
+        fields.append((segment.name, _text(value)))
+    return _fields(fields)
+
+
+class File:
+    """A file in a form: a stream that is read once, as the form comes in."""
+
+    def __init__(self, events: Iterator[_Event]) -> None:
+        self._chunks = _content(events)
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes; none at the end. Raises Malformed."""
+        data = self._rest or next(self._chunks, b"")
+        self._rest = data[size:]
+        return data[:size]
+
+
+def _events(stream: Stream, parameters: Mapping[str, str]) -> Iterator[_Event]:
+    """A segment for the beginning of each part, then its bytes, then None."""
     if not parameters.get("boundary"):
         raise Malformed("The multipart form's Content-Type names no boundary.")
-    size = len(body) + 1
     try:
-        parser = MultipartParser(
-            io.BytesIO(body),
-            parameters["boundary"].encode("utf-8"),
-            strict=True,
-            part_limit=MAX_FIELDS,
-            spool_limit=size,
-            memory_limit=size,
+        parser = PushMultipartParser(
+            parameters["boundary"].encode("utf-8"), strict=True, max_segment_count=MAX_FIELDS
         )
-        fields = [(part.name or "", part.value) for part in parser.parts()]
+        yield from parser.parse_blocking(stream.read)
     except (MultipartError, LookupError, ValueError) as error:
         raise Malformed(f"The body is not a well-formed multipart form: {error}.") from None
-    return [_fields(fields)]
+
+
+def _content(events: Iterator[_Event]) -> Iterator[bytes]:
+    for event in events:
+        if not event:
+            return
+        assert isinstance(event, bytes | bytearray)
+        yield bytes(event)
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Malformed(f"The form is not UTF-8: {error}.") from None
 
 
 def _fields(given: Iterable[tuple[str, str]]) -> dict[str, object]:

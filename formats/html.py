@@ -60,6 +60,16 @@ def write_problem(status: int, title: str, detail: str, members: Mapping[str, ob
     return (page.format(heading, heading, detail) + more).encode() + _END
 
 
+def write_report(summary: str, skipped: Iterable[tuple[int, str, str]], view: View) -> bytes:
+    """What became of an imported file: the numbers, and each skipped line with its reason."""
+    rows = Markup("").join(
+        Markup("<li>{}: {} {}</li>\n").format(line, value, reason)
+        for line, value, reason in skipped
+    )
+    page = Markup("<p>{}</p>\n<ul>\n{}</ul>\n").format(summary, rows)
+    return _start("Imported", view) + page.encode() + _END
+
+
 def _member(name: str, value: object) -> Markup:
     if isinstance(value, list):
         return Markup("<ul>{}</ul>\n").format(

@@ -21,8 +21,10 @@ from webob.acceptparse import create_accept_header
 from webob.etag import AnyETag
 
 import formats
-from formats import Format, Table, form, problem
-from formats.errors import Malformed, TooLarge, Unsupported
+from formats import Format, Table, form, problem, report
+from formats.decode import Begun
+from formats.errors import Malformed, NotAcceptable, TooLarge, Unsupported
+from formats.item import MAX_ENTRY, Item, Stream
 from formats.validators import (
     Current,
     entity_tag,
@@ -31,11 +33,13 @@ from formats.validators import (
     last_modified,
     version_text,
 )
+from formats.view import View
 from storage.bookmark import ID, split_tags
 from storage.errors import Invalid, PreconditionFailed
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-MAX_BODY = 1024 * 1024
+MAX_BODY = MAX_ENTRY
+MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
 MAX_KEPT = 4 * 1024 * 1024
 MAX_KEPT_ONE = 256 * 1024
@@ -101,6 +105,25 @@ def body(request: Request, table: Mapping[str, formats.Read]) -> tuple[dict[str,
     return found[0], read in formats.FORMS.values()
 
 
+def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], bool]:
+    """The fields of the one bookmark in the body, or else the entries of the file that it is; and
+    whether a form gave it.
+    """
+    posted, parameters = _reader(request, formats.POSTED)
+    stream = _Body(request, MAX_FILE)
+    if posted.one is form.read_multipart:
+        found = form.read_multipart_or_file(stream, parameters)
+        return (formats.entries(found) if isinstance(found, form.File) else found), True
+    if posted.one is None:
+        return formats.FILES[posted.file](stream), False
+    begun = Begun(_up_to(stream, MAX_BODY + 1), stream)
+    if posted.is_file and posted.is_file(begun.head, parameters):
+        return formats.FILES[posted.file](begun), False
+    if len(begun.head) > MAX_BODY:
+        raise TooLarge(MAX_BODY)
+    return posted.one(begun.head, parameters)[0], posted.one in formats.FORMS.values()
+
+
 def field_value(request: Request, field: str) -> object:
     """The value that the body gives a field; tags as text are lines, or parted by commas."""
     read, _ = _reader(request, formats.FIELD, "text/plain")
@@ -118,22 +141,42 @@ def _reader(
 
 
 def _bytes(request: Request) -> bytes:
-    """The whole body. Raises TooLarge, or Malformed if it is not all there."""
-    too_large = TooLarge(MAX_BODY)
-    length = request.content_length
-    if length is None and not request.environ.get("wsgi.input_terminated"):
-        return b""
-    if length is not None and length > MAX_BODY:
-        raise too_large
-    chunks, left = [], MAX_BODY + 1 if length is None else length
-    while left and (chunk := request.environ["wsgi.input"].read(left)):
+    return _up_to(_Body(request, MAX_BODY), MAX_BODY + 1)
+
+
+def _up_to(stream: Stream, size: int) -> bytes:
+    chunks = []
+    while size and (chunk := stream.read(size)):
         chunks.append(chunk)
-        left -= len(chunk)
-    if length is None and not left:
-        raise too_large
-    if length is not None and left:
-        raise Malformed("The body ends before its Content-Length.")
+        size -= len(chunk)
     return b"".join(chunks)
+
+
+class _Body:
+    """A request's body, as a stream that is read once.
+
+    Raises TooLarge if it has more bytes than the limit, or Malformed if it is not all there.
+    """
+
+    def __init__(self, request: Request, limit: int) -> None:
+        self._limit = limit
+        self._length = request.content_length
+        if self._length is None and not request.environ.get("wsgi.input_terminated"):
+            self._length = 0
+        if self._length is not None and self._length > limit:
+            raise TooLarge(limit)
+        self._left = limit + 1 if self._length is None else self._length
+        self._read = request.environ["wsgi.input"].read
+
+    def read(self, size: int) -> bytes:
+        """Up to so many bytes; none at the end."""
+        chunk: bytes = self._read(min(size, self._left)) if self._left else b""
+        self._left -= len(chunk)
+        if self._length is None and not self._left:
+            raise TooLarge(self._limit)
+        if self._length is not None and self._left and not chunk:
+            raise Malformed("The body ends before its Content-Length.")
+        return chunk
 
 
 def base_address(request: Request) -> str:
@@ -231,6 +274,8 @@ def validate(response: Response, name: str, current: Current) -> None:
 def response(format: Format, chunks: Iterator[bytes], streamed: bool = False) -> Response:
     """A 200 in this format; a streamed one is sent in blocks as it is written."""
     headers = [("Content-Type", format.media_type)]
+    if format.file_name:  # RFC 6266 section 4
+        headers.append(("Content-Disposition", f'attachment; filename="{format.file_name}"'))
     if streamed:
         return Response(headerlist=headers, app_iter=_blocks(chunks))
     body = b"".join(chunks)
@@ -246,6 +291,16 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def see_other(url: str) -> Response:
     """What a form is answered with: RFC 9110 section 15.4.4."""
     return Response(status=303, headerlist=[("Location", url), ("Content-Length", "0")])
+
+
+def report_response(request: Request, told: report.Report, view: View) -> Response:
+    """What became of an imported file. Raises NotAcceptable."""
+    wanted = _best(request, report.MEDIA_TYPES)
+    if wanted is None:
+        raise NotAcceptable(report.MEDIA_TYPES)
+    media_type, body = report.write(wanted, told, view)
+    headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
+    return Response(headerlist=headers, app_iter=[body])
 
 
 def problem_response(

@@ -1,13 +1,28 @@
 """JSON (RFC 8259): a bookmark is an object of its seven fields, a list an array of those."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
+from formats import decode
 from formats.errors import Malformed
+from formats.item import (
+    MAX_DEPTH,
+    QUERY,
+    SEPARATOR,
+    Folders,
+    Item,
+    Stream,
+    date,
+    folder_tags,
+    is_query,
+    item,
+    united,
+)
+from formats.jsontext import TOO_DEEP, JsonText, Refused
 from formats.view import View
-from storage.bookmark import Bookmark
+from storage.bookmark import Bookmark, split_tags
 from storage.errors import Invalid
 
 _encode = msgspec.json.Encoder().encode
@@ -64,3 +79,186 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) < len(pairs):
         raise Malformed("The JSON has an object with the same name twice.")
     return members
+
+
+# --- Reading a file ---
+
+
+def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
+    """Whether the body, of which this is the beginning, is an array and not one bookmark."""
+    return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
+def read_file(stream: Stream) -> Iterator[Item]:
+    """Each object of an array, or a single one: of ours, Pinboard's, linkding's or Firefox'.
+
+    Raises Malformed where it is no JSON.
+    """
+    text = JsonText(decode.text(stream, mend=False))
+    if text.peek() == "[":
+        yield from _entries(text)
+    elif text.peek() == "{":
+        yield from _node(text, Folders())
+    else:
+        raise text.malformed("an array or an object is missing")
+    if text.peek():
+        raise text.malformed("there is something after its end")
+
+
+def _entries(text: JsonText) -> Iterator[Item]:
+    for _ in text.elements():
+        line = text.line
+        try:
+            value = text.value()
+        except Refused as refusal:
+            yield Item(line, {}, str(refusal))
+        else:
+            yield _item(line, value, text.wrong, ())
+
+
+# Members in which others keep a list of entries, such as linkding's answers.
+_LISTS = ("results", "bookmarks")
+
+
+def _node(text: JsonText, folders: Folders) -> Iterator[Item]:
+    """The entries of an object that may be large, such as a folder of Firefox, or the one it is."""
+    line, is_list, wrong = text.line, False, ""
+    members: dict[str, object] = {}
+    for name in text.members():
+        if name in members:
+            wrong = "has the same name twice"
+        if text.peek() == "[" and name in (*_LISTS, "children"):
+            is_list = True
+            yield from _entries(text) if name in _LISTS else _children(text, members, folders)
+            continue
+        try:
+            members[name] = text.value()
+            wrong = wrong or text.wrong
+        except Refused as refusal:
+            wrong = str(refusal)
+    if not is_list and members.get("type") != _CONTAINER:
+        yield _item(line, members, wrong, folders.tags)
+
+
+def _children(text: JsonText, folder: dict[str, object], folders: Folders) -> Iterator[Item]:
+    """The entries of a folder of Firefox, which has told its own name before."""
+    name = "" if "root" in folder else str(folder.get("title") or "")
+    folders.enter(folder_tags(name, is_top=False))
+    for _ in text.elements():
+        if text.peek() == "{" and folders.depth < MAX_DEPTH:
+            yield from _node(text, folders)
+        else:
+            yield _left_out(text)
+    folders.leave()
+
+
+def _left_out(text: JsonText) -> Item:
+    line, reason = text.line, "is no object"
+    if text.peek() in "[{":
+        reason = TOO_DEEP
+        text.skip()
+    else:
+        text.value()
+    return Item(line, {}, reason)
+
+
+# --- The objects of others ---
+
+_CONTAINER, _SEPARATOR = "text/x-moz-place-container", "text/x-moz-place-separator"
+
+
+def _item(line: int, value: object, wrong: str, folders: tuple[str, ...]) -> Item:
+    if not isinstance(value, dict):
+        return Item(line, {}, wrong or "is no object")
+    if value.get("type") == _SEPARATOR:
+        return Item(line, {}, SEPARATOR)
+    fields = _fields(value)
+    if fields is not value and is_query(fields.get("uri")):
+        wrong = QUERY
+    if folders:
+        own = fields.get("tags")
+        fields["tags"] = united(own if isinstance(own, list) else [], folders)
+    return Item(line, fields, wrong) if wrong else item(line, fields)
+
+
+def _fields(value: dict[str, object]) -> dict[str, object]:
+    """A bookmark's fields; an object that is of no other known kind is taken for one of ours."""
+    if "href" in value:
+        return _given(value, _PINBOARD)
+    if "url" in value:
+        return _given(value, _LINKDING)
+    if "typeCode" in value or "dateAdded" in value:
+        return _given(value, _FIREFOX)
+    return value
+
+
+_Object = Mapping[str, object]
+_Kind = Mapping[str, Callable[[_Object], object]]
+
+
+def _given(value: _Object, kind: _Kind) -> dict[str, object]:
+    """What the object gives of each field; what is null or empty is not given."""
+    found = {field: get(value) for field, get in kind.items()}
+    return {field: got for field, got in found.items() if got not in (None, "", [])}
+
+
+def _texts(value: _Object, *names: str) -> object:
+    """The texts of these members, one under the other."""
+    texts = [text for name in names if (text := value.get(name))]
+    if all(isinstance(text, str) for text in texts):
+        return "\n\n".join(map(str, texts))
+    return texts
+
+
+def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None) -> object:
+    """The tags in this member, be they in an array or in one text, and the marks."""
+    tags = value.get(name) or []
+    if isinstance(tags, str):
+        tags = tags.split() if separator is None else split_tags(tags)
+    if not isinstance(tags, list):
+        return tags
+    parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in tags)
+    return [tag for part in parts for tag in part] + list(marks)
+
+
+def _pinboard_marks(value: _Object) -> Iterator[str]:
+    if value.get("shared") == "no":
+        yield "private"
+    if value.get("toread") == "yes":
+        yield "toread"
+
+
+def _firefox_description(value: _Object) -> object:
+    notes = value.get("annos")
+    for note in notes if isinstance(notes, list) else ():
+        if isinstance(note, dict) and note.get("name") == "bookmarkProperties/description":
+            return note.get("value")
+    return None
+
+
+_PINBOARD: _Kind = {
+    "uri": lambda v: v["href"],
+    "title": lambda v: v.get("description"),
+    "description": lambda v: v.get("extended"),
+    "tags": lambda v: _tags(v, "tags", _pinboard_marks(v), None),
+    "created": lambda v: date(v.get("time")),
+}
+# That a bookmark is not shared is no mark in linkding, but how every one begins.
+_LINKDING: _Kind = {
+    "uri": lambda v: v["url"],
+    "title": lambda v: v.get("title") or v.get("website_title"),
+    "description": lambda v: _texts(v, "description", "notes"),
+    "tags": lambda v: _tags(
+        v, "tag_names" if "tag_names" in v else "tags", ["unread"] if v.get("unread") else [], ","
+    ),
+    "created": lambda v: date(v.get("date_added") or v.get("created")),
+    "modified": lambda v: date(v.get("date_modified") or v.get("modified")),
+}
+_FIREFOX: _Kind = {
+    "uri": lambda v: v.get("uri"),
+    "title": lambda v: v.get("title"),
+    "description": _firefox_description,
+    "tags": lambda v: _tags(v, "tags", (), ","),
+    "created": lambda v: date(v.get("dateAdded")),
+    "modified": lambda v: date(v.get("lastModified")),
+}

@@ -1,10 +1,18 @@
-"""Plain text for grep and cut: one line a bookmark, uri TAB title TAB tags."""
+"""Plain text for grep and cut: one line a bookmark, uri TAB title TAB tags.
 
+It reads also what others write so: `text/uri-list` (RFC 2483 section 5) and OneTab's lines.
+"""
+
+import re
 from collections.abc import Iterable, Iterator
 
+from formats import decode
 from formats.errors import Malformed
+from formats.item import MAX_ENTRY, TOO_LARGE, Item, Stream, item
 from formats.view import View
-from storage.bookmark import Bookmark
+from storage.bookmark import Bookmark, split_tags
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,99}:[^\s\x00-\x1f\x7f-\x9f]+")
 
 
 def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
@@ -26,3 +34,32 @@ def read_value(body: bytes) -> str:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Malformed(f"The body is not UTF-8 text: {error}.") from None
+
+
+def read_file(stream: Stream) -> Iterator[Item]:
+    """Each line that is neither empty nor a comment."""
+    for number, line in enumerate(decode.lines(decode.text(stream)), 1):
+        if len(line) > MAX_ENTRY:
+            yield Item(number, {}, TOO_LARGE)
+        elif (line := line.strip()) and not line.startswith("#"):
+            yield _read(number, line)
+
+
+def begins_with_uri(line: str) -> bool:
+    """Whether the line is one of those that are read here."""
+    return bool(_URI.fullmatch(str(_fields(line)["uri"])))
+
+
+def _read(number: int, line: str) -> Item:
+    if not begins_with_uri(line):
+        return Item(number, {"uri": line}, "does not begin with a uri")
+    return item(number, _fields(line))
+
+
+def _fields(line: str) -> dict[str, object]:
+    uri, tab, rest = line.partition("\t")
+    if not tab:
+        uri, bar, title = line.partition(" | ")
+        return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": uri}
+    title, _, tags = rest.partition("\t")
+    return {"uri": uri.strip(), "title": title.strip(), "tags": split_tags(tags)}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.bookmark import Tombstone
 
@@ -41,6 +42,20 @@ class View(msgspec.Struct, frozen=True):
     def bookmark(self, id: str) -> str:
         """The address of one bookmark."""
         return f"{self.base}/{id}"
+
+
+def listed(
+    here: View, path: str, parameters: Parameters, limit: int | None, offset: int, total: int
+) -> View:
+    """The view of a page of the list at this path: its address, its filter, its neighbours."""
+    document = here.base + path
+    return replace(
+        here,
+        address=address(document, parameters),
+        tags=tuple(value for name, value in parameters if name == "tag" and value.strip()),
+        words=" ".join(value for name, value in parameters if name == "q"),
+        links=page_links(document, parameters, limit, offset, total),
+    )
 
 
 def address(document: str, parameters: Parameters) -> str:

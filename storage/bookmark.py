@@ -243,6 +243,27 @@ def update(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     return bookmark if changed == bookmark else msgspec.structs.replace(changed, modified=now)
 
 
+def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
+    """The bookmark with what another source has of it; the very same object if that adds nothing.
+
+    Tags are united, a title or description that is there stays, the earlier `created` is right.
+    Raises Invalid if the tags become too many.
+    """
+    has_title = bookmark.title != _default_title(bookmark.uri)
+    try:
+        tags = _tags(bookmark.tags + fields.get("tags", ()))
+    except _Refused as refusal:
+        raise Invalid([("tags", f"together with those that are there {refusal}")]) from None
+    changed = msgspec.structs.replace(
+        bookmark,
+        title=bookmark.title if has_title else fields.get("title") or bookmark.title,
+        description=bookmark.description or fields.get("description", ""),
+        tags=tags,
+        created=min(bookmark.created, fields.get("created", bookmark.created)),
+    )
+    return bookmark if changed == bookmark else msgspec.structs.replace(changed, modified=now)
+
+
 def _default_title(uri: str) -> str:
     """A title for want of one: the uri, as far as a title may be long."""
     return unicodedata.normalize("NFC", uri)[:MAX_TITLE].strip()

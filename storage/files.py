@@ -5,6 +5,7 @@ step that a reader sees completely or not at all; the folder is synced last, so 
 survives a power cut.
 """
 
+import ctypes
 import errno
 import fcntl
 import functools
@@ -187,7 +188,7 @@ class Staged:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 _write_all(self._descriptor, data)
                 if durable:
-                    os.fsync(self._descriptor)
+                    self.sync()
             except BaseException:
                 self.discard()
                 raise
@@ -203,6 +204,10 @@ class Staged:
         descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
         self._named = True
         return descriptor
+
+    def sync(self) -> None:
+        """Makes the content durable. Raises OSError."""
+        os.fsync(self._descriptor)
 
     def publish_new(self) -> None:
         """Gives the content its name. Raises Stale if something has that name."""
@@ -265,6 +270,26 @@ def sync(folder: Path) -> None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_staged(folder: Path, staged: Sequence[Staged]) -> None:
+    """Makes staged content durable, all of it at once where the system can.
+
+    Raises Full or Unavailable.
+    """
+    with _failures():
+        sync_disk = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if sync_disk is None:
+            for one in staged:
+                one.sync()
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if sync_disk(descriptor):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
         finally:
             os.close(descriptor)
 

@@ -5,10 +5,10 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from storage import files
 from storage.bookmark import (
@@ -25,6 +25,7 @@ from storage.bookmark import (
     uri_key,
 )
 from storage.errors import (
+    Busy,
     Conflict,
     Gone,
     Invalid,
@@ -46,7 +47,20 @@ _BOOKMARKS, _TOMBSTONES = 0, 1
 # size showing it: a comparison of times has to read it once more.
 _RACY_NS = 2_000_000_000
 _Signatures = dict[str, int | None]
+_Result = TypeVar("_Result")
 _Value = TypeVar("_Value", Entry, Grave)
+
+
+SWAP_SECONDS = 5.0
+# Each holds a file open until all are written, and a process may not open many.
+MAX_CHANGES = 200
+
+
+class Change(NamedTuple):
+    """A bookmark to be stored, in place of the version that was seen if there was one."""
+
+    bookmark: Bookmark
+    seen: Entry | None
 
 
 class Store:
@@ -186,20 +200,13 @@ class Store:
         return self._minter.mint()
 
     def add(self, bookmark: Bookmark, state: State | None = None) -> Entry:
-        """Stores a new bookmark durably, to the collection in that `state` if that is given.
+        """Stores a new bookmark durably.
 
-        Raises Gone, Unreadable, Conflict if its uri is taken, Stale if its id is or the collection
-        is no longer as seen; Busy, Full or Unavailable. Nothing was stored then.
+        Raises Stale if its id is there already, or the collection is no longer in the state that
+        the caller saw; Conflict if its uri is; Gone or Unreadable for its id; Busy, Full or
+        Unavailable. Nothing was stored then.
         """
-        data = to_file(bookmark)
-        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
-            with self._locked() as index:
-                self._require_absent(index, bookmark.id)
-                self._require_state(index, state)
-                self._require_free(index, bookmark)
-                staged.publish_new()
-            self._settle(_BOOKMARKS, bookmark.id, data, None)
-        return _entry_of(bookmark, data, time.time())
+        return self._write(bookmark, None, state)
 
     def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
         """Stores the bookmark durably in place of the version that the caller saw.
@@ -207,23 +214,70 @@ class Store:
         Raises Stale if that is no longer the current one, Gone, Unreadable or NotFound; Conflict
         if its new uri is taken; Busy, Full or Unavailable. The old version stands then.
         """
-        path = self._path(_BOOKMARKS, bookmark.id)
+        return self._write(bookmark, seen, state)
+
+    def _write(self, bookmark: Bookmark, seen: Entry | None, state: State | None) -> Entry:
+        before, data = self._contents(bookmark, seen)
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
+            with self._locked() as index:
+                self._require_state(index, state)
+                self._publish(index, staged, bookmark, seen)
+            self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
+        return _entry_of(bookmark, data, time.time())
+
+    def write_all(self, changes: Sequence[Change]) -> list[Change]:
+        """Stores up to `MAX_CHANGES` bookmarks durably, with one sync for all of them.
+
+        Gives back those changes that could not be made, because somebody else was faster. Raises
+        Busy, Full or Unavailable; each bookmark is stored whole or not at all then.
+        """
+        late, written = [], []
+        with ExitStack() as stack:
+            staged = []
+            for change in changes:
+                try:
+                    before, data = self._contents(*change)
+                except Stale:
+                    late.append(change)
+                    continue
+                file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
+                staged.append((stack.enter_context(file), change, data, before))
+            files.sync_staged(self._folders[_BOOKMARKS], [file for file, *_ in staged])
+            with self._locked() as index:
+                for file, change, data, before in staged:
+                    try:
+                        self._publish(index, file, *change)
+                        written.append((change.bookmark.id, data, before))
+                    except (Stale, Conflict, NotFound, Gone, Unreadable):
+                        late.append(change)
+            self._settle(_BOOKMARKS, written)
+        return late
+
+    def _contents(self, bookmark: Bookmark, seen: Entry | None) -> tuple[bytes | None, bytes]:
+        """What the bookmark's file holds, None if there is none yet, and what it shall hold."""
+        if seen is None:
+            return None, to_file(bookmark)
         try:
-            before, _ = files.read(path)
+            before, _ = files.read(self._path(_BOOKMARKS, bookmark.id))
         except (FileNotFoundError, files.BadFile):
             raise Stale from None
         if digest(before) != seen.version:
             raise Stale
-        data = to_file(bookmark, before, files.MAX_SIZE)
-        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
-            with self._locked() as index:
-                self._require_state(index, state)
-                self._require_seen(index, seen)
-                if uri_key(bookmark.uri) != seen.key:
-                    self._require_free(index, bookmark)
-                staged.publish()
-            self._settle(_BOOKMARKS, bookmark.id, data, before)
-        return _entry_of(bookmark, data, time.time())
+        return before, to_file(bookmark, before, files.MAX_SIZE)
+
+    def _publish(
+        self, index: Index, staged: files.Staged, bookmark: Bookmark, seen: Entry | None
+    ) -> None:
+        if seen is None:
+            self._require_absent(index, bookmark.id)
+        else:
+            self._require_seen(index, seen)
+        if seen is None or uri_key(bookmark.uri) != seen.key:
+            self._require_free(index, bookmark)
+        if seen is None:
+            staged.publish_new()
+        else:
+            staged.publish()
 
     def keep(self, seen: Entry) -> Entry:
         """Makes sure that a version stands which somebody else may be writing just now.
@@ -248,7 +302,7 @@ class Store:
             with self._locked() as index:
                 self._require_seen(index, seen)
                 staged.publish_new()
-            self._settle(_TOMBSTONES, id, data, None)
+            self._settle(_TOMBSTONES, [(id, data, None)])
         try:
             files.remove(self._path(_BOOKMARKS, id))
             files.sync(self._folders[_BOOKMARKS])
@@ -275,13 +329,14 @@ class Store:
             if holder.bookmark.id != bookmark.id:
                 raise Conflict(bookmark.uri, holder.bookmark.id)
 
-    def _settle(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
-        """Makes a published file durable; if that fails, puts back what was there before."""
+    def _settle(self, kind: int, written: Sequence[tuple[str, bytes, bytes | None]]) -> None:
+        """Makes published files durable; if that fails, puts back what was there before."""
         try:
             files.sync(self._folders[kind])
         except StorageError:
             with self._lock.held():
-                self._put_back(kind, id, data, before)
+                for id, data, before in written:
+                    self._put_back(kind, id, data, before)
             raise
 
     def _put_back(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
@@ -303,8 +358,8 @@ class Store:
         with suppress(FileNotFoundError):
             files.settled(self._path(kind, id))
 
-    def _staged(self, kind: int, id: str, data: bytes) -> files.Staged:
-        return files.Staged(self._folders[kind], id + _SUFFIX, data)
+    def _staged(self, kind: int, id: str, data: bytes, durable: bool = True) -> files.Staged:
+        return files.Staged(self._folders[kind], id + _SUFFIX, data, durable)
 
     def _path(self, kind: int, id: str) -> Path:
         return self._folders[kind] / (id + _SUFFIX)
@@ -435,6 +490,17 @@ class Store:
                         if known.get(id) is None or known[id] != _signature_of(entry):
                             yield kind, entry.name
             yield from ((kind, id + _SUFFIX) for id in missing)
+
+
+def swap(attempt: Callable[[], _Result]) -> _Result:
+    """Reads, decides and swaps, until what was read is what is swapped. Raises Busy."""
+    deadline = time.monotonic() + SWAP_SECONDS
+    while True:
+        try:
+            return attempt()
+        except Stale:
+            if time.monotonic() > deadline:
+                raise Busy("Others change this faster than it can be changed.") from None
 
 
 def _entry(id: str, data: bytes, touched: float) -> Entry:

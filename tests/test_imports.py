@@ -18,6 +18,7 @@ FLOORS = {
     "storage.watch": ("storage.errors",),
     "storage.index": ("storage.bookmark", "storage.query"),
     "storage.store": ("storage",),
+    "storage.merge": ("storage",),
     "storage.check": ("storage.bookmark", "storage.files", "storage.errors"),
     "formats": ("formats", "storage.bookmark", "storage.errors"),
     "bookmarks": ("formats", "storage"),

@@ -1,8 +1,13 @@
 """CSV: RFC 4180 with a header, which no spreadsheet runs as a formula."""
 
+import io
 import re
 
 import pytest
+
+from formats import csv
+from formats.errors import Malformed
+from formats.item import MAX_ENTRY
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 # RFC 4180 section 2: file = [header CRLF] record *(CRLF record) [CRLF].
@@ -151,3 +156,96 @@ def test_a_record_for_each_bookmark_in_the_order_of_the_list(app, add, records):
     for n in range(5):
         add(f"https://{n}.example/", description="\n" * n + "x")
     assert [record[0] for record in records()] == [b["id"] for b in app.get("/", status=200).json]
+
+
+# --- Reading files ---
+
+OURS = ",".join(HEADER)
+
+
+def items(text):
+    return list(csv.read_file(io.BytesIO(text.encode())))
+
+
+def test_our_own_header_and_only_that_gives_ids():
+    row = "x,https://a.example/,T,,,,"
+    assert items(f"{OURS}\r\n{row}\r\n")[0].fields["id"] == "x"
+    assert items(f"{OURS.replace(',', ';')}\n{row.replace(',', ';')}")[0].fields["id"] == "x"
+    for other in (OURS.upper(), OURS.replace("tags", "labels"), OURS.replace("id,uri", "uri,id")):
+        assert "id" not in items(f"{other}\r\n{row}\r\n{'b:c,' * 6}c:d")[-1].fields
+
+
+@pytest.mark.parametrize(
+    "cell, value",
+    [("'=1", "=1"), ("''=1", "'=1"), ("'x", "'x"), ("=1", "=1"), ("'", "'"), ("'-", "-")],
+)
+def test_one_apostrophe_of_ours_is_taken_off(cell, value):
+    (item,) = items(f"{OURS}\r\nx,a:b,{cell},{cell},{cell},,\r\n")
+    assert (item.fields["title"], item.fields["description"]) == (value, value)
+    assert item.fields["tags"] == [value]
+    (item,) = items(f"url,title\na:b,{cell}\n")
+    assert item.fields["title"] == cell
+
+
+@pytest.mark.parametrize(
+    "name", ["url", "URI", "Link", "HREF", "Address", " url ", "given_url", '"url"']
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_columns_are_known_by_their_names(name, delimiter):
+    head = delimiter.join(["Nothing", name, "Labels", "NAME", "Date Added", "Note"])
+    row = delimiter.join(["x", "a:b", "c|d", "T", "1456433741", "N"])
+    assert items(f"{head}\n{row}\n")[0].fields == {
+        "uri": "a:b",
+        "title": "T",
+        "description": "N",
+        "tags": ["c", "d"],
+        "created": "2016-02-25T20:55:41Z",
+    }
+
+
+@pytest.mark.parametrize(
+    "cell, tags",
+    [
+        ('"a, b"', ["a", "b"]),
+        ("a|b", ["a", "b"]),
+        ("a;b", ["a", "b"]),
+        ('"a;b,c"', ["a;b", "c"]),
+        ('"[""a"",""b c""]"', ["a", "b c"]),
+        ('"[""a"""', ['["a"']),
+        ("[1]", None),
+        ('"' + "[" * 9999 + '"', ["[" * 9999]),
+        ("", None),
+    ],
+)
+def test_tags_of_others(cell, tags):
+    assert items(f"url,tags\na:b,{cell}\n")[0].fields.get("tags") == tags
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "a,b\nc,d\n", "\x00", "x" * 99, ",;\t", "title\nA\n"])
+def test_without_a_column_for_the_address_it_is_none(text):
+    with pytest.raises(Malformed, match="column"):
+        items(text)
+
+
+def test_a_bad_row_does_not_stop_the_rest():
+    large = '"' + "x" * 200_000 + '"'
+    text = f'url,title\na:1,1\nshort\na:2,2,3\n,none\n{large},x\na:\x00,"2"x\n\n,\na:3,3\na:4,"open'
+    assert [(i.line, i.skipped or i.fields["uri"]) for i in items(text)] == [
+        (2, "a:1"),
+        (3, "has 1 cells, not 2"),
+        (4, "has 3 cells, not 2"),
+        (5, "has no uri"),
+        (6, "can't be read as CSV: field larger than field limit (131072)"),
+        (7, "a:\x00"),
+        (10, "a:3"),
+        (11, "a:4"),
+    ]
+
+
+@pytest.mark.parametrize("endless", ['"\n', '"x","\n', "x,", '"",'])
+def test_a_row_without_end_is_bounded(endless):
+    text = "url,title\na:1,1\n" + endless * (3 * MAX_ENTRY // len(endless)) + "\na:2,2\n"
+    found = items(text)
+    assert found[0].fields["uri"] == "a:1"
+    assert any(item.skipped for item in found[1:])
+    assert max(len(str(item)) for item in found) < 2 * MAX_ENTRY

@@ -1,6 +1,11 @@
 """Plain text for grep and cut: uri TAB title TAB tags, one line each."""
 
+import io
+
 import pytest
+
+from formats import text as text_format
+from formats.item import MAX_ENTRY
 
 
 def lines(app):
@@ -43,3 +48,40 @@ def test_each_bookmark_is_one_line_of_three_cells(app, add, title):
     assert line.split("\t") == ["https://1.example/", first["title"], "a b,c\u00a0d"]
     assert len(other.split("\t")) == 3
     assert len(line.splitlines()) == 1
+
+
+# --- Reading files ---
+
+
+def items(text):
+    return list(text_format.read_file(io.BytesIO(text.encode())))
+
+
+@pytest.mark.parametrize(
+    "line, fields",
+    [
+        ("https://a.example/", {"uri": "https://a.example/"}),
+        ("  https://a.example/ \r", {"uri": "https://a.example/"}),
+        ("x:y\tA title\ta,b c", {"uri": "x:y", "title": "A title", "tags": ["a", "b c"]}),
+        ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b", "tags": []}),
+        ("x:y\tA", {"uri": "x:y", "title": "A", "tags": []}),
+        ("x:y | A | b", {"uri": "x:y", "title": "A | b"}),
+        ("x:y|A", {"uri": "x:y|A"}),
+    ],
+)
+def test_a_line_with_a_uri(line, fields):
+    assert items(f"# x:y\n\n{line}\n")[0] == (3, fields, "")
+
+
+@pytest.mark.parametrize(
+    "line", ["a", "a b:c", "//a.example/", "a:", ":a", "Note: a", "1:2", "a\x00:b"]
+)
+def test_a_line_without_one_is_left_out(line):
+    left_out, last = items(f"{line}\nx:y")
+    assert (left_out.skipped, left_out.fields) == ("does not begin with a uri", {"uri": line})
+    assert last.line == 2
+
+
+def test_a_line_that_is_too_large_is_left_out_alone():
+    left_out, last = items("data:," + "x" * (3 * MAX_ENTRY) + "\nx:y\n")
+    assert (left_out, last.line) == ((1, {}, "is larger than 1,048,576 characters"), 2)

@@ -1,5 +1,6 @@
 """XBEL 1.0: valid against the public DTD, and read however others write it."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -7,6 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from formats import xbel
+from formats.errors import Malformed
+from formats.item import MAX_ENTRY
 
 DTD = Path(__file__).parent / "xbel-1.0.dtd"
 PUBLIC_ID = "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML"
@@ -203,3 +208,106 @@ def test_what_breaks_a_rule_is_422(app, document, field):
 @pytest.mark.parametrize("document", ["<html/>", "<opml><bookmark href='a:b'/></opml>"])
 def test_another_document_is_422(app, document):
     post(app, document.encode(), 422)
+
+
+# --- Reading files ---
+
+
+def items(document):
+    return list(xbel.read_file(io.BytesIO(document.encode())))
+
+
+def bookmark(attributes="", inner=""):
+    (item,) = items(f'<xbel><bookmark href="a:b" {attributes}>{inner}</bookmark></xbel>')
+    return item.fields
+
+
+@pytest.mark.parametrize(
+    "attributes, fields",
+    [
+        ('id="b-x" tags="x,y z"', {"id": "x", "tags": ["x", "y z"]}),
+        ('id="12"', {}),
+        ('TAGS=",x,"', {"tags": ["x"]}),
+        ('added="2001-02-03"', {"created": "2001-02-03T00:00:00Z"}),
+        (
+            'added="2001-02" modified="2001"',
+            {"created": "2001-02-01T00:00:00Z", "modified": "2001-01-01T00:00:00Z"},
+        ),
+        ('added="2001-02-03T04:05Z"', {"created": "2001-02-03T04:05:00Z"}),
+        ('added="1032015210" modified=""', {"created": "2002-09-14T14:53:30Z"}),
+        ('added="yesterday" visited="2001"', {}),
+    ],
+)
+def test_attributes(attributes, fields):
+    assert bookmark(attributes) == {"uri": "a:b"} | fields
+
+
+@pytest.mark.parametrize(
+    "inner, fields",
+    [
+        ("<title>A <b>b</b></title><title>no</title>", {"title": "A b"}),
+        ("<info><metadata><title>no</title></metadata></info>", {}),
+        ("<title/><desc/>", {"title": "", "description": ""}),
+        ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
+        ("<desc><title>T</title></desc>", {"description": "T"}),
+    ],
+)
+def test_elements(inner, fields):
+    document = f'<xbel><bookmark href="a:b">{inner}</bookmark></xbel>'
+    assert [item.fields for item in items(document)][-1] == {"uri": "a:b"} | fields
+
+
+def test_folders_are_tags():
+    found = items(
+        "<xbel><title>Mine</title><folder><title>A, b</title><desc>no</desc>"
+        "<bookmark href='a:1'/><folder><bookmark href='a:2'/></folder><folder><title>C</title>"
+        "<bookmark href='a:3' tags='x'/></folder></folder>"
+        "<folder><title>Favorites</title><folder><title>Favorites</title><bookmark href='a:4'/>"
+        "</folder></folder><bookmark href='a:5'/></xbel>"
+    )
+    tags = [item.fields.get("tags") for item in found]
+    assert tags == [["A", "b"], ["A", "b"], ["x", "A", "b", "C"], ["Favorites"], None]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "",
+        "</folder>",
+        "<bookmark href='a:2'>",
+        "&nbsp;</xbel>",
+        "\x01</xbel>",
+        "</xbel><xbel/>",
+        "<folder>" * 2000,
+        "<x y='" + "z" * (MAX_ENTRY + 200_000) + "'/></xbel>",
+        "<!--" + "z" * (MAX_ENTRY + 200_000) + "--></xbel>",
+    ],
+    ids=lambda rest: rest[:20],
+)
+def test_what_comes_before_an_error_counts(rest):
+    steps = xbel.read_file(io.BytesIO(b"<xbel><bookmark href='a:1'/>" + rest.encode()))
+    assert next(steps).fields == {"uri": "a:1"}
+    with pytest.raises(Malformed, match="line 1|column"):
+        list(steps)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "<html/>",
+        '<opml><bookmark href="a:b"/></opml>',
+        '<!DOCTYPE xbel [<!ENTITY a "b">]><xbel/>',
+        '<!DOCTYPE xbel [<!ATTLIST bookmark tags CDATA "x">]><xbel/>',
+    ],
+)
+def test_what_is_no_xbel_is_malformed(document):
+    with pytest.raises(Malformed):
+        items(document)
+
+
+def test_an_entry_that_is_too_large_is_left_out_alone():
+    large = "<bookmark href='a:1'><title>" + "x\n" * 2 * MAX_ENTRY + "</title></bookmark>"
+    left_out, last = items(f"<xbel>{large}<bookmark href='a:2'/></xbel>")
+    assert left_out == (1, {}, "is larger than 1,048,576 characters")
+    assert last.fields == {"uri": "a:2"}

@@ -1,0 +1,121 @@
+"""The text of a file that comes as a stream of bytes, in whatever charset it was written."""
+
+import codecs
+import re
+from collections.abc import Callable, Iterable, Iterator
+from io import IncrementalNewlineDecoder
+
+from formats.item import MAX_ENTRY, Stream
+
+BLOCK = 64 * 1024
+
+# Charsets that files declare and Python decodes in linear time. A declared UTF-16 is none: what
+# could be read so far was not UTF-16.
+_CHARSETS = re.compile(
+    r"(iso-?8859-\d{1,2}|latin-?1|us-ascii|windows-125\d|cp\d{3,4}|koi8-[ru]|macintosh|mac-?roman"
+    r"|shift[_-]?jis|sjis|euc-(jp|kr)|iso-2022-jp|gb(k|2312|18030)|big5)",
+    re.IGNORECASE,
+)
+# https://encoding.spec.whatwg.org/#names-and-labels: what says Latin-1 is windows-1252.
+_LATIN_1 = re.compile(r"(iso-?8859-1|latin-?1|us-ascii|windows-1252|cp1252)", re.IGNORECASE)
+_INVALID = re.compile("[\udc80-\udcff]")
+_CP1252 = {
+    0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)
+    for byte in range(0x80, 0x100)
+}
+
+
+class Begun:
+    """A stream whose beginning was read already, and is read once more."""
+
+    def __init__(self, head: bytes, stream: Stream) -> None:
+        self.head = head
+        self._rest, self._stream = head, stream
+
+    def read(self, size: int, /) -> bytes:
+        """Up to so many bytes; none at the end."""
+        data, self._rest = self._rest[:size], self._rest[size:]
+        return data or self._stream.read(size)
+
+
+def _nothing(head: bytes) -> str | None:
+    return None
+
+
+def blocks(stream: Stream) -> Iterator[bytes]:
+    """The bytes of the stream; the first block is whole, so that one can tell something by it."""
+    head = b""
+    while len(head) < BLOCK and (block := stream.read(BLOCK - len(head))):
+        head += block
+    while head:
+        yield head
+        head = stream.read(BLOCK)
+
+
+def text(
+    stream: Stream,
+    declared: Callable[[bytes], str | None] = _nothing,
+    mend: bool = True,
+) -> Iterator[str]:
+    """The stream's text, piece by piece, every line break a LF.
+
+    `declared` finds the charset in the first block. Bytes that are no UTF-8 are taken for
+    windows-1252, or if they are not to be mended left as lone surrogates (PEP 383).
+    """
+    decoder = None
+    for block in blocks(stream):
+        decoder = decoder or _decoder(block, declared)
+        piece = decoder.decode(block)
+        yield mended(piece) if mend else piece
+    if decoder and (piece := decoder.decode(b"", final=True)):
+        yield mended(piece) if mend else piece
+
+
+def mended(piece: str) -> str:
+    """The text, with what was no UTF-8 read as windows-1252."""
+    if piece.isascii() or not _INVALID.search(piece):
+        return piece
+    return piece.translate(_CP1252)
+
+
+def lines(pieces: Iterable[str]) -> Iterator[str]:
+    """The lines of a text, without their ends; of one too long, some more than MAX_ENTRY."""
+    rest = ""
+    for piece in pieces:
+        *whole, last = piece.split("\n")
+        for line in whole:
+            yield rest + line
+            rest = ""
+        if len(rest) <= MAX_ENTRY:
+            rest += last
+    if rest:
+        yield rest
+
+
+def _decoder(head: bytes, declared: Callable[[bytes], str | None]) -> IncrementalNewlineDecoder:
+    charset, errors = _charset(head, declared)
+    return IncrementalNewlineDecoder(codecs.getincrementaldecoder(charset)(errors), True)
+
+
+def _charset(head: bytes, declared: Callable[[bytes], str | None]) -> tuple[str, str]:
+    """The codec's name, and what it does where the bytes are none of its charset."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", "replace"
+    # Without a mark: every other byte of the ASCII that any such file begins with is NUL.
+    zeros = [byte == 0 for byte in head[:4]]
+    if zeros in ([False, True] * 2, [True, False] * 2):
+        return ("utf-16-be" if zeros[0] else "utf-16-le"), "replace"
+    name = None if head.startswith(codecs.BOM_UTF8) else declared(head)
+    if name and _LATIN_1.fullmatch(name):
+        return "ascii", "surrogateescape"  # So that it is mended.
+    if name and _CHARSETS.fullmatch(name) and _is_known(name):
+        return name, "replace"
+    return "utf-8-sig", "surrogateescape"
+
+
+def _is_known(name: str) -> bool:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return False
+    return True

@@ -1,0 +1,145 @@
+"""JSON as a file: ours and that of others, read entry by entry."""
+
+import io
+import json
+
+import pytest
+
+from formats.errors import Malformed
+from formats.item import MAX_ENTRY
+from formats.json import read_file
+
+
+def items(text):
+    return list(read_file(io.BytesIO(text.encode())))
+
+
+def kept(text):
+    """What comes before the file turns out to be malformed, and the error."""
+    found = []
+    with pytest.raises(Malformed) as error:
+        found.extend(item for item in Recorder(read_file(io.BytesIO(text.encode())), found))
+    return found, str(error.value)
+
+
+class Recorder:
+    """Iterates, and keeps what came in a list."""
+
+    def __init__(self, items, kept):
+        self.items, self.kept = items, kept
+
+    def __iter__(self):
+        for item in self.items:
+            self.kept.append(item)
+        return iter(())
+
+
+@pytest.mark.parametrize("text", ["[]", " [ ] ", '{"results": []}', '{"results":[],"next":null}'])
+def test_there_may_be_nothing(text):
+    assert items(text) == []
+
+
+def test_a_single_object_is_one_of_ours():
+    fields = {"uri": "a:b", "tags": ["x"], "stars": 5, "created": "never"}
+    assert items(json.dumps(fields)) == [(1, fields, "")]
+    assert items(json.dumps([fields, fields])) == [(1, fields, "")] * 2
+
+
+def test_lines_are_counted():
+    found = items('\n[\n {"uri":\n "a:1"},\n\n {"uri": "a:2"}, {"uri": "a:3"}\n]\n')
+    assert [item.line for item in found] == [3, 6, 6]
+
+
+@pytest.mark.parametrize(
+    "value, reason",
+    [
+        ("1", "is no object"),
+        ('"a:b"', "is no object"),
+        ("null", "is no object"),
+        ("[]", "is no object"),
+        ("{}", "has no uri"),
+        ('{"uri": ""}', "has no uri"),
+        ('{"uri": "a:b", "uri": "c:d"}', "has the same name twice"),
+        ('{"uri": "a:b", "title": [{"x": 1, "x": 2}]}', "has the same name twice"),
+        ('{"uri": "a:b", "title": NaN}', "has NaN, which is no JSON value"),
+        ('{"uri": "a:b", "title": -Infinity}', "has -Infinity, which is no JSON value"),
+        ('{"uri": "a:b", "title": ' + "9" * 5000 + "}", "has a number that is too long"),
+        ('{"uri": "a:b", "x": ' + "[" * 99_999 + "]" * 99_999 + "}", "is nested too deep"),
+        ('{"uri": "' + "x" * 2 * MAX_ENTRY + '"}', "is larger than 1,048,576 characters"),
+        ('"' + '\\"{' * MAX_ENTRY + '"', "is larger than 1,048,576 characters"),
+        ("[" + "[]," * MAX_ENTRY + "[]]", "is larger than 1,048,576 characters"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_a_bad_entry_does_not_stop_the_rest(value, reason):
+    first, bad, last = items(f'[{{"uri":"a:1"}},\n{value},\n{{"uri":"a:2"}}]')
+    assert (first.fields, last.fields) == ({"uri": "a:1"}, {"uri": "a:2"})
+    assert (bad.line, bad.skipped, last.line) == (2, reason, 3)
+
+
+@pytest.mark.parametrize(
+    "rest, reason",
+    [
+        ("", "',' or ']' is missing in line 2"),
+        (",", "expecting value in line 2"),
+        ("\n\n{", "is missing in line 4"),
+        (', {"uri": "a', "unterminated string"),
+        (", x]", "expecting value in line 2"),
+        (",]", "expecting value in line 2"),
+        ('] ["a"]', "something after its end in line 2"),
+        (', {"uri": "a:b" "title": ""}]', "expecting ',' delimiter in line 2"),
+        (", " + "[" * 9_999, "its end is missing"),
+        (', {"uri": "\t"}]', "control character"),
+        (", " + "9" * 2 * MAX_ENTRY, "a number is too long"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_comes_before_an_error_counts(rest, reason):
+    found, error = kept('[\n{"uri":"a:1"}' + rest)
+    assert [item.fields["uri"] for item in found if not item.skipped] == ["a:1"]
+    assert "is missing" in error if reason.startswith("','") else reason in error
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "1", '"a"', "null", "nothing", '{"a" 1}', "{1: 2}", '{"a":1']
+)
+def test_what_is_no_json_is_malformed(text):
+    assert "line 1" in kept(text)[1]
+
+
+def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
+    (item,) = read_file(io.BytesIO(b'[{"uri": "a:b", "title": "\xe9"}]'))
+    assert item.fields["title"] == "\udce9"
+
+
+@pytest.mark.parametrize(
+    "value, fields",
+    [
+        ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
+        ({"href": "a:b", "description": False, "tags": None}, {"title": False}),
+        ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "toread"]}),
+        (
+            {"href": "a:b", "time": 5, "extended": "E"},
+            {"created": "1970-01-01T00:00:05Z", "description": "E"},
+        ),
+        ({"url": "a:b", "tag_names": ["x, y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
+        ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
+        ({"url": "a:b", "tags": [1, None], "notes": 5}, {"tags": [1, None], "description": [5]}),
+        ({"url": "a:b", "tags": 5, "date_added": [], "notes": ""}, {"tags": 5}),
+    ],
+)
+def test_objects_of_others(value, fields):
+    assert items(json.dumps([value])) == [(1, {"uri": "a:b"} | fields, "")]
+
+
+def nested(depth):
+    text = '{"type": "text/x-moz-place", "typeCode": 1, "uri": "a:b"}'
+    for n in range(depth):
+        text = f'{{"title": "{n}", "typeCode": 2, "children": [{text}, 5]}}'
+    return text
+
+
+@pytest.mark.parametrize("depth", [1, 99, 100, 400])
+def test_folders_of_firefox_may_be_deep_but_not_endless(depth):
+    found = [item for item in items(nested(depth)) if item.skipped != "is no object"]
+    assert [item.skipped for item in found] == ["" if depth < 100 else "is nested too deep"]

@@ -1,0 +1,371 @@
+"""The browsers' bookmark file: how it is written, and what every trap in one becomes."""
+
+import io
+from html.parser import HTMLParser
+
+import pytest
+
+from formats import netscape
+from formats.item import MAX_ENTRY
+from formats.view import View
+from storage.bookmark import clean, create
+
+NASTY = [
+    "<b>&amp;</b>",
+    "\"quotes\" & 'more'",
+    "</A></DL>",
+    "&copy=2 &copy; &#65;",
+    "<!-- -->",
+    "😀 שלום \u202e",
+    "a > b < c",
+]
+
+
+def read(text):
+    data = text.encode() if isinstance(text, str) else text
+    return list(netscape.read_file(io.BytesIO(data)))
+
+
+def one(text):
+    (item,) = read(text)
+    assert item.skipped == ""
+    return item.fields
+
+
+def link(attributes, title="T"):
+    return f"<DL><p>\n<DT><A {attributes}>{title}</A>\n</DL>"
+
+
+# --- Writing ---
+
+
+def test_the_whole_file(app):
+    fields = {"uri": "https://a.example/?a=1&b", "title": 'T "1" <2>', "description": "One\nTwo"}
+    moment = "2001-02-03T04:05:06Z"
+    app.put_json("/x", fields | {"tags": ["a", "b & c"], "created": moment}, status=201)
+    app.put_json("/y", {**fields, "uri": "x:y", "description": "", "tags": []}, status=201)
+    app.delete("/y", status=204)
+    response = app.get("/?format=netscape", status=200)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.headers["Content-Disposition"] == 'attachment; filename="bookmarks.html"'
+    assert response.text == (
+        "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n"
+        '<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">\n'
+        "<TITLE>Bookmarks</TITLE>\n"
+        "<H1>Bookmarks</H1>\n"
+        "<DL><p>\n"
+        '<DT><A HREF="https://a.example/?a=1&amp;b" ADD_DATE="981173106"'
+        ' LAST_MODIFIED="981173106" TAGS="a,b &amp; c">T &quot;1&quot; &lt;2&gt;</A>\n'
+        "<DD>One\nTwo\n"
+        "</DL><p>\n"
+    )
+
+
+def test_an_empty_list_has_its_frame(app):
+    body = app.get("/?format=netscape", status=200).text
+    assert body.startswith("<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<META ")
+    assert body.endswith("<DL><p>\n</DL><p>\n")
+
+
+def test_html_is_still_the_page(app):
+    response = app.get("/", headers={"Accept": "text/html"}, status=200)
+    assert response.text.startswith("<!DOCTYPE html>")
+    assert "Content-Disposition" not in response.headers
+
+
+class Links(HTMLParser):
+    """What a reader of the plainest kind makes of the file."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.into = [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "a":
+            self.links.append(dict(attrs) | {"title": "", "dd": ""})
+        self.into = {"a": "title", "dd": "dd"}.get(tag)
+
+    def handle_endtag(self, tag):
+        self.into = None
+
+    def handle_data(self, data):
+        if self.into:
+            self.links[-1][self.into] += data
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_a_parser_of_html_reads_what_was_meant(app, add, value):
+    uri = "https://a.example/?" + value.replace(" ", "")
+    add(uri, title=value, description=f"{value}\n{value}", tags=[value, "b"])
+    (found,) = Links(app.get("/?format=netscape", status=200).text).links
+    assert (found["href"], found["title"], found["tags"]) == (uri, value, f"{value},b")
+    assert found["dd"] == f"{value}\n{value}\n"
+
+
+def test_each_entry_is_on_a_line_of_its_own(app, add):
+    """Chromium reads line by line, and takes the first > for the end of the tag."""
+    for n, value in enumerate(NASTY):
+        add(f"https://{n}.example/?>", title=value, description="\n<DT>".join(NASTY))
+    lines = app.get("/?format=netscape", status=200).text.split("\n")
+    entries = [line for line in lines if line.startswith("<DT><A ")]
+    assert len(entries) == len(NASTY)
+    for entry in entries:
+        assert entry.endswith("</A>") and entry.count(">") == 3
+
+
+def test_buku_reads_what_was_meant(add, app):
+    buku = pytest.importorskip("buku")
+    bs4 = pytest.importorskip("bs4")
+    for n, value in enumerate(NASTY):
+        add(
+            f"https://{n}.example/?a=1&copy=2", title=value, description=f"{value}\n2", tags=["b c"]
+        )
+    soup = bs4.BeautifulSoup(app.get("/?format=netscape", status=200).text, "html.parser")
+    found = list(buku.import_html(soup, False, None))
+    assert [entry[:2] for entry in reversed(found)] == [
+        (f"https://{n}.example/?a=1&copy=2", value) for n, value in enumerate(NASTY)
+    ]
+    assert [entry[3] for entry in reversed(found)] == [f"{value}\n2" for value in NASTY]
+    assert {entry[2] for entry in found} == {",b c,"}
+
+
+# --- Reading ---
+
+
+@pytest.mark.parametrize(
+    "href, uri",
+    [
+        ("?a=1&copy=2&center=3&lt=4&amp", "?a=1&copy=2&center=3&lt=4&amp"),
+        ("?a=1&amp;copy=2", "?a=1&copy=2"),
+        ("?a=1&amp;amp;b", "?a=1&amp;b"),
+        ("?a=&quot;&#34;&#x22;&lt;", '?a=""\x22<'),
+        ("?a&eacute;&nosuch;&#;&x;", "?aé&nosuch;&#;&x;"),
+        ("?a&#128;&#0;&#x110000;", "?a€\ufffd\ufffd"),
+    ],
+)
+def test_entities_are_decoded_once_where_they_are(href, uri):
+    assert one(link(f'HREF="https://a.example/{href}"'))["uri"] == f"https://a.example/{uri}"
+
+
+@pytest.mark.parametrize(
+    "value, moment",
+    [
+        ("1456433741", "2016-02-25T20:55:41Z"),
+        ("1456433741.9", "2016-02-25T20:55:41Z"),
+        ("1456433741123", "2016-02-25T20:55:41Z"),
+        ("1456433741123456", "2016-02-25T20:55:41Z"),
+        (" 1456433741 ", "2016-02-25T20:55:41Z"),
+        ("-1", "1969-12-31T23:59:59Z"),
+        ("00", "1970-01-01T00:00:00Z"),
+        ("-62135596800", "0001-01-01T00:00:00Z"),
+        ("253402300799", "9999-12-31T23:59:59Z"),
+        ("253402300800", "1978-01-11T21:31:40Z"),
+        ("2016-02-25", "2016-02-25T00:00:00Z"),
+        ("2016-02-25 20:55:41", "2016-02-25T20:55:41Z"),
+        ("2016-02-25T22:55:41.5+02:00", "2016-02-25T20:55:41Z"),
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+        ("Thu, 25 Feb 2016 22:55:41 +0200", "2016-02-25T20:55:41Z"),
+        ("25 Feb 2016 20:55:41", "2016-02-25T20:55:41Z"),
+    ],
+)
+def test_dates(value, moment):
+    fields = one(link(f'HREF="a:b" ADD_DATE="{value}" LAST_MODIFIED="{value}"'))
+    assert (fields["created"], fields["modified"]) == (moment, moment)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "0",
+        "-11644473600",
+        "yesterday",
+        "9" * 20,
+        "9" * 5000,
+        "-" + "9" * 19,
+        "NaN",
+        "1e9",
+        "2016-13-45",
+        "2016-02-30T00:00:00Z",
+        "0001-01-01T00:00:00+23:59",
+        "Thu, 99 Foo 2016 99:99:99 +9999",
+        "١٢٣",
+        "\x00",
+    ],
+)
+def test_what_is_no_date_is_missing(value):
+    fields = one(link(f'HREF="a:b" ADD_DATE="{value}" LAST_MODIFIED="{value}"'))
+    assert set(fields) == {"uri", "title"}
+
+
+def test_the_two_dates_that_stand_for_none_are_written_otherwise():
+    moments = ("1970-01-01T00:00:00Z", "1601-01-01T00:00:00Z")
+    bookmarks = [create(clean({"uri": "a:b", "created": m}), "a", "") for m in moments]
+    text = b"".join(netscape.write(bookmarks, View(base=""))).decode()
+    assert 'ADD_DATE="00"' in text and 'ADD_DATE="-011644473600"' in text
+    assert tuple(item.fields["created"] for item in read(text)) == moments
+
+
+@pytest.mark.parametrize(
+    "attributes, tags",
+    [
+        ('TAGS="a, b ,,c d"', ["a", "b", "c d"]),
+        ('tags="a"', ["a"]),
+        ('Tags="a"', ["a"]),
+        ('LABELS="a"', ["a"]),
+        ("TAGS='a\"b'", ['a"b']),
+        ("TAGS=a,b", ["a", "b"]),
+        ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
+        ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "toread", "unread"]),
+        ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
+        ('SHORTCUTURL="a" FOLDER="b"', None),
+    ],
+)
+def test_tags_and_marks(attributes, tags):
+    assert one(link(f'HREF="a:b" {attributes}')).get("tags") == tags
+
+
+def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
+    outer = "<DL><p>\n<DT><H3>Outer</H3>\n" * (level - 1)
+    return f"{outer}<DL><p>\n<DT>{heading}\n<DL><p>\n{inner}</DL><p>\n</DL>" + "</DL>" * (level - 1)
+
+
+@pytest.mark.parametrize(
+    "heading, tags",
+    [
+        ("<H3>Name</H3>", ["Name"]),
+        ("<H3>Food, Drink &amp; more</H3>", ["Food", "Drink & more"]),
+        ("<H3> Several\n   <b>lines</b> </H3>", ["Several lines"]),
+        ("<H3>,</H3>", None),
+        ("<H3></H3>", None),
+        ('<H3 BOOKMARKS="x">Name</H3>', ["Name"]),
+        ('<H3 PERSONAL_TOOLBAR_FOLDER="false">Name</H3>', ["Name"]),
+        ('<H3 PERSONAL_TOOLBAR_FOLDER="true">Lesezeichen-Leiste</H3>', None),
+        ('<H3 UNFILED_BOOKMARKS_FOLDER="true">Weitere</H3>', None),
+        ("<H3>Bookmarks bar</H3>", None),
+        ("<H3>Other Bookmarks</H3>", None),
+        ("<H3>Mobile bookmarks</H3>", None),
+        ("<H3>Bookmarks Menu</H3>", None),
+        ("<H3>Favorites bar</H3>", None),
+        ("<H3>Links</H3>", ["Links"]),
+        ("<H3 FOLDED>Links</H3>", None),
+        ("<H3 FOLDED>Reading List</H3>", ["toread"]),
+        ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
+        ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
+        ("<H1>Title of it all</H1>", None),
+    ],
+)
+def test_folders_are_tags_but_for_those_of_browsers(heading, tags):
+    fields = one(folder(heading))
+    assert fields.get("tags") == tags
+    clean(fields)
+
+
+def test_deeper_down_every_folder_is_somebodys():
+    assert one(folder("<H3>Favorites</H3>", 2))["tags"] == ["Outer", "Favorites"]
+
+
+def test_folders_end():
+    text = (
+        folder("<H3>A</H3>") + "\n<DL><DT><A HREF='c:d'>T</A></DL></DL></DL>\n<A HREF='e:f'>T</A>"
+    )
+    assert [item.fields.get("tags") for item in read(text)] == [["A"], None, None]
+
+
+@pytest.mark.parametrize("depth", [99, 101, 5000])
+def test_folders_may_be_as_deep_as_they_like(depth):
+    text = "".join(f"<DT><H3>{n}</H3>\n<DL>\n" for n in range(depth)) + "<A HREF='a:b'>T</A>"
+    text += "\n</DL>" * (depth - 1) + "\n<A HREF='c:d'>T</A>"
+    deep, flat = read(text)
+    assert clean(deep.fields)["tags"] == tuple(str(n) for n in range(min(depth, 100)))
+    assert flat.fields["tags"] == ["0"]
+
+
+@pytest.mark.parametrize(
+    "title, expected",
+    [
+        ("<b>bold</b> and <i>it</i>", "bold and it"),
+        ("vector<int> & 1 < 2 <3", "vector<int> & 1 < 2 <3"),
+        ("two\n     lines", "two lines"),
+        ("a<br>b", "a b"),
+        ("  inner   spaces  ", "inner   spaces"),
+        ("<!-- no -->yes", "yes"),
+        ("&lt;b&gt; &amp;lt;", "<b> &lt;"),
+    ],
+)
+def test_titles(title, expected):
+    assert one(link('HREF="a:b"', title))["title"] == expected
+
+
+def test_a_description_has_lines():
+    text = link('HREF="a:b"') + "\n"
+    body = text.replace("\n</DL>", "\n<DD>One<br>\nTwo<BR>Three\n\n  - four\n</DL>\n<p>not it")
+    assert one(body)["description"] == "One\nTwo\nThree\n\n  - four"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '<DT><A HREF="a:broken>T</A>',
+        '<DT><A HREF="a:broken" TAGS="x>T</A>',
+        "<DT><A HREF='a:broken>T</A>",
+        '<DT><A HREF="a:broken"',
+        "<DT><A",
+        "<DT><A HREF=",
+        '<DT><A HREF="a:broken">T',
+        '<DT><A HREF="a:broken">T</B',
+        "<DT><!-- no end",
+        "<DT><A HREF='a:broken'>T</A><DD><!-- no end",
+        "<DT><H3>No end",
+        "<DT><",
+        "<DT>&",
+        '<A HREF="a:broken',
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", "\n    "])
+def test_what_is_left_open_loses_at_most_its_own_entry(broken, between):
+    text = between.join(
+        ["<DL><p>", '<DT><A HREF="a:1">1</A>', broken, '<DT><A HREF="a:2">2</A>', "<DD>D", "</DL>"]
+    )
+    whole = [i for i in read(text) if i.fields.get("uri") in ("a:1", "a:2")]
+    assert [(item.line, item.fields["title"]) for item in whole] == [(2, "1"), (4, "2")]
+    assert whole[1].fields["description"] == "D"
+
+
+@pytest.mark.parametrize("href", ["place:sort=8", " PLACE:x"])
+def test_queries_are_left_out_and_said(href):
+    (item,) = read(link(f'HREF="{href}"', "Most visited"))
+    assert item.skipped == "is a query of Firefox, not a bookmark"
+    assert item.fields["title"] == "Most visited"
+
+
+@pytest.mark.parametrize(
+    "charset", ["iso-8859-1", "ISO-8859-15", "windows-1251", "koi8-r", "Shift_JIS", "gb18030"]
+)
+def test_a_declared_charset(charset):
+    word = {"i": "é", "I": "€", "w": "щ", "k": "щ", "S": "語", "g": "語"}[charset[0]]
+    meta = f'<meta http-equiv=content-type content="text/html; charset={charset}">\n'
+    assert one((meta + link('HREF="a:b"', word)).encode(charset))["title"] == word
+
+
+@pytest.mark.parametrize(
+    "charset", ["utf-16", "utf-7", "unicode_escape", "punycode", "idna", "rot13", "x", ""]
+)
+def test_a_charset_that_is_none_is_utf_8(charset):
+    meta = f'<META CHARSET="{charset}">\n'
+    assert one(meta + link('HREF="a:b"', "\\u0041 é +AGE-"))["title"] == "\\u0041 é +AGE-"
+
+
+def test_only_a_declaration_before_the_first_entry_counts():
+    text = link('HREF="a:b"', "é <meta charset=latin-1>")
+    assert one(text)["title"].startswith("é")
+
+
+def test_an_entry_that_is_too_large_is_left_out_alone():
+    large = '<DT><A HREF="data:,' + "x\n" * MAX_ENTRY + '">T</A>'
+    text = "\n".join(["<DL>", '<DT><A HREF="a:1">1</A>', large, '<DT><A HREF="a:2">2</A>'])
+    first, left_out, last = read(text)
+    assert (first.fields["uri"], last.fields["uri"]) == ("a:1", "a:2")
+    assert left_out.skipped == "is larger than 1,048,576 characters"
+    assert (left_out.line, last.line) == (3, MAX_ENTRY + 4)

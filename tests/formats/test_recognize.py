@@ -1,0 +1,64 @@
+"""The kind of a file, by what is in it."""
+
+import pytest
+
+from formats import FILES, recognize
+from formats.errors import Malformed
+
+
+@pytest.mark.parametrize(
+    "head, name",
+    [
+        (b"[]", "json"),
+        (b'\xef\xbb\xbf \n[ {"uri": ', "json"),
+        (b'{"results": [', "json"),
+        (b"{}", "json"),
+        (b"<xbel>", "xbel"),
+        (
+            b'<?xml version="1.0"?>\n<!-- <a href="x"> -->\n<!DOCTYPE xbel SYSTEM "x" [\n]><xbel>',
+            "xbel",
+        ),
+        (b"<!DOCTYPE NETSCAPE-Bookmark-file-1>", "netscape"),
+        (b'<html><body><a class="x" href="https://a.example/">', "netscape"),
+        (b"<DL><p>", "netscape"),
+        (b"Written by hand\n<dt><a href=x>", "netscape"),
+        (b'<!DOCTYPE NETSCAPE-Bookmark-file-1><DT><A HREF="x"><xbel>', "netscape"),
+        (b"url\nhttps://a.example/", "csv"),
+        (b'"Title";"URL"', "csv"),
+        (b"sep=;\r\nurl;x", "csv"),
+        (b"id,uri,title,description,tags,created,modified\r\n", "csv"),
+        (b"https://a.example/", "text"),
+        (b"# comment\n\nnot one\nhttps://a.example/ | A", "text"),
+        (b"data:,<a>", "text"),
+        ("https://a.example/".encode("utf-16"), "text"),
+        ("<xbel>".encode("utf-16-be"), "xbel"),
+    ],
+)
+def test_kinds(head, name):
+    assert recognize.kind(head) == name
+    assert name in FILES
+
+
+@pytest.mark.parametrize(
+    "head, reason",
+    [
+        (b"", "empty"),
+        (b" \r\n\xef\xbb\xbf", "no known kind"),
+        (b"\xef\xbb\xbf\n", "empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
+        (bytes(range(256)), "binary"),
+        (b"SQLite format 3\0", "export the bookmarks"),
+        (b"mozLz40\0abc", "Firefox"),
+        (b"PK\3\4", "ZIP"),
+        (b"bplist00", "Safari"),
+        (b"<opml version='2.0'><outline/></opml>", "opml"),
+        (b"<?xml version='1.0'?>", "without any element"),
+        (b"<html><p>Nothing</p></html>", "html"),
+        (b"Dear diary,\ntoday", "no known kind of text"),
+        (b"[not json](https://a.example/)", "no known kind of text"),
+        (b"# only a comment", "no known kind of text"),
+    ],
+)
+def test_none_of_them(head, reason):
+    with pytest.raises(Malformed, match=reason):
+        recognize.kind(head)

@@ -1,0 +1,223 @@
+"""Many bookmarks at a time: united by uri, durable with few syncs, nothing of others' lost."""
+
+import os
+import threading
+
+import pytest
+
+from storage import files, merge
+from storage.bookmark import clean, create
+from storage.errors import Busy, Full, Unavailable
+from storage.merge import Merge
+from storage.query import Query
+from storage.store import MAX_CHANGES, Change, Store
+
+URI = "https://example.com/"
+OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+def take(store, *entries, **options):
+    """The numbers of a report, and who was skipped."""
+    importing = Merge(store, **options)
+    for line, entry in enumerate(entries, 1):
+        importing.add(line, entry)
+    report = importing.finish()
+    numbers = (report.created, report.updated, report.unchanged, report.skipped)
+    return numbers, [(e.line, e.value, e.reason) for e in report.entries]
+
+
+def everything(store):
+    return store.select(Query()).bookmarks
+
+
+def one(store):
+    (bookmark,) = everything(store)
+    return bookmark
+
+
+def test_an_entry_becomes_a_bookmark_with_all_that_it_gives(store):
+    given = {
+        "id": "mine", "uri": URI, "title": "T", "description": "D", "tags": ["a", "b"],
+        "created": OLD, "modified": NEW,
+    }  # fmt: skip
+    assert take(store, given) == ((1, 0, 0, 0), [])
+    assert one(store) == create(clean(given), "mine", NEW)
+
+
+def test_what_is_there_stays_and_gains(store):
+    mine = {"uri": URI, "title": "Mine", "tags": ["a"], "created": NEW}
+    theirs = {
+        "uri": "HTTPS://EXAMPLE.com", "title": "Theirs", "description": "D", "tags": ["A", "b"],
+        "created": OLD,
+    }  # fmt: skip
+    take(store, mine)
+    assert take(store, theirs)[0] == (0, 1, 0, 0)
+    found = one(store)
+    assert (found.uri, found.title, found.description) == (URI, "Mine", "D")
+    assert (found.tags, found.created) == (("a", "b"), OLD)
+    assert found.modified > NEW
+
+
+def test_a_title_that_is_only_the_uri_is_none(store):
+    take(store, {"uri": URI})
+    assert take(store, {"uri": URI, "title": "A title"})[0] == (0, 1, 0, 0)
+    assert one(store).title == "A title"
+    assert take(store, {"uri": URI, "title": ""}, {"uri": URI})[0] == (0, 0, 2, 0)
+
+
+def test_the_same_again_changes_nothing(store, tmp_path):
+    entries = [{"uri": f"{URI}{n}", "tags": [f"t{n % 3}"], "created": OLD} for n in range(500)]
+    entries += [{"uri": f"{URI}1", "tags": ["more"]}, {"uri": f"{URI}1"}]
+    assert take(store, *entries)[0] == (500, 1, 1, 0)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "bookmarks").iterdir()}
+    assert take(store, *entries)[0] == (0, 0, 502, 0)
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "bookmarks").iterdir()}
+    assert after == before
+
+
+def test_a_bad_entry_stops_no_other(store):
+    numbers, skipped = take(
+        store, {"uri": URI}, {"uri": "no uri", "title": "x"}, {"title": "only"},
+        {"uri": f"{URI}2", "tags": ["a,b"]}, {"uri": f"{URI}3"},
+    )  # fmt: skip
+    assert numbers == (2, 0, 0, 3)
+    assert [(line, value) for line, value, _ in skipped] == [
+        (2, "no uri"), (3, "only"), (4, f"{URI}2"),
+    ]  # fmt: skip
+    assert skipped[0][2].startswith("uri must be an absolute URI")
+    assert skipped[1][2] == "uri is required"
+    assert skipped[2][2].startswith("tags must not contain a tag with the character")
+
+
+def test_too_many_tags_together_are_refused_by_name(store):
+    take(store, {"uri": URI, "tags": [f"a{n}" for n in range(60)]})
+    numbers, skipped = take(store, {"uri": URI, "tags": [f"b{n}" for n in range(60)]})
+    assert numbers == (0, 0, 0, 1)
+    assert skipped[0][2].startswith("tags together with those that are there must be at most 100")
+    assert len(one(store).tags) == 60
+
+
+def test_what_its_reader_skips_is_named(store):
+    importing = Merge(store)
+    importing.add(7, {"uri": "place:x"}, "is a query")
+    (entry,) = importing.finish().entries
+    assert (entry.line, entry.value, entry.reason) == (7, "place:x", "is a query")
+
+
+def test_the_names_of_skipped_entries_are_bounded(store, monkeypatch):
+    monkeypatch.setattr(merge, "MAX_NAMED", 5)
+    numbers, skipped = take(store, *[{"uri": "x" * 1000}] * 9)
+    assert numbers[3] == 9
+    assert [len(value) for _, value, _ in skipped] == [merge.MAX_VALUE] * 5
+
+
+def test_an_id_is_kept_if_it_is_free_and_was_never_deleted(store):
+    take(store, {"id": "taken", "uri": URI}, {"id": "deleted", "uri": f"{URI}d"})
+    store.delete(store.get("deleted"))
+    entries = [("taken", 1), ("deleted", 2), ("No id!", 3), ("free", 4), ("free", 5)]
+    assert take(store, *[{"id": id, "uri": f"{URI}{n}"} for id, n in entries])[0] == (5, 0, 0, 0)
+    ids = {b.uri: b.id for b in everything(store)}
+    assert ids[URI] == "taken" and ids[f"{URI}4"] == "free"
+    assert {len(ids[f"{URI}{n}"]) for n in (1, 2, 3, 5)} == {13}
+
+
+def test_a_dry_run_counts_and_writes_nothing(store, tmp_path):
+    take(store, {"uri": URI, "title": "T"})
+    entries = [{"uri": URI, "tags": ["a"]}, {"uri": f"{URI}2"}, {"uri": f"{URI}2"}, {"uri": "-"}]
+    assert take(store, *entries, dry_run=True)[0] == (1, 1, 1, 1)
+    assert one(store).tags == ()
+    assert take(store, *entries)[0] == (1, 1, 1, 1)
+
+
+def test_few_syncs_do_for_many(store, monkeypatch):
+    calls = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append(1), fsync(descriptor)))
+    assert take(store, *[{"uri": f"{URI}{n}"} for n in range(1000)])[0] == (1000, 0, 0, 0)
+    assert len(calls) <= 2 * 1000 / MAX_CHANGES
+
+
+def test_where_one_sync_for_all_is_not_to_be_had_each_file_is_synced(store, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(files.ctypes, "CDLL", lambda *_, **__: object())
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(1), fsync(descriptor)))
+    take(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
+    assert len(synced) == 11  # and the folder
+
+
+def test_a_disk_that_fails_leaves_nothing_half_done(store, monkeypatch):
+    take(store, {"uri": URI, "title": "Before"})
+
+    def fail(*_):
+        raise Unavailable("The disk fails.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "sync", fail)
+        with pytest.raises(Unavailable):
+            take(store, {"uri": URI, "tags": ["new"]}, {"uri": f"{URI}2"})
+    assert one(store).tags == ()
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "sync_staged", fail)
+        with pytest.raises(Unavailable):
+            take(store, {"uri": f"{URI}2"})
+    assert one(store).title == "Before"
+
+
+def test_an_interrupted_import_is_finished_by_the_next(store, monkeypatch):
+    entries = [{"uri": f"{URI}{n}"} for n in range(3 * MAX_CHANGES)]
+    write_all, turns = store.write_all, []
+
+    def full(changes):
+        turns.append(1)
+        if len(turns) == 2:
+            raise Full("The disk is full.")
+        return write_all(changes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_all", full)
+        with pytest.raises(Full):
+            take(store, *entries)
+    assert len(everything(store)) == MAX_CHANGES
+    assert take(store, *entries)[0] == (2 * MAX_CHANGES, 0, MAX_CHANGES, 0)
+
+
+def test_who_is_faster_loses_nothing(store, tmp_path):
+    """Two imports and a writer at once: every tag of each is there in the end."""
+    entries = {
+        name: [{"uri": f"{URI}{n}", "tags": [name]} for n in range(300)] for name in ("a", "b")
+    }
+    others = {name: Store(tmp_path) for name in entries}
+    threads = [
+        threading.Thread(target=take, args=(others[name], *entries[name])) for name in entries
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = everything(store)
+    assert len(found) == 300
+    assert {tuple(sorted(b.tags)) for b in found} == {("a", "b")}
+
+
+def test_a_change_that_comes_late_is_given_back(store):
+    take(store, {"id": "a", "uri": URI})
+    seen = store.get("a")
+    newer = create({"uri": URI, "title": "Newer"}, "a", NEW)
+    store.replace(newer, seen)
+    stale = create({"uri": URI, "title": "Stale"}, "a", NEW)
+    taken = create({"uri": URI}, "b", NEW)
+    changes = [Change(stale, seen), Change(taken, None)]
+    assert store.write_all(changes) == changes
+    assert one(store) == newer
+
+
+def test_who_is_always_slower_is_told(store, monkeypatch):
+    monkeypatch.setattr(store, "write_all", list)
+    with pytest.raises(Busy):
+        take(store, {"uri": URI})

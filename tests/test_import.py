@@ -1,0 +1,293 @@
+"""Whole files come in and go out: over HTTP, and by `bookmarks import` and `bookmarks export`."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from tests.conftest import ROOT
+
+ENTRIES = [
+    {"uri": "https://example.com/?a=1&copy=2", "title": "One", "tags": ["a", "b c"]},
+    {"uri": "https://example.com/2", "title": "Zwei <&> ü", "description": "x\ny"},
+    {"uri": "https://example.com/3", "created": "2001-02-03T04:05:06Z"},
+]
+NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<DL><p>
+    <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
+    <DT><A HREF="place:sort=8">Recent</A>
+    <DT><A HREF="https://example.com/2">Two</A>
+</DL><p>
+"""
+FORMATS = ("json", "xbel", "csv", "netscape")
+MEDIA_TYPES = {
+    "json": "application/json", "xbel": "application/x-xbel", "csv": "text/csv",
+    "netscape": "text/html",
+}  # fmt: skip
+
+
+def send(app, name, body, status=200):
+    return app.post("/", body, content_type=MEDIA_TYPES[name], status=status).json
+
+
+def fill(app):
+    return send(app, "json", json.dumps(ENTRIES).encode())
+
+
+def counts(report):
+    return tuple(report[name] for name in ("created", "updated", "unchanged", "skipped"))
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A client of another, empty folder."""
+    return webtest.TestApp(make_app(tmp_path / "other"))
+
+
+# --- Over HTTP ---
+
+
+def test_an_array_is_imported(app):
+    report = fill(app)
+    assert report == {"created": 3, "updated": 0, "unchanged": 0, "skipped": 0, "entries": []}
+    assert counts(fill(app)) == (0, 0, 3, 0)
+    found = {b["uri"]: b for b in app.get("/").json}
+    assert found["https://example.com/3"]["created"] == "2001-02-03T04:05:06Z"
+    assert found["https://example.com/?a=1&copy=2"]["tags"] == ["a", "b c"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_one_writes_another_imports_and_writes_again(app, other, name):
+    fill(app)
+    written = app.get(f"/?format={name}").body
+    assert counts(send(other, name, written)) == (3, 0, 0, 0)
+    if name != "netscape":  # which carries no ids, and so not the order of one second
+        assert other.get(f"/?format={name}").body == written
+    else:
+        again = other.get(f"/?format={name}").body
+        assert sorted(again.splitlines()) == sorted(written.splitlines())
+    assert counts(send(other, name, written)) == (0, 0, 3, 0)
+
+
+def test_a_bookmark_file_is_imported_and_what_is_skipped_is_named(app):
+    report = send(app, "netscape", NETSCAPE.encode())
+    assert counts(report) == (2, 0, 0, 1)
+    (entry,) = report["entries"]
+    assert (entry["line"], entry["value"]) == (4, "place:sort=8")
+    assert "query" in entry["reason"]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_xbel_with_any_other_number_than_one_is_a_file(app, count):
+    bookmarks = "".join(f'<bookmark href="https://example.com/{n}"/>' for n in range(count))
+    report = send(app, "xbel", f'<xbel version="1.0">{bookmarks}</xbel>'.encode())
+    assert counts(report) == (count, 0, 0, 0)
+
+
+def test_xbel_with_one_is_that_one(app):
+    body = b'<xbel><folder><bookmark href="https://example.com/"/></folder></xbel>'
+    assert send(app, "xbel", body, status=201)["uri"] == "https://example.com/"
+
+
+@pytest.mark.parametrize("name", [None, *FORMATS])
+def test_a_file_chosen_in_a_form_is_imported(app, other, name):
+    fill(other)
+    body = other.get(f"/?format={name}").body if name else b"https://example.com/\n"
+    chosen = [("file", "anything.bin", body)]
+    assert app.post("/", upload_files=chosen).json["created"] == (3 if name else 1)
+
+
+def test_a_person_is_told_on_a_page(app):
+    headers = {"Accept": "text/html,*/*;q=0.1"}
+    page = app.post("/", upload_files=[("file", "b.html", NETSCAPE.encode())], headers=headers)
+    assert page.content_type == "text/html"
+    page.mustcontain("2 created, 0 updated, 0 unchanged, 1 skipped", "place:sort=8")
+
+
+def test_no_file_chosen_is_said(app):
+    body = (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename=""\r\n'
+        b"Content-Type: application/octet-stream\r\n\r\n\r\n--b--\r\n"
+    )
+    kind = "multipart/form-data; boundary=b"
+    answer = app.request("/", method="POST", body=body, content_type=kind, status=422)
+    assert answer.json["errors"] == [{"field": "file", "reason": "must be a file that you choose"}]
+
+
+def test_a_file_that_is_none_is_refused(app):
+    for body in (b"", b"\0\1\2", b"SQLite format 3\0"):
+        app.post("/", upload_files=[("file", "x", body or b" ")], status=400)
+    app.post("/", b"[", content_type="application/json", status=400)
+    assert app.get("/").json == []
+
+
+def test_what_comes_before_the_break_is_taken(app):
+    report = send(app, "json", b'[{"uri": "https://example.com/"}, {"uri": ')
+    assert counts(report) == (1, 0, 0, 1)
+    assert report["entries"][0]["reason"].startswith("The rest cannot be read")
+
+
+def test_a_report_that_nobody_accepts_is_406(app):
+    app.post("/", b"[]", {"Accept": "image/png"}, content_type="application/json", status=406)
+
+
+def test_a_precondition_holds_for_a_file_too(app):
+    fill(app)
+    body, headers = b"[]", {"If-Match": '"x"'}
+    app.post("/", body, headers, content_type="application/json", status=412)
+
+
+def test_one_bookmark_is_small_and_a_file_may_be_large(app):
+    long = "x" * 60_000
+    entries = [{"uri": f"https://example.com/{n}", "description": long} for n in range(20)]
+    assert counts(send(app, "json", json.dumps(entries).encode())) == (20, 0, 0, 0)
+    one = {"uri": "https://example.com/x", "description": " " * 2**20}
+    send(app, "json", json.dumps(one).encode(), status=413)
+    app.post("/", upload_files=[("a", "", b"x" * 2**21)], status=413)
+    send(app, "csv", b"uri\n" + b"x" * 2**25, status=413)
+
+
+def test_a_file_is_not_for_one_bookmark(app, add):
+    id = add()["id"]
+    app.post(f"/{id}", upload_files=[("file", "x.json", b"[]")], status=422)
+    app.post(f"/{id}", b"uri\n", content_type="text/csv", status=415)
+
+
+def test_an_import_of_many_takes_little_memory(tmp_path):
+    """32 MiB of entries, of which none is held longer than it takes."""
+    code = """
+import resource, sys
+from pathlib import Path
+from storage.merge import Merge
+from storage.store import Store
+import formats
+
+class Endless:
+    left = 32 * 1024 * 1024
+    def read(self, size):
+        if self.left <= 0:
+            return b""
+        line = b"no uri here at all, whatever one makes of it\\n" * (size // 45 + 1)
+        self.left -= len(line[:size])
+        return line[:size]
+
+merge = Merge(Store(Path(sys.argv[1])))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for item in formats.FILES["text"](Endless()):
+    merge.add(*item)
+print(merge.finish().skipped, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "data")]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    skipped, kibibytes = map(int, result.stdout.split())
+    assert skipped > 700_000
+    assert kibibytes < 20_000
+
+
+# --- On the command line ---
+
+
+def run(*arguments, data, status=0, **options):
+    command = [sys.executable, str(ROOT / "bookmarks.py"), *map(str, arguments), "--data", data]
+    result = subprocess.run(command, capture_output=True, timeout=60, **options)
+    assert result.returncode == status, result.stderr.decode()
+    return result.stdout.decode(), result.stderr.decode()
+
+
+def test_import_and_export(data, tmp_path):
+    (tmp_path / "one.html").write_text(NETSCAPE)
+    (tmp_path / "two.txt").write_text("https://example.com/2\nhttps://example.com/4\n")
+    names = ["one.html", "two.txt"]
+    told = run("import", "--dry-run", *names, data=data, status=1, cwd=tmp_path)
+    assert told[0] == "3 created, 0 updated, 1 unchanged, 1 skipped\n"
+    assert not list((data / "bookmarks").iterdir())
+    output, errors = run("import", *names, data=data, status=1, cwd=tmp_path)
+    assert output == told[0]
+    assert errors.startswith("one.html:4: place:sort=8: ")
+    assert len(errors.splitlines()) == 1  # and no bar, as this is no terminal
+    run("export", "--format", "text", tmp_path / "out.txt", data=data)
+    lines = (tmp_path / "out.txt").read_text().splitlines()
+    assert sorted(line.split("\t")[0] for line in lines) == [
+        "https://example.com/2", "https://example.com/4", "https://example.com/?a=1&copy=2",
+    ]  # fmt: skip
+    assert not (tmp_path / "out.txt.part").exists()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_export_and_import_by_pipes(data, tmp_path, name):
+    fill(webtest.TestApp(make_app(data)))
+    written, _ = run("export", "--format", name, data=data)
+    output, _ = run("import", "-", data=tmp_path / "other", input=written.encode())
+    assert output == "3 created, 0 updated, 0 unchanged, 0 skipped\n"
+    again, _ = run("export", "--format", name, data=tmp_path / "other")
+    assert sorted(again.splitlines()) == sorted(written.splitlines())
+
+
+def test_a_format_that_is_named_wins_over_what_it_looks_like(data, tmp_path):
+    (tmp_path / "x").write_text("https://example.com/\n")
+    run("import", "--format", "json", tmp_path / "x", data=data, status=1)
+    run("import", "--format", "text", tmp_path / "x", data=data)
+
+
+def test_one_bad_file_stops_no_other(data, tmp_path):
+    (tmp_path / "bad").write_bytes(b"\0\1")
+    (tmp_path / "good").write_text("https://example.com/\n")
+    output, errors = run("import", tmp_path / "bad", tmp_path / "good", data=data, status=1)
+    assert output == "1 created, 0 updated, 0 unchanged, 1 skipped\n"
+    assert "bad" in errors and "binary data" in errors
+
+
+def test_a_file_that_is_not_there_is_said(data):
+    _, errors = run("import", "nowhere.html", data=data, status=1)
+    assert "nowhere.html" in errors and "Traceback" not in errors
+
+
+def test_an_export_that_fails_leaves_the_old_one(data, tmp_path):
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "out.part").mkdir()
+    _, errors = run("export", tmp_path / "out", data=data, status=1)
+    assert (tmp_path / "out").read_text() == "old" and "Traceback" not in errors
+
+
+def test_a_running_service_sees_what_is_imported(serve, data, tmp_path):
+    import urllib.request
+
+    service = serve()
+    (tmp_path / "x").write_text("https://example.com/\n")
+    run("import", tmp_path / "x", data=data)
+    with urllib.request.urlopen(service.address) as answer:
+        assert json.load(answer)[0]["uri"] == "https://example.com/"
+
+
+def test_a_terminal_shows_a_bar(data, tmp_path):
+    import pty
+    import termios
+
+    (tmp_path / "x").write_text("https://example.com/\n")
+    terminal, far = pty.openpty()
+    termios.tcsetwinsize(far, (24, 80))
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "import", str(tmp_path / "x")]
+    subprocess.run([*command, "--data", str(data)], stderr=far, check=True, timeout=60)
+    os.close(far)
+    shown = b""
+    with suppress(OSError):  # What a terminal says at its end.
+        while chunk := os.read(terminal, 65_536):
+            shown += chunk
+    os.close(terminal)
+    assert b"100%" in shown
+
+
+def test_golden_files_come_in_whole(app):
+    """Each of the files that other programs wrote is taken without a skip but the named ones."""
+    for path in sorted((Path(__file__).parent / "formats" / "files").iterdir()):
+        report = app.post("/", upload_files=[("file", path.name, path.read_bytes())]).json
+        assert report["created"] + report["updated"] + report["unchanged"] > 0, path.name
+        again = app.post("/", upload_files=[("file", path.name, path.read_bytes())]).json
+        assert (again["created"], again["updated"]) == (0, 0), path.name
+        assert again["skipped"] == report["skipped"], path.name
