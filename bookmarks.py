@@ -1,7 +1,7 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks, and its command line.
 
 Read ROUTES and know the service. A handler parses, finds, checks, acts and responds; what storage
-and formats raise becomes a problem document in one place, by the table PROBLEMS.
+and formats raise becomes a problem document in one place, by problem.PROBLEMS.
 """
 
 import argparse
@@ -23,9 +23,10 @@ from msgspec.structs import replace
 from webob import Request, Response
 
 import formats
-from formats import Format, html, http
-from formats.errors import Malformed, NotAcceptable, TooLarge, UnknownFormat, Unsupported
-from formats.http import Guard, Kept, Parameters, Refused, Route
+from formats import Format, html, http, problem
+from formats.assets import assets
+from formats.errors import Malformed, Refused
+from formats.http import Guard, Kept, Parameters, Route
 from formats.item import Item, Stream
 from formats.report import summary
 from formats.validators import version_text
@@ -49,30 +50,12 @@ ALWAYS = (
     ("Vary", "Accept"),
     (
         "Content-Security-Policy",
-        "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
 )
-
-
-PROBLEMS: Mapping[type[Exception], int] = {
-    Malformed: 400,
-    UnknownFormat: 400,
-    errors.BadQuery: 400,
-    NotAcceptable: 406,
-    TooLarge: 413,
-    Unsupported: 415,
-    errors.NotFound: 404,
-    errors.Conflict: 409,
-    errors.Gone: 410,
-    errors.PreconditionFailed: 412,
-    errors.Invalid: 422,
-    errors.Unreadable: 503,
-    errors.Busy: 503,
-    errors.Unavailable: 503,
-    errors.Full: 507,
-}
 
 
 class Application:
@@ -95,7 +78,7 @@ class Application:
         try:
             self.guard.check(request)
             response = self._kept.answer(request, self._answer)
-        except (Refused, *PROBLEMS) as error:  # type: ignore[misc]
+        except (Refused, *problem.PROBLEMS) as error:  # type: ignore[misc]
             response = self._finished(self._problem(request, error))
         except Exception as error:
             response = self._finished(self._failure(request, error))
@@ -107,9 +90,9 @@ class Application:
 
     def _finished(self, response: Response) -> Response:
         headers = response.headerlist
-        headers += ALWAYS
-        if not response.status.startswith("410"):
+        if not any(name == "Cache-Control" for name, _ in headers):
             headers.append(("Cache-Control", self._caching("", "no-cache")))
+        headers += ALWAYS
         return response
 
     # --- Where a request goes to ---
@@ -145,6 +128,8 @@ class Application:
         if name == "html" and "uri" in dict(parameters):
             return self._opened_form(request, parameters)
         wanted = query(parameters, HTML_PAGE if name == "html" else None)
+        if name == "html":
+            wanted = replace(wanted, counts=html.TAGS_SHOWN)
         return self._listed(request, name, formats.LISTS[name], parameters, wanted)
 
     def feed(self, request: Request) -> Response:
@@ -164,7 +149,14 @@ class Application:
         path = request.environ.get("PATH_INFO", "")
         view = listed(self._here(request), path, parameters, wanted.limit, wanted.offset, reach)
         view = replace(
-            view, total=page.total, updated=page.state.modified, tombstones=page.tombstones
+            view,
+            total=page.total,
+            updated=page.state.modified,
+            tombstones=page.tombstones,
+            offset=wanted.offset,
+            versions=[version_text(version) for version in page.versions],
+            counts=page.counts,
+            exports=tuple(formats.LISTS),
         )
         chunks = format.write(page.bookmarks, view)
         response = http.response(format, chunks, streamed=len(page.bookmarks) > STREAMED)
@@ -188,6 +180,28 @@ class Application:
         http.validate(response, "html", state)
         return response
 
+    def tags(self, request: Request) -> Response:
+        """GET /tags.json: all tags with the numbers of their bookmarks, the most used first."""
+        format = formats.TAGS[http.negotiate(request, formats.TAGS)]
+        if unchanged := http.not_modified(request, "tags", self.store.state()):
+            return unchanged
+        counts, state = self.store.tag_counts()
+        response = http.response(format, format.write((), View("", counts=counts)))
+        http.validate(response, "tags", state)
+        return response
+
+    def file(self, request: Request, file: str) -> Response:
+        """GET /{file}: the page's style, script or icon, named by its content."""
+        if (asset := assets().get(file)) is None:
+            raise Refused(404, "There is nothing at this path.")
+        response = http.not_modified(request, "file", asset)
+        if response is None:
+            response = http.body_response(asset.media_type, asset.body)
+            http.validate(response, "file", asset)
+        caching = self._caching("public, ", "max-age=31536000, immutable")
+        response.headerlist.append(("Cache-Control", caching))
+        return response
+
     def get(self, request: Request, id: str, field: str = "") -> Response:
         """GET /{id} and GET /{id}/{field}: one bookmark, or the value of one field."""
         entry = self.store.get(id)
@@ -204,7 +218,7 @@ class Application:
     def _shown(
         self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
     ) -> Response:
-        view = self._here(request, version_text(entry), field)
+        view = self._here(request, version_text(entry.version), field)
         response = http.response(format, format.write([entry.bookmark], view))
         http.validate(response, f"{field}.{name}" if field else name, entry)
         return response
@@ -219,24 +233,27 @@ class Application:
         if "uri" not in given:
             raise errors.Invalid([("uri", "is required")])
         given.pop("id", None)
+        version = given.pop("_version", None) if is_form else None
         fields = _changes(given)
         name = "json" if is_form else http.negotiate(request, formats.ONE)
-        entry, status = swap(lambda: self._post(request, given, fields))
+        entry, status = swap(lambda: self._post(request, given, fields, version))
         return self._written(request, name, entry, status, is_form)
 
     def _imported(self, request: Request, entries: Iterable[Item]) -> Response:
         """Makes a file's entries part of the collection; what became of each."""
         http.require(request, self.store.state())
         merge = Merge(self.store)
-        _import(merge, entries)
+        merge.add_all(entries, Malformed)
         return http.report_response(request, merge.finish(), self._here(request))
 
     def _post(
-        self, request: Request, given: Mapping[str, object], fields: Fields
+        self, request: Request, given: Mapping[str, object], fields: Fields, version: object
     ) -> tuple[Entry, int]:
         seen = self.store.state() if http.is_conditional(request) else None
         http.require(request, seen)
         if holder := self.store.holder(fields["uri"]):
+            if version:  # A form of a new bookmark would blank the one that nobody had in mind.
+                raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
             changed = update(holder.bookmark, fields, _now())
             return self._replaced(changed, holder, seen), 200
         try:
@@ -343,25 +360,16 @@ class Application:
         return self._base_url or http.base_address(request)
 
     def _here(self, request: Request, version: str = "", field: str = "") -> View:
-        base = self._base(request)
-        path = urlsplit(base).path if self._base_url else request.script_name
-        return View(base, path, version=version, field=field)
+        return View(self._base(request), self._path(request), version=version, field=field)
+
+    def _path(self, request: Request) -> str:
+        return urlsplit(self._base_url).path if self._base_url else str(request.script_name)
 
     def _problem(self, request: Request, error: Exception) -> Response:
-        status = error.status if isinstance(error, Refused) else PROBLEMS[type(error)]
-        headers = error.headers if isinstance(error, Refused) else {}
-        members: dict[str, object] = {}
-        if isinstance(error, errors.Invalid):
-            members["errors"] = [{"field": f, "reason": r} for f, r in error.errors]
-        if isinstance(error, errors.Conflict):
-            members["bookmark"] = f"{self._base(request)}/{error.id}"
-        if isinstance(error, errors.Gone):
-            headers = {"Cache-Control": self._caching("public, ", "max-age=86400")}
-        if isinstance(error, Unsupported):
-            headers = {"Accept-Post": ", ".join(error.media_types)}
-        if status == 503:
-            headers = {"Retry-After": "5"}
-        return http.problem_response(request, status, str(error), members, headers)
+        told = problem.described(error, self._base(request))
+        if told.status == 410:
+            told.headers["Cache-Control"] = self._caching("public, ", "max-age=86400")
+        return http.problem_response(request, told, self._path(request))
 
     def _failure(self, request: Request, error: Exception) -> Response:
         """A 500, which says nothing of the inside; the log says it all under the same number."""
@@ -369,7 +377,7 @@ class Application:
         path = request.environ.get("PATH_INFO")
         log.error("error %s at %s %r", number, request.method, path, exc_info=error)
         detail = f"Something went wrong here. The server's log tells more, at error {number}."
-        return http.problem_response(request, 500, detail)
+        return http.problem_response(request, problem.Problem(500, detail), self._path(request))
 
 
 # --- Routes ---
@@ -382,6 +390,8 @@ App = Application
 ROUTES = (
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
+    Route("/tags.json", {"GET": App.tags}),
+    Route("/{file}", {"GET": App.file}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get, "PUT": App.put_field}, WHOLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get}, FIXED_FIELDS),
@@ -397,19 +407,6 @@ def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
 
 def _now() -> str:
     return timestamp(time.time())
-
-
-def _import(merge: Merge, entries: Iterable[Item]) -> None:
-    """Takes all entries as far as the file can be read. Raises Malformed if that is not at all."""
-    has_begun = False
-    try:
-        for item in entries:
-            has_begun = True
-            merge.add(*item)
-    except Malformed as error:
-        if not has_begun:
-            raise
-        merge.add(0, {}, f"The rest cannot be read: {error}")
 
 
 # --- Ways to run it ---
@@ -559,7 +556,7 @@ def _import_files(options: argparse.Namespace) -> int:
         told = len(merge.report.entries)
         with _opened(name) as stream:
             try:
-                _import(merge, formats.entries(stream, options.format))
+                merge.add_all(formats.entries(stream, options.format), Malformed)
             except Malformed as error:
                 merge.add(0, {}, str(error))
         for entry in merge.report.entries[told:]:

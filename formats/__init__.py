@@ -74,6 +74,8 @@ FEEDS = Table(
     }
 )
 
+TAGS = Table({"json": Format("application/json", (), json.write_tags)})
+
 VALUES = Table(
     {
         "text": Format("text/plain; charset=utf-8", (), text.write_field),

@@ -34,3 +34,12 @@ class TooLarge(Exception):
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The body must not be larger than {limit:,} bytes.")
+
+
+class Refused(Exception):
+    """The request cannot be served: a status, why, and headers that say what could be."""
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}

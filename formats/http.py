@@ -8,10 +8,9 @@ import ipaddress
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import islice
-from types import MappingProxyType
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 from wsgiref.handlers import format_date_time
@@ -21,9 +20,9 @@ from webob.acceptparse import create_accept_header
 from webob.etag import AnyETag
 
 import formats
-from formats import Format, Table, form, problem, report
+from formats import Format, Table, assets, form, problem, report
 from formats.decode import Begun
-from formats.errors import Malformed, NotAcceptable, TooLarge, Unsupported
+from formats.errors import Malformed, NotAcceptable, Refused, TooLarge, Unsupported
 from formats.item import MAX_ENTRY, Item, Stream
 from formats.validators import (
     Current,
@@ -33,8 +32,8 @@ from formats.validators import (
     last_modified,
     version_text,
 )
-from formats.view import View
-from storage.bookmark import ID, split_tags
+from formats.view import Draft, View
+from storage.bookmark import ID, Bookmark, split_tags
 from storage.errors import Invalid, PreconditionFailed
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -48,17 +47,11 @@ ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 # RFC 3986 section 3.2.2, but for percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 
+# Where a form's fields are kept, to be shown once more if they cannot be saved.
+_TYPED = "bookmarks.typed"
+
 T = TypeVar("T")
 Parameters = list[tuple[str, str]]
-
-
-class Refused(Exception):
-    """The request cannot be served: a status, why, and headers that say what could be."""
-
-    def __init__(self, status: int, detail: str, **headers: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 # --- Requests ---
@@ -102,7 +95,17 @@ def body(request: Request, table: Mapping[str, formats.Read]) -> tuple[dict[str,
     found = read(_bytes(request), parameters)
     if len(found) != 1:
         raise Invalid([("body", f"must hold one bookmark, not {len(found)}")])
-    return found[0], read in formats.FORMS.values()
+    return _typed(request, found[0], read)
+
+
+def _typed(
+    request: Request, fields: dict[str, object], read: formats.Read
+) -> tuple[dict[str, object], bool]:
+    """The fields and whether a form gave them, which are then kept as they were typed."""
+    is_form = read in formats.FORMS.values()
+    if is_form:
+        request.environ[_TYPED] = dict(fields)
+    return fields, is_form
 
 
 def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], bool]:
@@ -113,7 +116,9 @@ def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], 
     stream = _Body(request, MAX_FILE)
     if posted.one is form.read_multipart:
         found = form.read_multipart_or_file(stream, parameters)
-        return (formats.entries(found) if isinstance(found, form.File) else found), True
+        if isinstance(found, form.File):
+            return formats.entries(found), True
+        return _typed(request, found, posted.one)
     if posted.one is None:
         return formats.FILES[posted.file](stream), False
     begun = Begun(_up_to(stream, MAX_BODY + 1), stream)
@@ -121,7 +126,7 @@ def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], 
         return formats.FILES[posted.file](begun), False
     if len(begun.head) > MAX_BODY:
         raise TooLarge(MAX_BODY)
-    return posted.one(begun.head, parameters)[0], posted.one in formats.FORMS.values()
+    return _typed(request, posted.one(begun.head, parameters)[0], posted.one)
 
 
 def field_value(request: Request, field: str) -> object:
@@ -211,8 +216,8 @@ def require(request: Request, current: Current | None, form_version: object = No
 
     An entity tag begins with the version, so that any representation's will do.
     """
-    if form_version and (current is None or form_version != version_text(current)):
-        raise PreconditionFailed("It has changed since the form was opened.")
+    if form_version and (current is None or form_version != version_text(current.version)):
+        raise PreconditionFailed("It has changed since the form was opened.", current)
     if "HTTP_IF_MATCH" in request.environ:  # A missing one, an empty one and a * are one to WebOb.
         if not request.headers["If-Match"] or not _matches(request.if_match, current):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
@@ -239,7 +244,7 @@ def not_modified(request: Request, name: str, current: Current) -> Response | No
         return None
     require(request, current)
     if "HTTP_IF_NONE_MATCH" in environ:
-        tag = entity_tag(current, name)
+        tag = _tag(current, name)
         # Nearly always it is just this one, and need not be parsed.
         unchanged = environ["HTTP_IF_NONE_MATCH"] == f'"{tag}"' or tag in request.if_none_match
     else:
@@ -264,8 +269,13 @@ def _date(request: Request, name: str) -> float | None:
 
 def validate(response: Response, name: str, current: Current) -> None:
     """Gives the answer its validators."""
-    response.headerlist.append(("ETag", f'"{entity_tag(current, name)}"'))
+    response.headerlist.append(("ETag", f'"{_tag(current, name)}"'))
     response.headerlist.append(("Last-Modified", format_date_time(last_modified(current))))
+
+
+def _tag(current: Current, name: str) -> str:
+    # A page names its style and script by their content, so with those it is another page.
+    return entity_tag(current, f"{name}-{assets.edition()}" if name == "html" else name)
 
 
 # --- Answers ---
@@ -298,24 +308,47 @@ def report_response(request: Request, told: report.Report, view: View) -> Respon
     wanted = _best(request, report.MEDIA_TYPES)
     if wanted is None:
         raise NotAcceptable(report.MEDIA_TYPES)
-    media_type, body = report.write(wanted, told, view)
+    return body_response(*report.write(wanted, told, view))
+
+
+def problem_response(request: Request, told: problem.Problem, path: str) -> Response:
+    """A problem document, or its page for a browser, whose links begin with `path`."""
+    view = View("", path, draft=_draft(request, path, told))
+    media_type, body = problem.write(_best(request, problem.MEDIA_TYPES) or "", told, view)
+    response = body_response(media_type, body)
+    response.status = f"{told.status} {told.title}"
+    response.headerlist.extend(told.headers.items())
+    return response
+
+
+def body_response(media_type: str, body: bytes) -> Response:
+    """A 200 with this body."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
     return Response(headerlist=headers, app_iter=[body])
 
 
-def problem_response(
-    request: Request,
-    status: int,
-    detail: str,
-    members: Mapping[str, object] = MappingProxyType({}),
-    headers: Mapping[str, str] = MappingProxyType({}),
-) -> Response:
-    """A problem document, or its page for a browser."""
-    wanted = _best(request, problem.MEDIA_TYPES)
-    media_type, body = problem.write(wanted or "", status, detail, members)
-    listed = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
-    line = f"{status} {HTTPStatus(status).phrase}"
-    return Response(status=line, headerlist=[*listed, *headers.items()], app_iter=[body])
+def _draft(request: Request, path: str, told: problem.Problem) -> Draft | None:
+    """The form that the request sent, if it did, to be sent once more below `path`.
+
+    What was edited and is gone can only be saved as a new bookmark.
+    """
+    is_gone = told.status == 410
+    if is_gone and request.method == "POST":  # It was refused before anybody looked at the form.
+        with suppress(Malformed, Unsupported, TooLarge, Invalid):
+            body(request, formats.FORMS)
+    typed = request.environ.get(_TYPED)
+    if typed is None:
+        return None
+    tags = typed.get("tags", ())
+    fields = {name: str(value) for name, value in typed.items()} | {"tags": ", ".join(tags)}
+    version = fields.pop("_version", "")
+    is_deletion = fields.pop("_method", "") == "DELETE"
+    there = getattr(told.current, "bookmark", None)
+    if isinstance(there, Bookmark):
+        version = version_text(getattr(told.current, "version", 0))
+        return Draft(f"{path}/{there.id}", fields, version, there, is_deletion)
+    here = "/" if is_gone else str(request.path_info)
+    return Draft(path + here, fields, "" if is_gone else version, None, is_deletion)
 
 
 # --- Answers that are given again ---
@@ -402,7 +435,10 @@ class Route:
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
         id, field = f"(?P<id>{ID.pattern})", f"(?P<field>{'|'.join(self.fields)})"
-        return re.compile(self.template.replace("{id}", id).replace("{field}", field))
+        # A name with a dot, so that it can be no id.
+        file = r"(?P<file>[a-z]+-[0-9a-f]+\.[a-z]+)"
+        variables = {"{id}": id, "{field}": field, "{file}": file}
+        return re.compile(re.sub("{[a-z]+}", lambda v: variables[v[0]], self.template))
 
 
 # --- Strangers, names and addresses ---

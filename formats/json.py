@@ -50,6 +50,11 @@ def write_field(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
         yield _encode(getattr(bookmark, view.field)) + b"\n"
 
 
+def write_tags(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
+    """The view's tags: an array of objects, each of a tag and the number of its bookmarks."""
+    yield _encode([{"tag": tag, "count": count} for tag, count in view.counts]) + b"\n"
+
+
 def read_value(body: bytes) -> object:
     """The value that the body holds. Raises Malformed, for a name given twice too."""
     try:

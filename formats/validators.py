@@ -19,14 +19,14 @@ class Current(Protocol):
     def touched(self) -> float: ...
 
 
-def version_text(current: Current) -> str:
+def version_text(version: int) -> str:
     """The version as it begins every entity tag of the resource."""
-    return f"{current.version:032x}"
+    return f"{version:032x}"
 
 
 def entity_tag(current: Current, name: str) -> str:
     """The opaque tag of the representation `name`: each has its own, so that all are strong."""
-    return f"{version_text(current)}.{name}"
+    return f"{version_text(current.version)}.{name}"
 
 
 def last_modified(current: Current) -> int:
@@ -39,7 +39,7 @@ def last_modified(current: Current) -> int:
 
 def is_current(tags: Collection[str], current: Current) -> bool:
     """Whether one of the tags is that of any representation of the present version."""
-    version = version_text(current)
+    version = version_text(current.version)
     return any(tag.partition(".")[0] == version for tag in tags)
 
 

@@ -6,9 +6,23 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec.structs import replace
 
-from storage.bookmark import Tombstone
+from storage.bookmark import Bookmark, Tombstone
 
 Parameters = Sequence[tuple[str, str]]
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A form as a person sent it: what each field said, and what the server holds of it by now.
+
+    `action` is the path to send it to once more, `version` the one that it edited or, where
+    somebody else was faster, that of `current`, the bookmark which was stored meanwhile.
+    """
+
+    action: str
+    fields: Mapping[str, str]
+    version: str = ""
+    current: Bookmark | None = None
+    is_deletion: bool = False
 
 
 class View(msgspec.Struct, frozen=True):
@@ -19,6 +33,10 @@ class View(msgspec.Struct, frozen=True):
     to the addresses of other pages, `total` counts the bookmarks of all of them, `updated` is the
     time of the collection's latest change, `tombstones` are the deletions to tell of, `version`
     is the shown bookmark's, `field` the one of its fields that is shown.
+
+    Only a page for people tells of `offset`, how many bookmarks stand before the first one shown,
+    `versions`, the shown ones' versions, `counts`, the tags that all of them have most often,
+    `exports`, the names of the formats of lists, and `draft`, a form that could not be saved.
     """
 
     base: str
@@ -32,6 +50,11 @@ class View(msgspec.Struct, frozen=True):
     tombstones: Sequence[Tombstone] = ()
     version: str = ""
     field: str = ""
+    offset: int = 0
+    versions: Sequence[str] = ()
+    counts: Sequence[tuple[str, int]] = ()
+    exports: Sequence[str] = ()
+    draft: Draft | None = None
 
     @property
     def filter(self) -> list[tuple[str, str]]:

@@ -65,7 +65,11 @@ class Stale(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """What the caller asked to be true before a change is not."""
+    """What the caller asked to be true before a change is not; `current` is what is there."""
+
+    def __init__(self, detail: str, current: object = None) -> None:
+        super().__init__(detail)
+        self.current = current
 
 
 class Busy(StorageError):

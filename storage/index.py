@@ -1,8 +1,11 @@
 """The bookmarks in memory: by id, by uri, by tag, in list order. Knows no file."""
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import chain
 from operator import attrgetter
 from typing import TypeVar
 
@@ -13,7 +16,7 @@ from storage.query import Query
 
 _VERSIONS = 1 << 128
 _REBUILD = 500
-_MAX_SELECTIONS = 64
+MAX_SELECTIONS = 64
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
@@ -58,7 +61,8 @@ class State(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, frozen=True):
     """What a query found: `bookmarks` newest first, `total` before paging.
 
-    `tombstones` are the deletions of the same range, newest first, of `buried` in all.
+    `tombstones` are the deletions of the same range, newest first, of `buried` in all. `versions`
+    are those of the bookmarks, `counts` the tags that all the found ones have most often.
     """
 
     bookmarks: Sequence[Bookmark]
@@ -66,6 +70,8 @@ class Page(msgspec.Struct, frozen=True):
     state: State
     tombstones: Sequence[Tombstone] = ()
     buried: int = 0
+    versions: Sequence[int] = ()
+    counts: Sequence[tuple[str, int]] = ()
 
 
 EPOCH = "1970-01-01T00:00:00Z"
@@ -84,6 +90,7 @@ class Index:
     graves: dict[str, Grave] = field(default_factory=dict)
     touched: float = 0.0
     version: int = 0
+    counts: dict[Query, Sequence[tuple[str, int]]] = field(default_factory=dict)
     _keys: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
     _tags: dict[str, list[Entry]] = field(default_factory=dict)
     _order: list[Entry] = field(default_factory=list)
@@ -106,6 +113,7 @@ class Index:
     ) -> None:
         """Sets or, by None, removes what stands under each id."""
         self._selections.clear()
+        self.counts = {}  # Whoever counts the old entries just now has the old one still.
         rebuild = len(entries) + len(graves) > _REBUILD
         for id, grave in graves.items():
             self._change_grave(id, grave, rebuild)
@@ -183,23 +191,46 @@ class Index:
         if tags not in self._selections:
             lists = sorted((self._tags.get(tag, []) for tag in tags), key=len)
             common = set(lists[0]).intersection(*lists[1:])
-            if len(self._selections) == _MAX_SELECTIONS:
+            if len(self._selections) == MAX_SELECTIONS:
                 self._selections.pop(next(iter(self._selections)))
             self._selections[tags] = [entry for entry in lists[0] if entry in common]
         return self._selections[tags]
 
-    def tag_counts(self) -> list[tuple[str, int]]:
-        """Each tag as it is first written, with the number of its bookmarks; most used first."""
-        counts = [(_spelling(tag, es[0]), len(es)) for tag, es in self._tags.items()]
-        return sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+    def tag_counts(self, most: int | None = None) -> list[tuple[str, int]]:
+        """The tags as first written, each with its number of bookmarks; the most used first."""
+        counts = [(tag, len(entries)) for tag, entries in self._tags.items()]
+        return [(_spelling(tag, self._tags[tag]), n) for tag, n in _most(counts, most)]
+
+    def counted(self, query: Query) -> Sequence[tuple[str, int]] | None:
+        """The tags that the query wants counted; None if they have to be counted first."""
+        if not query.counts:
+            return ()
+        found = self.counts.get(query.selection)
+        if found is None and query.selection == Query(counts=query.counts):
+            found = self.counts[query.selection] = self.tag_counts(query.counts)
+        return found
 
     def tombstones(self, query: Query) -> list[Tombstone]:
         """The deletions in the query's range, newest first."""
         return [grave.tombstone for grave in newest(self._buried, query.limit, query.offset)]
 
 
-def _spelling(tag: str, entry: Entry) -> str:
-    return next(spelled for spelled in entry.bookmark.tags if fold(spelled) == tag)
+def tag_counts(entries: Sequence[Entry], most: int) -> list[tuple[str, int]]:
+    """The tags that these entries have most often, as the first one writes it, with how often."""
+    counts = Counter(chain.from_iterable(entry.tags for entry in entries))
+    return [(_spelling(tag, entries), n) for tag, n in _most(counts.items(), most)]
+
+
+def _most(counts: Iterable[tuple[str, int]], most: int | None) -> list[tuple[str, int]]:
+    def order(pair: tuple[str, int]) -> tuple[int, str]:
+        return -pair[1], pair[0]
+
+    return sorted(counts, key=order) if most is None else nsmallest(most, counts, key=order)
+
+
+def _spelling(tag: str, entries: Iterable[Entry]) -> str:
+    first = next(entry for entry in entries if tag in entry.tags)
+    return next(spelled for spelled in first.bookmark.tags if fold(spelled) == tag)
 
 
 def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:

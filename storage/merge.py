@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -71,6 +71,23 @@ class Merge:
             self._skip(line, given, skipped or str(error))
         if len(self._plans) >= MAX_CHANGES and not self._dry_run:
             self._flush()
+
+    def add_all(
+        self, entries: Iterable[tuple[int, Mapping[str, object], str]], broken: type[Exception]
+    ) -> None:
+        """Takes all entries, up to where reading them raises `broken`: the rest is skipped.
+
+        If that is at once, it is raised here too. Raises Busy, Full or Unavailable.
+        """
+        has_begun = False
+        try:
+            for entry in entries:
+                has_begun = True
+                self.add(*entry)
+        except broken as error:
+            if not has_begun:
+                raise
+            self.add(0, {}, f"The rest cannot be read: {error}")
 
     def finish(self) -> Report:
         """Stores what is left; what became of everything. Raises Busy, Full or Unavailable."""

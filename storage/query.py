@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.bookmark import fold, uri_key
 from storage.errors import BadQuery
@@ -14,7 +15,8 @@ class Query(msgspec.Struct, frozen=True):
     """Which bookmarks: those with all `tags`, all `words` and this uri's key; then which of them.
 
     Tags and words are folded. `limit` None means all from `offset` on. `deletions` asks for the
-    tombstones of the same range too.
+    tombstones of the same range too, `counts` for so many of the tags that the found ones have
+    most often, and for the version of each one shown.
     """
 
     tags: tuple[str, ...] = ()
@@ -23,6 +25,12 @@ class Query(msgspec.Struct, frozen=True):
     limit: int | None = None
     offset: int = 0
     deletions: bool = False
+    counts: int = 0
+
+    @property
+    def selection(self) -> "Query":
+        """The query without its range: all that it finds."""
+        return replace(self, limit=None, offset=0, deletions=False)
 
 
 def query(parameters: Sequence[tuple[str, str]], page: int | None = None) -> Query:

@@ -35,7 +35,17 @@ from storage.errors import (
     Unavailable,
     Unreadable,
 )
-from storage.index import Entry, Grave, Index, Page, State, matching, newest
+from storage.index import (
+    MAX_SELECTIONS,
+    Entry,
+    Grave,
+    Index,
+    Page,
+    State,
+    matching,
+    newest,
+    tag_counts,
+)
 from storage.query import Query
 from storage.watch import Watch
 
@@ -159,10 +169,10 @@ class Store:
         with self._fresh() as index:
             return next(iter(index.holders(uri_key(uri))), None)
 
-    def tag_counts(self) -> list[tuple[str, int]]:
-        """Each tag with the number of its bookmarks, the most used first."""
+    def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
+        """Each tag with the number of its bookmarks, the most used first; the validators."""
         with self._fresh() as index:
-            return index.tag_counts()
+            return index.tag_counts(), index.state
 
     def select(self, query: Query) -> Page:
         """The bookmarks and deletions in the query's range, with the validators of that moment."""
@@ -173,15 +183,21 @@ class Store:
                 found = [e for e in index.holders(query.key) if set(query.tags) <= set(e.tags)]
             state = index.state
             tombstones = index.tombstones(query) if query.deletions else []
-            buried = len(index.graves)
-            if query.words:
-                found = list(found)
-            else:
+            buried, memory, counts = len(index.graves), index.counts, index.counted(query)
+            if not query.words:
                 total, entries = len(found), newest(found, query.limit, query.offset)
+            if query.words or counts is None:
+                found = list(found)
         if query.words:  # Over a copy, without keeping anybody waiting.
             found = matching(found, query.words)
             total, entries = len(found), newest(found, query.limit, query.offset)
-        return Page([entry.bookmark for entry in entries], total, state, tombstones, buried)
+        if counts is None:
+            counts = tag_counts(found, query.counts)
+            if len(memory) < MAX_SELECTIONS:
+                memory[query.selection] = counts
+        versions = [entry.version for entry in entries] if query.counts else ()
+        bookmarks = [entry.bookmark for entry in entries]
+        return Page(bookmarks, total, state, tombstones, buried, versions, counts)
 
     def _get(self, index: Index, id: str) -> Entry:
         if grave := index.graves.get(id):

@@ -45,6 +45,7 @@ class Service:
 
     def __init__(self, data: Path, *options: str, **environment: str) -> None:
         command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+        self.data = data
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", *options],
             stderr=subprocess.PIPE,
@@ -61,6 +62,11 @@ class Service:
             if found := re.search(r"http://[\d.]+:\d+", line):
                 return found[0]
         raise AssertionError("the service did not start: " + "".join(self.log))
+
+    def empty(self) -> None:
+        """Removes all its bookmarks behind its back, which it sees."""
+        for path in self.data.glob("*/*.json"):
+            path.unlink()
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Ends it by this signal; its exit status."""
@@ -85,6 +91,14 @@ def serve(data: Path) -> Iterator[Callable[..., Service]]:
     for service in services:
         if service.process.poll() is None:
             service.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One real command for the whole run; who uses it empties its folder first."""
+    service = Service(tmp_path_factory.mktemp("service"))
+    yield service
+    service.stop()
 
 
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

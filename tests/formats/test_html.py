@@ -1,10 +1,15 @@
 """The pages: well-formed, everything escaped, and no dangerous link."""
 
 import json
+import re
 from html.parser import HTMLParser
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit
 
 import pytest
+import webtest
+
+import formats
+from bookmarks import make_app
 
 PAGE = {"Accept": "text/html"}
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
@@ -291,3 +296,167 @@ def test_an_error_page_is_harmless_too(app):
     found = Page(response.text)
     assert_harmless(found)
     assert "<script>alert(1)</script>" in found.text
+
+
+# --- All that the list tells ---
+
+
+def write_many(data, count):
+    for n in range(count):
+        bookmark = {
+            "id": f"{n}",
+            "uri": f"https://www.example-{n}.com/some/path/{n}?a=1&b=2",
+            "title": f"Bookmark {n} has a title of a usual length",
+            "description": "A description of a hundred characters or so, as people write them. "
+            * 2,
+            "tags": ["common", *(f"tag number {(4 * n + k) % 1000}" for k in range(4))],
+            "created": "2024-01-01T00:00:00Z",
+        }
+        (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
+
+
+def test_a_page_stays_light(app, data):
+    write_many(data, 300)
+    for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
+        response = app.get(path, headers=PAGE, status=200)
+        assert len(response.body) <= 60_000
+        found = Page(response.text)
+        assert response.text.count("formaction=") == 50
+        assert 50 <= response.text.count("<li><a") <= 60
+        assert_harmless(found)
+    assert app.get("/", headers=PAGE, status=200).text.count("formaction=") == 100
+
+
+def test_a_list_of_very_long_texts_stays_light(app, add):
+    for n in range(20):
+        add(f"data:{n}," + "x" * 60_000, title="t" * 4_000, description="d" * 60_000)
+    assert len(app.get("/", headers=PAGE, status=200).body) < 60_000
+
+
+def test_every_format_of_the_selection_is_linked(app, add):
+    add(tags=["a b"])
+    links = page(app, "/?tag=a+b&q=example").links()
+    for name in formats.LISTS:
+        (link,) = [link for link in links if link.endswith(f"format={name}")]
+        assert parse_qs(urlsplit(link).query) == {
+            "tag": ["a b"],
+            "q": ["example"],
+            "format": [name],
+        }
+
+
+def test_tags_are_shown_with_the_number_of_those_found(app, add):
+    add("https://1.example/", tags=["a", "B"])
+    add("https://2.example/", tags=["a", "b"])
+    add("https://3.example/", tags=["a"])
+    text = app.get("/", headers=PAGE, status=200).text
+    assert re.findall(r"<li><a .*?<bdi>(.*?)</bdi> <span>(\d+)", text) == [("a", "3"), ("B", "2")]
+    text = app.get("/?tag=b", headers=PAGE, status=200).text
+    assert re.findall(r"<li><a .*?<bdi>(.*?)</bdi> <span>(\d+)", text) == [("a", "2")]
+
+
+def test_each_tag_and_the_words_can_be_taken_off_the_filter(app, add):
+    add(tags=["a", "b"])
+    found = page(app, "/?tag=a&tag=b&q=x")
+    off = [link for link in found.links() if link.startswith("/?") and "format" not in link]
+    assert {"/?tag=b&q=x", "/?tag=a&q=x", "/?tag=a&tag=b"} <= set(off)
+
+
+def test_the_empty_collection_says_how_to_start(app):
+    found = page(app, "/")
+    assert "curl http://localhost/ -d uri=https://example.com/" in "".join(found.texts)
+    (form,) = [f for f in found.all("form") if f.get("enctype") == "multipart/form-data"]
+    assert (form["method"], form["action"]) == ("post", "/")
+    assert any(a.get("name") == "file" and a["type"] == "file" for a in found.all("input"))
+
+
+def test_the_bookmarklet_knows_the_address(data):
+    for base in ("https://marks.example/my%20marks", 'https://a.example/"'):
+        app = webtest.TestApp(make_app(data, base_url=base))
+        found = page(app, "/")
+        (link,) = [a["href"] for a in found.all("a") if a.get("id") == "bookmarklet"]
+        assert link.startswith("javascript:") and not set(link) & set(' "<>{}|\\^`')
+        assert json.dumps(base) + "+'/?uri='+" in unquote(link)
+
+
+# --- Forms that cannot be saved come back ---
+
+
+def returned(response):
+    """The form that a problem's page gives back, and the whole page."""
+    assert_harmless(Page(response.text))
+    (form,) = [f for f in response.forms.values() if "uri" in f.fields]
+    return form, Page(response.text)
+
+
+def test_an_invalid_form_comes_back_with_its_errors(app):
+    given = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2", "x": "y"}
+    form, found = returned(app.post("/", given, headers=PAGE, status=422))
+    assert form.action == "/"
+    assert {name: form[name].value.replace("\r", "") for name in given if name != "x"} == {
+        name: value for name, value in given.items() if name != "x"
+    }
+    (uri,) = [a for a in found.all("input") if a.get("name") == "uri"]
+    assert uri["aria-invalid"] == "true" and uri["aria-describedby"] == "uri-error"
+    assert any(a.get("id") == "uri-error" for a in found.all("div"))
+    assert any(a.get("role") == "alert" for a in found.all("div"))
+    assert "x is not a field" in "".join(found.texts)
+
+
+def test_a_form_whose_uri_is_taken_comes_back(app, add):
+    first, second = add("https://1.example/")["id"], add("https://2.example/")["id"]
+    given = {"uri": "https://1.example/", "title": "Typed"}
+    form, found = returned(app.post(f"/{second}", given, headers=PAGE, status=409))
+    assert (form.action, form["title"].value) == (f"/{second}", "Typed")
+    assert f"http://localhost/{first}" in found.links()
+
+
+def test_a_late_form_comes_back_with_both_versions(app, add):
+    id = add("https://1.example/", title="Old", tags=["x"])["id"]
+    form = next(f for f in app.get(f"/{id}", headers=PAGE).forms.values() if "uri" in f.fields)
+    app.post_json(f"/{id}", {"title": "<Theirs>", "tags": []}, status=200)
+    form["title"], form["tags"] = "Mine", "x, y"
+    again, found = returned(form.submit(headers=PAGE, status=412))
+    assert (again["title"].value, again["tags"].value) == ("Mine", "x, y")
+    assert "<Theirs>" in found.texts and "nothing" in found.texts
+    assert app.get(f"/{id}", status=200).json["title"] == "<Theirs>"
+    again.submit(status=303)
+    assert app.get(f"/{id}", status=200).json["tags"] == ["x", "y"]
+
+
+def test_a_late_deletion_shows_what_is_there(app, add):
+    id = add("https://1.example/", title="Old")["id"]
+    shown = app.get(f"/{id}", headers=PAGE)
+    form = next(f for f in shown.forms.values() if "_method" in f.fields)
+    app.post_json(f"/{id}", {"title": "New"}, status=200)
+    response = form.submit(headers=PAGE, status=412)
+    assert "New" in Page(response.text).texts
+    next(f for f in response.forms.values() if "_method" in f.fields).submit(status=303)
+    app.get(f"/{id}", status=410)
+
+
+def test_a_form_of_a_new_bookmark_changes_no_old_one(app, add):
+    id = add("https://1.example/", description="Text", tags=["x"])["id"]
+    form = next(f for f in app.get("/?uri=", headers=PAGE).forms.values() if "uri" in f.fields)
+    form["uri"], form["title"] = "HTTPS://1.example", "Typed"
+    again, found = returned(form.submit(headers=PAGE, status=412))
+    assert again.action == f"/{id}" and "Text" in found.texts
+    assert app.get(f"/{id}", status=200).json["description"] == "Text"
+
+
+def test_a_form_of_a_deleted_bookmark_comes_back_as_a_new_one(app, add):
+    id = add("https://1.example/")["id"]
+    app.delete(f"/{id}", status=204)
+    given = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
+    form, _ = returned(app.post(f"/{id}", given, headers=PAGE, status=410))
+    assert form.action == "/"
+    form.submit(status=303)
+    assert app.get("/", status=200).json[0]["title"] == "Typed"
+
+
+def test_a_form_comes_back_when_the_service_fails(app, add, monkeypatch):
+    id = add("https://1.example/")["id"]
+    monkeypatch.setattr(app.app.store, "replace", lambda *arguments: 1 / 0)
+    given = {"uri": "https://1.example/", "title": "Typed"}
+    form, _ = returned(app.post(f"/{id}", given, headers=PAGE, status=500))
+    assert (form.action, form["title"].value) == (f"/{id}", "Typed")

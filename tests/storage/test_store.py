@@ -3,8 +3,10 @@
 import errno
 import os
 import time
+from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 import storage.files
 import storage.watch
@@ -271,3 +273,20 @@ def test_a_child_of_a_fork_begins_anew(store, a):
             finally:
                 os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize(
+    "query", [Query(), Query(tags=("x",)), Query(tags=("x", "y")), Query(words=("b",))]
+)
+def test_the_tags_of_a_selection_are_counted(store, query):
+    for id, tags in {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}.items():
+        store.add(bookmark(id, uri=f"x:{id}", tags=tags))
+    for id in ("e", "f", "g"):
+        found = store.select(replace(query, limit=1, offset=1, counts=2))
+        everything = store.select(query)
+        counts = Counter(tag.lower() for b in everything.bookmarks for tag in b.tags)
+        most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:2]
+        assert [(tag.lower(), count) for tag, count in found.counts] == most
+        assert found.versions == [store.get(b.id).version for b in found.bookmarks]
+        assert (everything.counts, everything.versions) == ((), ())
+        store.add(bookmark(id, uri=f"x:{id}b", tags=["y", "x"]))

@@ -1,0 +1,296 @@
+// What only makes the page nicer: it works without any of this.
+"use strict";
+(() => {
+  const path = document.documentElement.dataset.path;
+  const find = (selector, root = document) => root.querySelector(selector);
+
+  function make(tag, attributes, ...children) {
+    const element = Object.assign(document.createElement(tag), attributes);
+    element.append(...children);
+    return element;
+  }
+
+  // What is kept in the browser; where a person forbids that, nothing is.
+  function kept(storage, name, ...value) {
+    try {
+      const store = window[storage];
+      if (value.length) store.setItem(name, value[0]);
+      return store.getItem(name);
+    } catch {
+      return null;
+    }
+  }
+
+  // --- What a form has done ---
+
+  const SAVED = "bookmarks-saved";
+
+  document.querySelectorAll(".editor").forEach((form) => {
+    form.addEventListener("submit", () => kept("sessionStorage", SAVED, "yes"));
+  });
+
+  if (kept("sessionStorage", SAVED)) {
+    kept("sessionStorage", SAVED, "");
+    const place = find(".single > .meta");
+    const note = make("p", { className: "saved" });
+    note.setAttribute("role", "status");
+    place?.after(note);
+    requestAnimationFrame(() => { note.textContent = "Saved."; });
+  }
+
+  // --- Completion of tags ---
+
+  const SHOWN = 8;
+  let known;
+
+  function tags() {
+    known ||= fetch(path + "/tags.json", { headers: { Accept: "application/json" } })
+      .then((answer) => (answer.ok ? answer.json() : []))
+      .catch(() => []);
+    return known;
+  }
+
+  function complete(input) {
+    const list = make("ul", { className: "completion", id: "completion", hidden: true });
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", "Known tags");
+    input.after(list);
+    for (const [name, value] of Object.entries({
+      role: "combobox", "aria-autocomplete": "list", "aria-controls": list.id, "aria-expanded": "false",
+    })) input.setAttribute(name, value);
+    let chosen = -1;
+
+    function close() {
+      list.hidden = true;
+      chosen = -1;
+      input.setAttribute("aria-expanded", "false");
+      input.removeAttribute("aria-activedescendant");
+    }
+
+    // The tag that the caret is in: where it begins, where it ends, and its text up to the caret.
+    function word() {
+      const { value, selectionStart: caret } = input;
+      const start = value.lastIndexOf(",", caret - 1) + 1;
+      const comma = value.indexOf(",", caret);
+      const end = comma < 0 ? value.length : comma;
+      return { start, end, text: value.slice(start, caret).trim().toLowerCase() };
+    }
+
+    function take(tag) {
+      const { start, end } = word();
+      const before = input.value.slice(0, start) + (start ? " " : "") + tag + ", ";
+      input.value = before + input.value.slice(end).replace(/^[,\s]+/, "");
+      input.setSelectionRange(before.length, before.length);
+      close();
+    }
+
+    function option({ tag, count }, number) {
+      const item = make("li", { id: "completion-" + number }, make("bdi", {}, tag), make("span", {}, String(count)));
+      item.setAttribute("role", "option");
+      item.setAttribute("aria-selected", "false");
+      item.dataset.tag = tag;
+      // Before the click takes the focus from the field.
+      item.addEventListener("mousedown", (event) => { event.preventDefault(); take(tag); });
+      return item;
+    }
+
+    async function show() {
+      const { text } = word();
+      if (!text) return close();
+      const all = await tags();
+      const used = new Set(input.value.toLowerCase().split(",").map((tag) => tag.trim()));
+      const free = all.filter(({ tag }) => tag.toLowerCase() === text || !used.has(tag.toLowerCase()));
+      const begins = free.filter(({ tag }) => tag.toLowerCase().startsWith(text));
+      const holds = free.filter(({ tag }) => tag.toLowerCase().indexOf(text) > 0);
+      const found = [...begins, ...holds].slice(0, SHOWN);
+      if (word().text !== text || document.activeElement !== input) return;
+      close();
+      if (!found.length || (found.length === 1 && found[0].tag === text)) return;
+      list.replaceChildren(...found.map(option));
+      list.hidden = false;
+      input.setAttribute("aria-expanded", "true");
+    }
+
+    function choose(step) {
+      const items = [...list.children];
+      items[chosen]?.setAttribute("aria-selected", "false");
+      chosen = (chosen + step + items.length + (chosen < 0 && step < 0 ? 1 : 0)) % items.length;
+      items[chosen].setAttribute("aria-selected", "true");
+      items[chosen].scrollIntoView({ block: "nearest" });
+      input.setAttribute("aria-activedescendant", items[chosen].id);
+    }
+
+    input.addEventListener("focus", () => {
+      tags();
+      if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
+      input.setSelectionRange(input.value.length, input.value.length);
+    });
+    input.addEventListener("input", show);
+    input.addEventListener("blur", close);
+    input.addEventListener("keydown", (event) => {
+      if (list.hidden || event.isComposing) return;
+      const keys = {
+        ArrowDown: () => choose(1),
+        ArrowUp: () => choose(-1),
+        Escape: close,
+        Enter: chosen >= 0 && (() => take(list.children[chosen].dataset.tag)),
+        Tab: chosen >= 0 && (() => take(list.children[chosen].dataset.tag)),
+      };
+      const act = Object.hasOwn(keys, event.key) && keys[event.key];
+      if (act) { event.preventDefault(); act(); }
+    });
+  }
+
+  const tagField = find("#tags");
+  if (tagField) complete(tagField);
+
+  // --- Deleting, with a while to think again ---
+
+  const WAIT = 8000;
+  const leaving = new Set();
+
+  function send(address, fields) {
+    return fetch(address, {
+      method: "POST", body: fields, redirect: "manual", keepalive: true, headers: { Accept: "application/json" },
+    });
+  }
+
+  // Hides what is to be deleted behind a bar that takes it back, and deletes it when the time is
+  // up or the page is left. While somebody is at the bar, there is no hurry.
+  function deleteSoon(item, title, address, fields, done) {
+    const undo = make("button", { type: "button" }, "Undo");
+    const text = make("p", {}, "Deleted: ", make("bdi", {}, title));
+    text.setAttribute("role", "status");
+    const bar = make("div", { className: "undo" }, text, undo);
+    const hidden = [...item.children].filter((child) => !child.hidden);
+    hidden.forEach((child) => { child.hidden = true; });
+    item.append(bar);
+    undo.focus();
+    let timer;
+
+    function restore(message) {
+      clearTimeout(timer);
+      leaving.delete(now);
+      hidden.forEach((child) => { child.hidden = false; });
+      bar.remove();
+      if (message) item.prepend(message);
+    }
+
+    async function now() {
+      clearTimeout(timer);
+      leaving.delete(now);
+      undo.disabled = true;
+      const answer = await send(address, fields).catch(() => null);
+      if (answer && (answer.type === "opaqueredirect" || answer.status === 410)) return done(item);
+      const problem = answer ? await answer.json().catch(() => null) : null;
+      const why = make("p", { className: "error" }, "It was not deleted. " + (problem?.detail || "The service did not answer."));
+      why.setAttribute("role", "alert");
+      restore(why);
+    }
+
+    function wait() {
+      clearTimeout(timer);
+      if (!bar.matches(":hover") && !undo.matches(":focus-visible")) timer = setTimeout(now, WAIT);
+    }
+
+    const watched = [[bar, "pointerenter"], [bar, "pointerleave"], [undo, "focus"], [undo, "blur"]];
+    watched.forEach(([element, name]) => element.addEventListener(name, () => leaving.has(now) && wait()));
+    undo.addEventListener("click", () => { restore(); find("a", item)?.focus(); });
+    leaving.add(now);
+    wait();
+  }
+
+  addEventListener("pagehide", () => leaving.forEach((now) => now()));
+
+  function fieldsOf(form, button) {
+    const fields = new URLSearchParams(new FormData(form));
+    if (button?.name) fields.set(button.name, button.value);
+    return fields;
+  }
+
+  function count(step) {
+    const total = find(".total");
+    total.textContent = total.textContent.replace(/([\d,]+)( bookmarks?)$/, (_, number) => {
+      const left = Number(number.replaceAll(",", "")) + step;
+      return left.toLocaleString("en") + (left === 1 ? " bookmark" : " bookmarks");
+    });
+  }
+
+  find("#delete")?.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    const item = button.closest("li");
+    event.preventDefault();
+    deleteSoon(item, find("h2", item).innerText, button.formAction, fieldsOf(event.target, button), () => {
+      const next = item.nextElementSibling || item.previousElementSibling;
+      const hadFocus = item.contains(document.activeElement);
+      item.remove();
+      count(-1);
+      if (hadFocus && next) find("a, button", next)?.focus();
+    });
+  });
+
+  find("form.delete")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const item = form.closest("main");
+    deleteSoon(item, find("h1", item).innerText, form.action, fieldsOf(form), () => location.assign(path + "/"));
+  });
+
+  // --- Keys ---
+
+  const items = () => [...document.querySelectorAll(".list > li")];
+  const OFF = "bookmarks-keys-off";
+
+  function move(step) {
+    const all = items();
+    if (!all.length) return;
+    const old = all.findIndex((item) => item.classList.contains("current"));
+    const next = all[Math.min(Math.max(old + step, 0), all.length - 1)];
+    all[old]?.classList.remove("current");
+    next.classList.add("current");
+    (find("h2 a", next) || find("a, button", next)).focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+
+  function add() {
+    const link = find("#add");
+    if (link) return location.assign(link.href);
+    const details = find("#new");
+    if (details) details.open = true;
+    find("#uri").focus();
+  }
+
+  const KEYS = {
+    "/": () => find("#q").focus(),
+    a: add,
+    j: () => move(1),
+    k: () => move(-1),
+    e: () => find(".list > .current .edit")?.click(),
+  };
+
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select");
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (kept("localStorage", OFF) || !Object.hasOwn(KEYS, event.key)) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  });
+
+  // Who speaks to the computer has to be able to switch single keys off: WCAG 2.1.4.
+  function tellKeys() {
+    const key = (name) => make("kbd", {}, name);
+    const toggle = make("button", { type: "button" });
+    const label = () => { toggle.textContent = kept("localStorage", OFF) ? "Turn keys on" : "Turn keys off"; };
+    toggle.addEventListener("click", () => {
+      kept("localStorage", OFF, kept("localStorage", OFF) ? "" : "yes");
+      label();
+    });
+    label();
+    return make("section", { className: "keys" },
+      make("h2", {}, "Keys"),
+      make("p", {}, key("/"), " search, ", key("a"), " add, ", key("j"), " ", key("k"), " move, ", key("e"), " edit"),
+      make("p", {}, toggle));
+  }
+
+  find("aside")?.append(tellKeys());
+})();

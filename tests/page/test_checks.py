@@ -1,0 +1,132 @@
+"""Each kind of page held against WCAG 2.2 AA by axe, and against the standard by the Nu checker."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+import pytest
+from samples import SAMPLES
+from selenium.webdriver.common.keys import Keys
+
+# Where npm has installed axe-core and vnu-jar; `.ci/run` has it do so.
+MODULES = Path(os.environ.get("BOOKMARKS_NODE_MODULES", "node_modules"))
+AXE = MODULES / "axe-core" / "axe.min.js"
+NU = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
+
+
+def need(*files):
+    """Skips the test where a checker is missing, but in CI."""
+    missing = [file.name for file in files if not file.exists()]
+    if NU in files and not shutil.which("java"):
+        missing.append("java")
+    if missing:
+        assert "CI" not in os.environ, f"needs {missing}"
+        pytest.skip("needs " + ", ".join(missing))
+
+
+def send(address, method="GET", form=None, file=None):
+    """The page that a browser gets, whatever its status."""
+    body = urllib.parse.urlencode(form).encode() if form else file
+    headers = {"Accept": "text/html"} | ({"Content-Type": "text/csv"} if file else {})
+    request = urllib.request.Request(address, body, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read().decode()
+
+
+@pytest.fixture(scope="module")
+def pages(service):
+    """The html of each kind of page, by what it is."""
+    service.empty()
+    here = service.address
+    pages = {"empty": send(here + "/")}
+    for uri, title, description, tags in SAMPLES:
+        form = {"uri": uri, "title": title, "description": description, "tags": tags}
+        send(here + "/", "POST", form)
+    send(here + "/", "POST", {"uri": "data:,x", "tags": ",".join(f"t {n}" for n in range(99))})
+    with urllib.request.urlopen(here + "/?limit=2", timeout=10) as answer:
+        id, gone = (bookmark["id"] for bookmark in json.load(answer))
+    send(f"{here}/{gone}", "DELETE")
+    other = {"uri": "https://other.example/", "_version": "old"}
+    return pages | {
+        "list": send(here + "/"),
+        "page of a filtered list": send(here + "/?tag=WEB&q=the&limit=1&offset=1"),
+        "no match": send(here + "/?tag=none&q=none"),
+        "bookmark": send(f"{here}/{id}"),
+        "new bookmark": send(here + "/?uri=https://new.example/&tags=a&title=T&description=D"),
+        "imported": send(here + "/", "POST", file=b"uri,title\nnone,x\nhttps://in.example/,y\n"),
+        "not found": send(here + "/nothing"),
+        "gone": send(f"{here}/{gone}"),
+        "gone while it was edited": send(f"{here}/{gone}", "POST", other),
+        "bad query": send(here + "/?limit=x&format=html"),
+        "bad fields": send(here + "/", "POST", {"uri": "none", "tags": "x" * 300, "y": "z"}),
+        "taken": send(f"{here}/{id}", "POST", {"uri": SAMPLES[0][0]}),
+        "two versions": send(f"{here}/{id}", "POST", other),
+        "not deleted": send(f"{here}/{id}", "POST", {"_method": "DELETE", "_version": "old"}),
+    }
+
+
+def test_the_nu_checker_finds_nothing(pages, service, tmp_path):
+    need(NU)
+    files = []
+    for name, text in pages.items():
+        assert "<!DOCTYPE html>" in text, name
+        files.append(tmp_path / f"{name.replace(' ', '-')}.html")
+        files[-1].write_text(text)
+    for name in set(re.findall(r"/((?:style|icon)-[\w.]+)", pages["list"])):
+        files.append(tmp_path / name)
+        files[-1].write_text(send(f"{service.address}/{name}"))
+    command = ["java", "-jar", str(NU), "--also-check-css", "--also-check-svg", *map(str, files)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.stderr == ""
+
+
+def violations(browser):
+    """What axe finds on the page as it is now."""
+    browser.driver.execute_script(AXE.read_text())
+    return browser.driver.execute_async_script(
+        "const done = arguments[0]; axe.run().then(result => done(result.violations.map("
+        "v => v.id + ': ' + v.nodes.map(node => node.html).join(' '))))"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(pages, browser, scheme):
+    need(AXE)
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
+    browser.open("/?uri=")
+    frame = browser.driver.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
+    for name, text in pages.items():
+        browser.command("Page.setDocumentContent", frameId=frame, html=text)
+        browser.wait(lambda: is_styled(browser))
+        assert (name, violations(browser)) == (name, [])
+
+
+def is_styled(browser):
+    return browser.find(".brand").value_of_css_property("display") == "flex"
+
+
+def test_axe_finds_nothing_in_what_the_script_adds(browser):
+    need(AXE)
+    for uri in ("https://a.example/", "https://b.example/"):
+        send(browser.address + "/", "POST", {"uri": uri, "tags": "design, durability"})
+    browser.open()
+    browser.find(".list button").click()
+    browser.find(".undo button")
+    browser.find("summary").click()
+    browser.find(".editor #tags").send_keys("d")
+    browser.wait(lambda: browser.all("[role=option]"))
+    browser.press(Keys.ARROW_DOWN)
+    assert browser.all(".keys")
+    assert violations(browser) == []
+    browser.find(".undo button").click()

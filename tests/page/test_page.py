@@ -1,0 +1,391 @@
+"""The page in a real browser, driven as a person would."""
+
+import json
+import urllib.request
+
+import pytest
+from samples import SAMPLES
+from selenium.webdriver.common.keys import Keys
+
+
+@pytest.fixture
+def post(browser):
+    """Adds a bookmark behind the browser's back."""
+
+    def post(uri, path="/", **fields):
+        body = json.dumps({"uri": uri, **fields}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(browser.address + path, body, headers)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    return post
+
+
+@pytest.fixture
+def filled(browser, post):
+    """The browser, and bookmarks as people have them."""
+    for uri, title, description, tags in reversed(SAMPLES):
+        post(uri, title=title, description=description, tags=tags.split(", "))
+    return browser
+
+
+def stored(browser, query=""):
+    """The bookmarks that the service has."""
+    with urllib.request.urlopen(f"{browser.address}/?{query}", timeout=10) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture(params=["with script", "without script"])
+def either(browser, request):
+    """The browser, once with and once without scripts."""
+    browser.command("Emulation.setScriptExecutionDisabled", value="without" in request.param)
+    return browser
+
+
+# --- With and without scripts ---
+
+
+def test_adding_the_first_one(either):
+    either.open()
+    assert "begin here" in either.find("h1").text
+    either.fill(uri="https://a.example/", title="A & B", tags="x, two words", description="1\n2")
+    either.leave(either.find(".editor .primary").click)
+    assert either.find("h1 a").text == "A & B"
+    either.leave(either.find(".brand").click)
+    assert either.titles() == ["A & B"]
+    assert [a.text for a in either.all(".list .tags a")] == ["x", "two words"]
+    (bookmark,) = stored(either)
+    assert (bookmark["description"], bookmark["tags"]) == ("1\n2", ["x", "two words"])
+
+
+def test_adding_from_the_list(either, post):
+    post("https://a.example/")
+    either.open()
+    either.find("summary").click()
+    either.fill(uri="https://b.example/", title="B")
+    either.leave(either.find(".editor .primary").click)
+    assert {b["uri"] for b in stored(either)} == {"https://a.example/", "https://b.example/"}
+
+
+def test_finding_by_tags_and_by_words(either, filled):
+    either.open()
+    either.leave(either.find(".cloud a").click)
+    assert len(either.titles()) == 4  # The most used tag stands first.
+    either.leave(lambda: either.link("python").click())
+    assert either.titles() == ["PEP 3333: Python Web Server Gateway Interface"]
+    either.leave(either.all(".filter a")[0].click)
+    assert len(either.titles()) == 2
+    either.fill(q="MAILBOX")
+    either.leave(either.find(".search button").click)
+    assert either.titles() == ["cpython/Lib/mailbox.py"]
+    either.leave(either.find(".filter a.q").click)
+    either.leave(either.find(".filter a.tag").click)
+    assert len(either.titles()) == len(SAMPLES)
+    either.fill(q="nothing has this")
+    either.leave(lambda: either.press(Keys.ENTER))
+    assert either.titles() == [] and "No bookmark has" in either.find(".nothing").text
+
+
+def test_paging(either, filled):
+    either.open("/?limit=5")
+    seen = either.titles()
+    assert either.find(".total").text == "1 to 5 of 12 bookmarks"
+    for _ in range(2):
+        either.leave(either.find("a[rel=next]").click)
+        seen += either.titles()
+    assert seen == [title for _, title, _, _ in SAMPLES]
+    assert either.all("a[rel=next]") == []
+    either.leave(either.link("First").click)
+    assert either.titles() == seen[:5]
+
+
+def test_editing(either, post):
+    id = post("https://a.example/", title="Old", tags=["x"])["id"]
+    either.open()
+    either.leave(either.find(".edit").click)
+    either.fill(title="New", description="Changed")
+    either.leave(either.find(".editor .primary").click)
+    assert either.find("h1").text == "New"
+    either.open()
+    assert either.titles() == ["New"]
+    assert [(b["id"], b["title"], b["tags"]) for b in stored(either)] == [(id, "New", ["x"])]
+
+
+def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost(either, post):
+    either.expect(422)
+    either.open("/?uri=")
+    either.fill(uri="no address", title="Title", tags="a, b", description="Text")
+    either.leave(either.find(".editor .primary").click)
+    assert either.find("#uri").get_attribute("aria-invalid") == "true"
+    assert "absolute" in either.find("#uri-error").text
+    assert "uri-error" in either.find("#uri").get_attribute("aria-describedby")
+    assert either.focused == either.find("#uri")
+    assert either.find("[role=alert]").is_displayed()
+    typed = {name: either.find(f"#{name}").get_property("value") for name in ("title", "tags")}
+    assert typed == {"title": "Title", "tags": "a, b"}
+    either.fill(uri="https://a.example/")
+    either.leave(either.find(".editor .primary").click)
+    assert stored(either)[0]["description"] == "Text"
+
+
+def test_two_who_edit_at_once_lose_nothing(either, post):
+    id = post("https://a.example/", title="Old", description="Old text")["id"]
+    either.expect(412)
+    either.open(f"/{id}")
+    either.fill(title="Mine")
+    post("https://a.example/", f"/{id}", title="Theirs", description="Their text")
+    either.leave(either.find(".editor .primary").click)
+    assert either.find("#title").get_property("value") == "Mine"
+    assert "Theirs" in either.find("#title-theirs").text
+    assert "Their text" in either.find("#description-theirs").text
+    assert either.all("#uri-theirs") == []
+    assert stored(either)[0]["title"] == "Theirs"
+    either.leave(either.find(".editor .primary").click)
+    assert [(b["title"], b["description"]) for b in stored(either)] == [("Mine", "Old text")]
+
+
+def test_keeping_what_somebody_else_saved(either, post):
+    id = post("https://a.example/", title="Old")["id"]
+    either.expect(412)
+    either.open(f"/{id}")
+    either.fill(title="Mine")
+    post("https://a.example/", f"/{id}", title="Theirs")
+    either.leave(either.find(".editor .primary").click)
+    either.leave(either.link("Keep what is saved").click)
+    assert either.find("#title").get_property("value") == "Theirs"
+
+
+def test_adding_what_is_there_already_blanks_nothing(either, post):
+    post("https://a.example/", title="Old", tags=["x"], description="Text")
+    either.expect(412)
+    either.open("/?uri=")
+    either.fill(uri="https://a.example/")
+    either.leave(either.find(".editor .primary").click)
+    assert "Text" in either.find("#description-theirs").text
+    assert stored(either)[0]["description"] == "Text"
+
+
+def test_what_was_edited_and_deleted_can_be_saved_anew(either, post):
+    id = post("https://a.example/", title="Old")["id"]
+    either.expect(410)
+    either.open(f"/{id}")
+    either.fill(title="Mine")
+    address = f"{either.address}/{id}"
+    urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=10).close()
+    either.leave(either.find(".editor .primary").click)
+    either.leave(either.find(".editor .primary").click)
+    (bookmark,) = stored(either)
+    assert bookmark["title"] == "Mine" and bookmark["id"] != id
+
+
+def test_the_bookmarklet_on_a_foreign_page(browser, foreign):
+    browser.open()
+    code = browser.find("#bookmarklet").get_attribute("href")
+    browser.open(foreign)
+    browser.driver.execute_script(
+        "getSelection().selectAllChildren(document.querySelector('p'));"
+        "eval(decodeURIComponent(arguments[0].replace('javascript:', '')))",
+        code,
+    )
+    browser.driver.switch_to.window(browser.driver.window_handles[-1])
+    browser.find("#uri")
+    names = ("uri", "title", "description")
+    values = [browser.find(f"#{name}").get_property("value") for name in names]
+    assert values == [foreign, "A page & “more”", "Words said here."]
+    browser.leave(browser.find(".editor .primary").click)
+    assert stored(browser)[0]["uri"] == foreign
+    browser.open(f"/?uri={foreign}&title=Other")
+    assert browser.find("#title").get_property("value") == "A page & “more”"
+
+
+def test_importing_a_file(either, tmp_path):
+    file = tmp_path / "bookmarks.json"
+    file.write_text(json.dumps([{"uri": f"https://{n}.example/", "title": n} for n in "ab"]))
+    either.open()
+    either.find("#file").send_keys(str(file))
+    either.leave(either.find(".import button").click)
+    assert either.find("main").text.startswith("Imported\n2 created, 0 updated")
+    either.leave(either.find(".brand").click)
+    assert sorted(either.titles()) == ["a", "b"]
+
+
+def test_deleting_without_script(browser, filled):
+    browser.command("Emulation.setScriptExecutionDisabled", value=True)
+    browser.open()
+    browser.leave(browser.all(".list button")[1].click)
+    assert SAMPLES[1][1] not in browser.titles()
+    assert len(stored(browser)) == len(SAMPLES) - 1
+    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.find(".delete button").click)
+    assert len(stored(browser)) == len(SAMPLES) - 2
+
+
+# --- What the script adds ---
+
+
+def test_what_is_saved_is_said(browser, post):
+    id = post("https://a.example/")["id"]
+    browser.open(f"/{id}")
+    assert browser.all(".saved") == []
+    browser.leave(browser.find(".editor .primary").click)
+    browser.wait(lambda: browser.find(".saved[role=status]").text == "Saved.")
+    browser.open(f"/{id}")
+    assert browser.all(".saved") == []
+
+
+def test_deleting_can_be_taken_back(browser, filled):
+    browser.open()
+    browser.find(".list button").click()
+    assert SAMPLES[0][1] not in browser.titles()
+    assert browser.focused.text == "Undo"
+    browser.focused.click()
+    assert browser.titles()[0] == SAMPLES[0][1]
+    assert len(stored(browser)) == len(SAMPLES)
+
+
+def test_deleting_is_done_when_the_page_is_left(browser, filled):
+    browser.open()
+    browser.find(".list button").click()
+    browser.find(".undo")
+    browser.leave(browser.find(".brand").click)
+    browser.wait(lambda: len(stored(browser)) == len(SAMPLES) - 1)
+
+
+def test_deleting_is_done_after_a_while(browser, filled):
+    browser.open()
+    shorten(browser)
+    browser.find(".list button").click()
+    assert browser.find(".undo").is_displayed()
+    browser.fill(q="")
+    browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
+    assert browser.find(".total").text == "11 bookmarks"
+    assert len(stored(browser)) == len(SAMPLES) - 1
+
+
+def test_deleting_what_somebody_changed_says_so(browser, post):
+    id = post("https://a.example/", title="Old")["id"]
+    browser.expect(412)
+    browser.open()
+    post("https://a.example/", f"/{id}", title="New")
+    shorten(browser)
+    browser.find(".list button").click()
+    browser.fill(q="")
+    assert "changed" in browser.find(".list [role=alert]").text
+    assert browser.titles() == ["Old"] and len(stored(browser)) == 1
+
+
+def test_deleting_the_one_that_is_open(browser, post):
+    id = post("https://a.example/", title="Old")["id"]
+    browser.open(f"/{id}")
+    shorten(browser)
+    browser.leave(lambda: (browser.find(".delete button").click(), browser.find("#q").click()))
+    assert browser.driver.current_url == browser.address + "/"
+    assert stored(browser) == []
+
+
+def shorten(browser):
+    """Makes all waiting of the page's script short."""
+    browser.driver.execute_script(
+        "const wait = setTimeout; window.setTimeout = (act, ms) => wait(act, ms / 40);"
+    )
+
+
+def test_tags_are_completed(browser, filled):
+    browser.open("/?uri=https://new.example/")
+    browser.find("#tags").send_keys("dura")
+    assert [o.text.split() for o in browser.wait(lambda: browser.all("[role=option]"))] == [
+        ["durability", "2"]
+    ]
+    browser.press(Keys.ARROW_DOWN, Keys.ENTER, "we")
+    browser.wait(lambda: "web" in browser.find("[role=listbox]").text)
+    assert browser.find("#tags").get_attribute("aria-expanded") == "true"
+    browser.press(Keys.ARROW_DOWN, Keys.TAB)
+    assert browser.find("#tags").get_property("value") == "durability, web, "
+    assert not browser.find("[role=listbox]").is_displayed()
+    browser.press("py", Keys.ESCAPE, Keys.ENTER)
+    browser.wait(lambda: stored(browser, "uri=https://new.example/"))
+    assert stored(browser, "uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
+
+
+def test_all_of_it_by_keyboard(browser, filled):
+    browser.open()
+    browser.press("/", "sqlite", Keys.ENTER)
+    browser.wait(lambda: len(browser.titles()) == 1)
+    browser.press("j")
+    assert browser.focused.text == SAMPLES[1][1]
+    browser.leave(lambda: browser.press("e"))
+    browser.find("#title").send_keys(Keys.END, "!", Keys.ENTER)
+    browser.wait(lambda: browser.find("h1").text == SAMPLES[1][1] + "!")
+    browser.press("a")
+    browser.wait(lambda: browser.find("h1").text == "Add a bookmark")
+    browser.open()
+    browser.press("j", "j", "k", "j")
+    assert browser.focused.text == SAMPLES[1][1] + "!"
+    browser.press("a", "https://typed.example/", Keys.ENTER)
+    browser.wait(lambda: browser.find("h1").text == "https://typed.example/")
+    assert browser.focused.tag_name == "body"
+    browser.press(Keys.TAB)
+    assert browser.focused.text == "Skip to the content"
+
+
+def test_single_keys_can_be_turned_off(browser, filled):
+    browser.open()
+    browser.find(".keys button").click()
+    browser.press("j")
+    assert browser.all(".current") == []
+    browser.find(".keys button").click()
+    browser.press("j")
+    assert len(browser.all(".current")) == 1
+
+
+# --- How it looks ---
+
+
+def test_it_is_dark_in_the_dark(browser, filled):
+    colors = []
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
+        browser.open()
+        color = browser.find("body").value_of_css_property("background-color")
+        colors.append(sum(int(part) for part in color[5:-1].split(",")[:3]))
+    assert colors[0] > 600 and colors[1] < 150
+
+
+LONG = [
+    {"uri": "https://a.example/" + "x" * 60_000, "title": "word " * 800, "tags": ["t" * 255]},
+    {"uri": "data:text/html," + "x" * 60_000, "title": "x" * 4_000, "description": "y" * 65_000},
+    {"uri": "https://b.example/", "title": "שלום עולם", "tags": ["עברית"], "description": "שלום"},
+]
+
+
+@pytest.mark.parametrize("width", [320, 360, 2560])
+def test_nothing_is_wider_than_the_screen(browser, post, width):
+    browser.command(
+        "Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=1,
+        mobile=width < 400,
+    )  # fmt: skip
+    browser.open()
+    paths = ["/", "/?q=nothing", "/?uri=", "/?tag=" + "t" * 255]
+    require_narrow(browser, width)
+    paths += [f"/{post(**bookmark)['id']}" for bookmark in LONG]
+    for path in paths:
+        browser.open(path)
+        require_narrow(browser, width)
+    browser.open()
+    assert len(browser.titles()) == len(LONG)
+    assert all(item.size["height"] < 700 for item in browser.all(".list > li"))
+
+
+def require_narrow(browser, width):
+    script = "return document.documentElement.scrollWidth"
+    assert browser.driver.execute_script(script) <= width
+
+
+def test_print_shows_the_list_alone(browser, filled):
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    browser.open()
+    assert len(browser.titles()) == len(SAMPLES)
+    hidden = browser.all(".top, aside, .list button, .edit")
+    assert hidden and not any(element.is_displayed() for element in hidden)

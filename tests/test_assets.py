@@ -1,0 +1,85 @@
+"""What the page fetches: its style, script and icon, and the known tags."""
+
+import re
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from formats.assets import assets
+
+PAGE = {"Accept": "text/html"}
+MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+@pytest.fixture(params=sorted(assets()))
+def name(request):
+    """The name of each file."""
+    return request.param
+
+
+def test_a_file_is_kept_for_a_year(app, name):
+    response = app.get(f"/{name}", status=200)
+    assert response.headers["Content-Type"] == MEDIA_TYPES[name.rpartition(".")[2]]
+    caching = response.headers.getall("Cache-Control")
+    assert caching == ["public, max-age=31536000, immutable"]
+    assert response.body == assets()[name].body
+    headers = {"If-None-Match": response.headers["ETag"]}
+    unchanged = app.get(f"/{name}", headers=headers, status=304)
+    assert unchanged.headers["Cache-Control"] == caching[0]
+    assert app.head(f"/{name}", status=200).headers["ETag"] == response.headers["ETag"]
+
+
+def test_a_file_has_no_other_name(app, name):
+    stem, _, suffix = name.partition(".")
+    for other in (f"{stem}x.{suffix}", f"{stem.partition('-')[0]}.{suffix}", f"{name}/", "../x.y"):
+        response = app.get(f"/{other}", status=404)
+        assert response.headers["Cache-Control"] == "no-cache"
+    app.post(f"/{name}", status=405)
+
+
+def test_a_file_needs_the_token_like_everything(data, name):
+    app = webtest.TestApp(make_app(data, token="secret"))
+    app.get(f"/{name}", status=401)
+    headers = {"Authorization": "Bearer secret"}
+    response = app.get(f"/{name}", headers=headers, status=200)
+    assert response.headers["Cache-Control"] == "private, max-age=31536000, immutable"
+
+
+@pytest.mark.parametrize("prefix", ["", "/my/marks"])
+def test_each_page_names_the_files(app, prefix):
+    for path, status in [("/", 200), ("/?uri=x:y", 200), ("/nothing", 404)]:
+        environ = {"SCRIPT_NAME": prefix}
+        page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
+        named = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg))"', page)
+        assert set(named) == {f"{prefix}/{name}" for name in assets()}
+
+
+def test_a_page_with_another_style_is_another_page(app, data, monkeypatch):
+    tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
+    monkeypatch.setattr("formats.assets.edition", lambda: "other")
+    later = webtest.TestApp(make_app(data))
+    assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
+    assert len(tags) == 1
+
+
+def test_the_tags_come_most_used_first(app, add):
+    assert app.get("/tags.json", status=200).json == []
+    add("https://1.example/", tags=["b", "Ü x"])
+    add("https://2.example/", tags=["ü X", "a"])
+    response = app.get("/tags.json", status=200)
+    assert response.content_type == "application/json"
+    assert response.json == [
+        {"tag": "Ü x", "count": 2},
+        {"tag": "a", "count": 1},
+        {"tag": "b", "count": 1},
+    ]
+    headers = {"If-None-Match": response.headers["ETag"]}
+    app.get("/tags.json", headers=headers, status=304)
+    add("https://3.example/", tags=["a"])
+    app.get("/tags.json", headers=headers, status=200)
+    app.get("/tags.json", headers=PAGE, status=406)
