@@ -59,29 +59,24 @@ def read(path: str | Path) -> Content:
 def read_all(folder: Path, names: Sequence[str]) -> Iterator[Content | StorageError | None]:
     """Each file of the folder as `read` gives it, or what that raises; None if there is none.
 
-    Once the disk turns out to be slow, the next ones are asked for ahead. Raises OSError if the
-    folder cannot be opened.
+    Once the disk turns out to be slow, the next ones are asked for ahead.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        begun = time.perf_counter()
-        first = [_content(_opened(descriptor, name)) for name in names[:_CHUNK]]
-        is_slow = time.perf_counter() - begun > _SLOW * _CHUNK
-        yield from first
-        if is_slow:
-            yield from _read_ahead(descriptor, names[_CHUNK:])
-        else:
-            for name in names[_CHUNK:]:
-                yield _content(_opened(descriptor, name))
-    finally:
-        os.close(descriptor)
+    begun = time.perf_counter()
+    first = [_content(_opened(folder, name)) for name in names[:_CHUNK]]
+    is_slow = time.perf_counter() - begun > _SLOW * _CHUNK
+    yield from first
+    if is_slow:
+        yield from _read_ahead(folder, names[_CHUNK:])
+    else:
+        for name in names[_CHUNK:]:
+            yield _content(_opened(folder, name))
 
 
 _CHUNK = 128  # Files that are open at once.
 _SLOW = 60e-6  # Seconds for a file that does not come from memory.
 
 
-def _read_ahead(folder: int, names: Sequence[str]) -> Iterator[Content | StorageError | None]:
+def _read_ahead(folder: Path, names: Sequence[str]) -> Iterator[Content | StorageError | None]:
     read = functools.partial(_read_chunk, folder)
     with ThreadPoolExecutor(2) as readers:
         for start in range(0, len(names), 32 * _CHUNK):  # Not all at once: it may be too much.
@@ -91,7 +86,7 @@ def _read_ahead(folder: int, names: Sequence[str]) -> Iterator[Content | Storage
                 yield from contents
 
 
-def _read_chunk(folder: int, names: Sequence[str]) -> list[Content | StorageError | None]:
+def _read_chunk(folder: Path, names: Sequence[str]) -> list[Content | StorageError | None]:
     """Opens all, so that the disk can read them in the best order, and then reads them."""
     opened = [_opened(folder, name) for name in names]
     for file in opened:
@@ -101,9 +96,9 @@ def _read_chunk(folder: int, names: Sequence[str]) -> list[Content | StorageErro
     return [_content(file) for file in opened]
 
 
-def _opened(folder: int, name: str) -> int | StorageError | None:
+def _opened(folder: Path, name: str) -> int | StorageError | None:
     try:
-        return _open(name, folder)
+        return _open(f"{folder}/{name}")
     except FileNotFoundError:
         return None
     except StorageError as error:
@@ -119,9 +114,9 @@ def _content(opened: int | StorageError | None) -> Content | StorageError | None
         return error
 
 
-def _open(path: str | Path, folder: int | None = None) -> int:
+def _open(path: str | Path) -> int:
     try:
-        return os.open(path, _TO_READ, dir_fd=folder)
+        return os.open(path, _TO_READ)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -402,8 +402,10 @@ class Store:
         except Unavailable:
             self._restore_tombstones()
             changes = self._watch.changes()
-        if changes == []:
-            return
+        if changes is not None:  # Files that are being staged tell of themselves too.
+            changes = [(kind, name) for kind, name in changes if _id_of(name)]
+            if not changes:
+                return
         self._look(changes)
 
     def _look(self, changes: list[tuple[int, str]] | None) -> None:

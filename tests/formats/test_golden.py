@@ -719,9 +719,18 @@ def test_pieces_make_no_difference(monkeypatch, file, size):
     assert list(FILES[name](Trickle(data, size))) == [Item(*entry) for entry in expected]
 
 
-@pytest.mark.parametrize("file", [file for file in EXPECTED if "latin" not in file])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+WRITINGS = [
+    (file, encoding, end)
+    for file, (name, _) in EXPECTED.items()
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
+    for end in ("\n", "\r\n", "\r")
+    # XML that says it is UTF-8 has no other sign for UTF-16, or is read by another parser.
+    if "latin" not in file
+    and (name != "xbel" or not (encoding.endswith(("le", "be")) or end == "\r"))
+]
+
+
+@pytest.mark.parametrize("file, encoding, end", WRITINGS)
 def test_charsets_and_line_breaks_make_no_difference(file, encoding, end):
     name, expected = EXPECTED[file]
     data = (FOLDER / file).read_bytes()
@@ -730,8 +739,6 @@ def test_charsets_and_line_breaks_make_no_difference(file, encoding, end):
     if file == "undeclared.html":
         expected = [expected[0], (4, {"uri": "http://b.example/", "title": "CafÃ©"})]
     if name == "xbel":
-        if encoding.endswith(("le", "be")) or end == "\r":
-            pytest.skip("XML that says it is UTF-8 has no other sign, or another parser")
         text = text.replace('encoding="UTF-8"', f'encoding="{encoding.removesuffix("-sig")}"')
     written = text.encode(encoding)
     assert recognize.kind(written) == name
