@@ -11,11 +11,11 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -24,6 +24,7 @@ from webob import Request, Response
 
 import formats
 from formats import Format, html, http, problem
+from formats.accesslog import AccessLog
 from formats.assets import assets
 from formats.errors import Malformed, Refused
 from formats.http import Guard, Kept, Parameters, Route
@@ -44,18 +45,9 @@ log = logging.getLogger("bookmarks")
 MAX_RECEIVED = 32 * 1024 * 1024
 HTML_PAGE = 100
 FEED_PAGE = 50
+DRAIN_SECONDS = 3.0
+FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
-
-ALWAYS = (
-    ("Vary", "Accept"),
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
-)
 
 
 class Application:
@@ -89,11 +81,7 @@ class Application:
         return self._finished(self._dispatch(request))
 
     def _finished(self, response: Response) -> Response:
-        headers = response.headerlist
-        if not any(name == "Cache-Control" for name, _ in headers):
-            headers.append(("Cache-Control", self._caching("", "no-cache")))
-        headers += ALWAYS
-        return response
+        return http.finished(response, self._caching("", "no-cache"))
 
     # --- Where a request goes to ---
 
@@ -458,8 +446,10 @@ def _parser() -> argparse.ArgumentParser:
     _option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
     _option(serve, "--base-url", None, "the address that the service has for others", metavar="URL")
     _option(serve, "--token-file", None, "a file with the token to ask for", metavar="FILE")
-    _flag(serve, "--public-read", "let everybody read; ask for the token to write")
-    _flag(serve, "--no-auth", "listen on any address without a token")
+    _option(serve, "--public-read", None, "let everybody read; ask for the token to write")
+    _option(serve, "--no-auth", None, "listen on any address without a token")
+    _option(serve, "--trusted-proxy", None, "whose X-Forwarded headers count", metavar="ADDRESS")
+    _option(serve, "--access-log", None, "write a line for each request")
     checks = commands.add_parser("check", help="hold the data folder against its contract")
     checks.set_defaults(run=_check)
     checks.add_argument("--repair", action="store_true", help="do what can lose nothing")
@@ -484,28 +474,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _option(
-    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str
+    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
 ) -> None:
-    variable = _variable(name)
-    parser.add_argument(
-        name, default=os.environ.get(variable, default), metavar=metavar,
-        help=f"{help} (default: {default}; {variable})",
-    )  # fmt: skip
-
-
-def _flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    variable = _variable(name)
-    is_set = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
-    parser.add_argument(name, action="store_true", default=is_set, help=f"{help} ({variable}=1)")
-
-
-def _variable(option: str) -> str:
-    return "BOOKMARKS_" + option.strip("-").replace("-", "_").upper()
+    """An option, or without a metavar a flag, that the environment can give too."""
+    variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
+    given = os.environ.get(variable, default)
+    if metavar:
+        help = f"{help} (default: {default}; {variable})"
+        parser.add_argument(name, default=given, metavar=metavar, help=help)
+    else:
+        is_set = (given or "").lower() in ("1", "true", "yes", "on")
+        parser.add_argument(
+            name, action="store_true", default=is_set, help=f"{help} ({variable}=1)"
+        )
 
 
 def _configured(options: argparse.Namespace) -> Application:
     token = os.environ.get("BOOKMARKS_TOKEN")
     if options.token_file:
+        if os.stat(options.token_file).st_mode & 0o077:
+            log.warning("Others can read the token file: chmod 600 %s", options.token_file)
         token = Path(options.token_file).read_text().strip()
         if not token:
             sys.exit(f"bookmarks: the token file {options.token_file} is empty.")
@@ -526,19 +514,36 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from elsewhere. Set a token with --token-file or "
             "BOOKMARKS_TOKEN, or say --no-auth to let everybody in."
         )
-    server = waitress.create_server(
-        app, host=host.strip("[]"), port=int(port), ident="", max_request_body_size=MAX_RECEIVED
-    )
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It tells of each one queued.
-    signal.signal(signal.SIGTERM, _stop)
+    if options.access_log:
+        logging.getLogger("bookmarks.access").setLevel(logging.INFO)
+    proxy = {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
+    server = waitress.create_server(
+        AccessLog(app) if options.access_log else app,
+        host=host.strip("[]"), port=int(port), ident="", max_request_body_size=MAX_RECEIVED,
+        **(proxy if options.trusted_proxy else {}),
+    )  # fmt: skip
+    tasks = server.task_dispatcher
+    tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, functools.partial(_stop, lambda: tasks.queue or tasks.active_count))
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     server.run()
     return 0
 
 
-def _stop(signal_number: int, frame: object) -> NoReturn:
-    raise SystemExit(0)
+def _stop(is_busy: Callable[[], bool], number: int, frame: object) -> None:
+    """Ends the server as soon as all that it was asked is answered; the second time, at once."""
+    signal.signal(number, signal.default_int_handler)
+    threading.Thread(target=_drain, args=(is_busy, number), daemon=True).start()
+
+
+def _drain(is_busy: Callable[[], bool], number: int) -> None:
+    deadline = time.monotonic() + DRAIN_SECONDS
+    while is_busy() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(os.getpid(), number)
 
 
 def _check(options: argparse.Namespace) -> int:

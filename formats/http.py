@@ -351,6 +351,27 @@ def _draft(request: Request, path: str, told: problem.Problem) -> Draft | None:
     return Draft(path + here, fields, "" if is_gone else version, None, is_deletion)
 
 
+ALWAYS = (
+    ("Vary", "Accept"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
+
+
+def finished(response: Response, caching: str) -> Response:
+    """The answer with what every one has, and with this Cache-Control unless it has its own."""
+    headers = response.headerlist
+    if not any(name == "Cache-Control" for name, _ in headers):
+        headers.append(("Cache-Control", caching))
+    headers += ALWAYS
+    return response
+
+
 # --- Answers that are given again ---
 
 

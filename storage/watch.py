@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,12 +93,16 @@ class Watch:
 
 def _identity(folder: str) -> tuple[int, int]:
     try:
-        status = os.stat(folder)
-        return status.st_dev, status.st_ino
+        status = os.lstat(folder)
     except OSError as error:
-        name = os.path.basename(folder)
-        message = f"The data folder cannot be read: {name}: {error.strerror}."
+        message = f"The data folder cannot be read: {_name(folder)}: {error.strerror}."
         raise Unavailable(message) from error
+    if stat.S_ISLNK(status.st_mode):  # It may lead anywhere.
+        raise Unavailable(f"The data folder cannot be used: {_name(folder)} is a symbolic link.")
+    return status.st_dev, status.st_ino
+
+
+_name = os.path.basename
 
 
 # Disks that other machines can write to: of their changes inotify tells nothing.

@@ -1,0 +1,278 @@
+"""The running service: its log, its stop, its proxy, and what it says of files that are at risk."""
+
+import contextlib
+import fcntl
+import grp
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import threading
+import time
+import urllib.request
+
+import pytest
+
+from storage.errors import Unavailable
+from storage.store import Store
+from tests.conftest import ROOT, until
+
+
+def ask(address, path="/", headers=(), **options):
+    """The status, headers and body of an answer."""
+    request = urllib.request.Request(address + path, headers=dict(headers), **options)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read()
+
+
+def post(address, uri, **headers):
+    body = json.dumps({"uri": uri}).encode()
+    return ask(address, data=body, headers={"Content-Type": "application/json", **headers})
+
+
+# --- The log ---
+
+
+def test_a_line_for_each_request_if_asked_for(serve):
+    service = serve("--access-log", BOOKMARKS_TOKEN="secret")
+    bearer = {"Authorization": "Bearer secret"}
+    ask(service.address)
+    size = len(ask(service.address, headers=bearer)[2])
+    ask(service.address, "/%0aforged%1b%ff?q=secret", headers=bearer)
+    body = b'{"uri": "https://private.example/"}'
+    ask(service.address, data=body, headers=bearer | {"Content-Type": "application/json"})
+    service.stop()
+    lines = [line for line in service.log if re.search(" (GET|POST) ", line)]
+    told = [re.search(r"((?:GET|POST) .*) \d+\.\d\n$", line)[1] for line in lines]
+    assert [line.rsplit(" ", 1)[0] for line in told] == [
+        "GET / 401", "GET / 200", r"GET /\nforged\x1b\xff 404", "POST / 201",
+    ]  # fmt: skip
+    assert told[1] == f"GET / 200 {size}"
+    whole = "".join(service.log)
+    assert "secret" not in whole and "private" not in whole
+
+
+def test_no_line_unless_asked_for(serve):
+    service = serve()
+    ask(service.address)
+    service.stop()
+    assert len(service.log) == 1
+
+
+def test_a_body_that_breaks_off_is_logged_with_what_was_sent(caplog):
+    from formats.accesslog import AccessLog
+
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        yield b"four"
+        yield b"more"
+
+    caplog.set_level("INFO", "bookmarks.access")
+    body = AccessLog(app)({"REQUEST_METHOD": "GET", "PATH_INFO": "/x"}, lambda *_: None)
+    next(iter(body))
+    body.close()
+    (line,) = caplog.messages
+    assert line.startswith("GET /x 200 4 ")
+
+
+# --- The stop ---
+
+
+@pytest.fixture
+def locked(data):
+    """Holds up every writer of the folder until it is called."""
+    (data / "bookmarks").mkdir(parents=True)
+    folder = os.open(data / "bookmarks", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, folder)
+        yield lambda: fcntl.flock(folder, fcntl.LOCK_UN)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_what_is_in_flight_is_answered_and_then_it_ends(serve, data, locked, how):
+    service = serve()
+    answers = []
+    threads = [
+        threading.Thread(target=lambda n=n: answers.append(post(service.address, f"x:{n}")[0]))
+        for n in range(6)  # more than the server has threads
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    begun = time.monotonic()
+    service.process.send_signal(how)
+    time.sleep(0.5)
+    assert service.process.poll() is None
+    locked()
+    assert service.process.wait(timeout=10) == 0
+    assert time.monotonic() - begun < 5
+    for thread in threads:
+        thread.join()
+    assert answers == [201] * 6
+    service.process.stderr.close()
+
+
+def test_what_does_not_end_does_not_keep_it_from_ending(serve, data, locked):
+    service = serve()
+    thread = threading.Thread(target=lambda: pytest.raises(OSError, post, service.address, "x:y"))
+    thread.start()
+    time.sleep(0.3)
+    begun = time.monotonic()
+    assert service.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - begun < 5
+    thread.join()
+
+
+def test_a_second_signal_ends_it_at_once(serve, data, locked):
+    service = serve()
+    thread = threading.Thread(target=lambda: pytest.raises(OSError, post, service.address, "x:y"))
+    thread.start()
+    time.sleep(0.3)
+    begun = time.monotonic()
+    service.process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert service.stop(signal.SIGINT) == 0
+    assert time.monotonic() - begun < 3
+    thread.join()
+
+
+# --- The proxy ---
+
+FORGED = {
+    "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "X-Forwarded-For": "1.2.3.4",
+    "X-Forwarded-Port": "1", "Forwarded": "host=evil.example;proto=https",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("proxy", [(), ("--trusted-proxy", "192.0.2.1")])
+def test_what_an_untrusted_peer_says_changes_nothing(serve, proxy):
+    service = serve(*proxy)
+    status, headers, _ = ask(service.address, "/?limit=1", FORGED)
+    assert status == 200
+    assert "evil" not in headers["Link"] and service.address in headers["Link"]
+
+
+@pytest.fixture
+def nginx(tmp_path):
+    """Runs nginx with the README's server before a service; gives the port it listens on."""
+    if not (shutil.which("nginx") and shutil.which("openssl")):
+        assert "CI" not in os.environ, "needs nginx and openssl"
+        pytest.skip("needs nginx and openssl")
+    with contextlib.ExitStack() as stack:
+        yield lambda address, port=8443: stack.enter_context(_nginx(tmp_path, address, port))
+
+
+@contextlib.contextmanager
+def _nginx(folder, address, port):
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    subject = ["-subj", "/CN=bookmarks.example.com", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
+    command = ["openssl", "req", "-x509", "-keyout", str(key), "-out", str(certificate), *subject]
+    subprocess.run(command, check=True, capture_output=True)
+    (server,) = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    server = server.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+    server = server.replace("http://127.0.0.1:8080", address)
+    server = server.replace("/etc/ssl/certs/bookmarks.pem", str(certificate))
+    server = server.replace("/etc/ssl/private/bookmarks.key", str(key))
+    temporary = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"user {pwd.getpwuid(os.getuid()).pw_name} {grp.getgrgid(os.getgid()).gr_name};"
+        f"daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
+        f"http {{ access_log off; {temporary} {server} }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")])
+    try:
+        until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def test_behind_nginx_links_are_those_of_the_public_address(serve, nginx):
+    service = serve("--trusted-proxy", "127.0.0.1", BOOKMARKS_TOKEN="secret")
+    port = nginx(service.address)
+    public = f"https://bookmarks.example.com:{port}"
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trust))
+
+    def ask_nginx(path="/", data=None, **headers):
+        given = {"Host": f"bookmarks.example.com:{port}", "Authorization": "Bearer secret"}
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", data, given)
+        with opener.open(request, timeout=10) as answer:
+            return answer.status, answer.headers, answer.read()
+
+    body = b'{"uri": "https://example.com/"}'
+    status, headers, _ = ask_nginx(data=body, Content_Type="application/json", Origin=public)
+    assert status == 201 and headers["Location"].startswith(public + "/")
+    forged = {name.replace("-", "_"): value for name, value in FORGED.items()}
+    for more in ({}, forged):
+        _, headers, _ = ask_nginx("/?limit=1", **more)
+        assert f"<{public}/?limit=1&offset=0>" in headers["Link"]
+        assert "evil" not in headers["Link"]
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+        ask_nginx(data=body, Content_Type="application/json", Origin="https://evil.example")
+    refused.value.close()
+    large = json.dumps([{"uri": f"https://example.com/{n}/{'x' * 2000}"} for n in range(1000)])
+    _, _, report = ask_nginx(data=large.encode(), Content_Type="application/json")
+    assert json.loads(report)["created"] == 1000
+
+
+# --- What is at risk ---
+
+
+@pytest.mark.parametrize("mode, warned", [(0o600, False), (0o400, False), (0o644, True)])
+def test_a_token_file_that_others_can_read_is_warned_of(serve, tmp_path, mode, warned):
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    token.chmod(mode)
+    service = serve("--token-file", str(token))
+    assert ask(service.address, headers={"Authorization": "Bearer secret"})[0] == 200
+    service.stop()
+    assert ("chmod 600" in "".join(service.log)) == warned
+
+
+def test_files_have_the_rights_that_the_umask_leaves(tmp_path):
+    import sys
+
+    code = (
+        "import os, sys, webtest; os.umask(0o027); from bookmarks import make_app; "
+        "webtest.TestApp(make_app(sys.argv[1])).post_json('/', {'uri': 'https://example.com/'})"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "data")], cwd=ROOT, check=True)
+    (file,) = (tmp_path / "data" / "bookmarks").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert file.parent.stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
+def test_a_folder_that_is_a_link_is_not_followed(data, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    data.mkdir()
+    (data / name).symlink_to(elsewhere)
+    with pytest.raises(Unavailable, match=f"{name} is a symbolic link"):
+        Store(data).state()
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_folder_that_becomes_a_link_is_not_followed(data, tmp_path):
+    store = Store(data)
+    store.state()
+    (data / "bookmarks").rename(tmp_path / "aside")
+    (data / "bookmarks").symlink_to(tmp_path / "aside")
+    with pytest.raises(Unavailable, match="symbolic link"):
+        store.state()
