@@ -1,0 +1,127 @@
+"""What all rows share: how long and how often to measure, the collections, and the servers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+import collection
+import servers
+from load import CLIENTS, Sample, first, load
+from servers import Server
+from table import Measured
+
+T = TypeVar("T")
+FEW = 1000
+
+
+@dataclass
+class Bench:
+    """The collection in `data`, a folder for the rest beside it, and servers that start when asked.
+
+    A context manager, which ends the servers. `busy` tells how much of the time the client itself
+    was at work while the ceiling was measured.
+    """
+
+    data: Path
+    folder: Path
+    seconds: float
+    rounds: int
+    million: bool = False
+    busy: list[float] = field(default_factory=list)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def serve(self, data: Path) -> Server:
+        """The service over this folder, once it has given its first answer."""
+        server = self._stack.enter_context(Server(servers.service(data)))
+        first(server.port)
+        return server
+
+    def _plain(self, *arguments: str) -> Server:
+        return self._stack.enter_context(Server(servers.plain(*arguments)))
+
+    @cached_property
+    def many(self) -> Server:
+        """The service over the whole collection."""
+        return self.serve(self.data)
+
+    @cached_property
+    def few(self) -> Server:
+        """The service over 1,000 bookmarks."""
+        return self.serve(self.few_data)
+
+    @cached_property
+    def few_data(self) -> Path:
+        """1,000 bookmarks."""
+        return collection.make(self.folder / "few", FEW)
+
+    @cached_property
+    def no_data(self) -> Path:
+        """No bookmarks."""
+        return collection.make(self.folder / "none", 0)
+
+    @cached_property
+    def constant(self) -> Server:
+        """What answers 300 bytes."""
+        return self._plain("constant")
+
+    @cached_property
+    def unchanged(self) -> Server:
+        """What answers 304."""
+        return self._plain("unchanged")
+
+    @cached_property
+    def files(self) -> Server:
+        """What writes a file durably."""
+        folder = self.folder / "plain"
+        folder.mkdir()
+        return self._plain("files", str(folder))
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The collection's ids in random order."""
+        return collection.ids(self.data)
+
+    def turns(self, *measures: Callable[[], T], most: int = 100) -> list[list[T]]:
+        """What each round gives: all are measured in turns, in this order and then backwards."""
+        found = []
+        for turn in range(min(self.rounds, most)):
+            step = -1 if turn % 2 else 1
+            found.append([measure() for measure in measures[::step]][::step])
+        return found
+
+    def load(
+        self, server: Server, requests: Iterator[bytes], clients: int = CLIENTS, status: int = 200
+    ) -> Sample:
+        """Asks for as long as a measurement takes."""
+        return load(server.port, requests, self.seconds, clients, status)
+
+    def compare(
+        self, ours: Server, other: Server, own: list[bytes], others: list[bytes], status: int = 200
+    ) -> Measured:
+        """The rate of our answers as a share of the other's."""
+        asked, asked_of_other = cycle(own), cycle(others)
+        pairs = self.turns(
+            lambda: self.load(ours, asked, status=status),
+            lambda: self.load(other, asked_of_other, status=status),
+        )
+        if other in (self.constant, self.unchanged):
+            self.busy += [sample.busy / sample.seconds for _, sample in pairs]
+        return share([[sample.rate for sample in pair] for pair in pairs])
+
+
+def share(rates: list[list[float]]) -> Measured:
+    """The median of the rounds' shares, and of the rates."""
+    ours, others = (median(column) for column in zip(*rates, strict=True))
+    ratio = median(our / other for our, other in rates)
+    return Measured([ratio], f"{ours:,.0f} of {others:,.0f} a second")

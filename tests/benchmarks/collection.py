@@ -1,0 +1,75 @@
+"""A collection of bookmarks as the service keeps them: five tags each, some much used, most not."""
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+from storage.bookmark import clean, create, timestamp, to_file
+
+TAGS = [f"tag{rank}" for rank in range(2000)]
+WORDS = [f"word{number}" for number in range(3000)]
+_WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(TAGS) + 1)))  # Zipf's.
+_FIRST = 1_500_000_000  # When the oldest was created; one follows each minute.
+
+
+def make(data: Path, count: int) -> Path:
+    """The data folder with this many bookmarks in it, or with those that it has already."""
+    bookmarks = data / "bookmarks"
+    if bookmarks.is_dir():
+        return data
+    bookmarks.mkdir(parents=True)
+    (data / "tombstones").mkdir()
+    chance = random.Random(1)
+    for number in range(count):
+        id = f"{number:013d}"
+        (bookmarks / f"{id}.json").write_bytes(_file(id, number, chance))
+    return data
+
+
+def _file(id: str, number: int, chance: random.Random) -> bytes:
+    created = timestamp(_FIRST + 60 * number)
+    fields = {
+        "uri": f"https://site{number % 997}.example.com/path/{number}/page.html",
+        "title": " ".join(chance.choices(WORDS, k=6)).capitalize(),
+        "description": " ".join(chance.choices(WORDS, k=15)),
+        "tags": _tags(chance),
+        "created": created,
+    }
+    return to_file(create(clean(fields), id, created))
+
+
+def _tags(chance: random.Random) -> list[str]:
+    tags: dict[str, None] = {}
+    while len(tags) < 5:
+        tags[chance.choices(TAGS, cum_weights=_WEIGHTS)[0]] = None
+    return list(tags)
+
+
+def ids(data: Path) -> list[str]:
+    """The ids of its bookmarks, in random order."""
+    found = sorted(path.stem for path in (data / "bookmarks").glob("*.json"))
+    random.Random(2).shuffle(found)
+    return found
+
+
+def text_size(data: Path) -> int:
+    """The bytes of all its bookmarks' JSON, without indentation."""
+    return sum(
+        len(json.dumps(json.loads(path.read_bytes()), ensure_ascii=False, separators=(",", ":")))
+        for path in (data / "bookmarks").glob("*.json")
+    )
+
+
+@contextmanager
+def restored(data: Path) -> Iterator[None]:
+    """Removes afterwards what was created meanwhile."""
+    before = {path.name for path in (data / "bookmarks").iterdir()}
+    try:
+        yield
+    finally:
+        for path in (data / "bookmarks").iterdir():
+            if path.name not in before:
+                path.unlink()

@@ -1,0 +1,93 @@
+"""Processes on a core of their own, and what they take of the memory."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).parents[2]
+_CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORE, CLIENT_CORE = _CORES[0], _CORES[-1]
+
+
+def plain(*arguments: str) -> list[str]:
+    """The command of something plain to measure against."""
+    return [sys.executable, str(Path(__file__).with_name("plain.py")), *arguments]
+
+
+def service(data: Path) -> list[str]:
+    """The service's own command over this folder."""
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+    return [*command, "--listen", "127.0.0.1:0"]
+
+
+@contextmanager
+def _server_core() -> Iterator[None]:
+    """What is started meanwhile runs on the servers' core."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {SERVER_CORE})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def run(command: list[str]) -> None:
+    """Runs a command to its end on the servers' core."""
+    with _server_core():
+        subprocess.run(command, check=True)
+
+
+class Server:
+    """A server on its core, from when it listens until the end of the `with` block."""
+
+    def __init__(self, command: list[str]) -> None:
+        with _server_core():
+            self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        try:
+            self.port = self._port()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _port(self) -> int:
+        assert self._process.stderr is not None
+        lines = []
+        for line in self._process.stderr:
+            lines.append(line)
+            if found := re.search(r"http://[\d.]+:(\d+)/", line):
+                threading.Thread(target=self._process.stderr.read, daemon=True).start()
+                return int(found[1])
+        raise RuntimeError("The server did not start: " + "".join(lines))
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._process.terminate()
+        self._process.wait(timeout=30)
+
+    def memory(self, field: str = "VmRSS") -> int:
+        """The bytes that it has in memory now, or by `VmHWM` had at most."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = re.search(rf"^{field}:\s*(\d+) kB$", status, re.MULTILINE)
+        assert found
+        return int(found[1]) * 1024
+
+    def forget_peak(self) -> None:
+        """Lets the most that it had in memory begin with what it has now."""
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")

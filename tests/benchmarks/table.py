@@ -1,0 +1,100 @@
+"""The table of the benchmarks: what was asked for, what was measured, and on which machine."""
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HEAD = ("what", "goal", "measured", "verdict")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound, at least or at most, and the unit that it and what is measured have."""
+
+    sign: str
+    bound: float
+    unit: str = ""
+
+    def is_met(self, value: float) -> bool:
+        """Whether the value keeps the bound."""
+        return value >= self.bound if self.sign == "≥" else value <= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.bound:g} {self.unit}".rstrip()
+
+
+class Measured(NamedTuple):
+    """A value for each goal of a row, or none if it was skipped; and what else there is to say."""
+
+    values: Sequence[float]
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: its name on the command line, what it is, and how it is measured."""
+
+    name: str
+    what: str
+    goals: Sequence[Goal]
+    measure: Callable[..., Measured]
+    arguments: Sequence[Any] = ()
+
+    def cells(self, measured: Measured) -> tuple[str, str, str, str]:
+        """What the table shows of it."""
+        pairs = list(zip(self.goals, measured.values, strict=False))
+        met = all(goal.is_met(value) for goal, value in pairs)
+        verdict = "skipped" if not pairs else "met" if met else "not met"
+        values = ", ".join(f"{_number(value)} {goal.unit}".rstrip() for goal, value in pairs)
+        details = f"({measured.details})" if values and measured.details else measured.details
+        goals = ", ".join(map(str, self.goals))
+        return self.what, goals, f"{values} {details}".strip(), verdict
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def line(cells: Sequence[str]) -> str:
+    """A row for the terminal."""
+    what, goal, measured, verdict = cells
+    return f"{verdict:8} {what}\n{'':8} {goal}: {measured}"
+
+
+def markdown(rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """The whole table as Markdown, and below it the notes."""
+    lines = [HEAD, ("---",) * len(HEAD), *rows]
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return table + "\n" + "".join(f"{note}\n" for note in notes)
+
+
+def machine(folder: Path) -> str:
+    """The processor, system, file system and versions that the figures depend on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    packages = ", ".join(f"{name} {version(name)}" for name in ("waitress", "WebOb", "msgspec"))
+    return (
+        f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB; "
+        f"Linux {platform.release()}; {_file_system(folder)}; "
+        f"Python {platform.python_version()}, {packages}."
+    )
+
+
+def _processor() -> str:
+    for text in Path("/proc/cpuinfo").read_text().splitlines():
+        if text.startswith("model name"):
+            return text.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _file_system(folder: Path) -> str:
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for text in Path("/proc/self/mountinfo").read_text().splitlines():
+        mount, _, disk = text.partition(" - ")
+        if mount.split()[2] == number:
+            return disk.split()[0]
+    return "an unknown file system"
