@@ -29,9 +29,13 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
     writer.writerow(FIELDS)
     yield line.last.encode()
     for b in bookmarks:
-        cells = (b.id, b.uri, b.title, b.description, ",".join(b.tags), b.created, b.modified)
-        writer.writerow([f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells])
+        texts = _safe(b.uri), _safe(b.title), _safe(b.description), _safe(",".join(b.tags))
+        writer.writerow((b.id, *texts, b.created, b.modified))
         yield line.last.encode()
+
+
+def _safe(cell: str) -> str:
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 # --- Reading ---

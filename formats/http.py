@@ -41,6 +41,7 @@ MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
 MAX_KEPT = 4 * 1024 * 1024
+MAX_ONCE = 1024
 MAX_KEPT_ONE = 256 * 1024
 ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 
@@ -384,20 +385,22 @@ class Changing(Protocol):
 
 
 class Kept:
-    """The latest answers to GET, each given again until anything has changed.
+    """Answers to GET that are asked for again, each given again until anything has changed.
 
-    They and their requests take up to `MAX_KEPT` bytes together.
+    They and their requests take up to `MAX_KEPT` bytes together. What is asked for once, as most
+    single bookmarks are, would only cost its place.
     """
 
     def __init__(self, source: Changing) -> None:
         self._source = source
         self._answers: dict[tuple[str, ...], tuple[int, Response]] = {}
         self._size = 0
+        self._once: set[int] = set()
 
     def answer(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """The kept answer to this request, or else what `make` makes of it."""
         asked = _asked(request)
-        if asked is None:
+        if asked is None or self._is_first(asked):
             return make(request)
         kept = self._answers.get(asked)
         if kept and kept[0] == self._source.changes():
@@ -408,6 +411,15 @@ class Kept:
         if seen == self._source.seen and isinstance(response.app_iter, list):
             self._keep(asked, seen, response)
         return response
+
+    def _is_first(self, asked: tuple[str, ...]) -> bool:
+        number = hash(asked)
+        if number in self._once:
+            return False
+        if len(self._once) >= MAX_ONCE:
+            self._once = set()
+        self._once.add(number)
+        return True
 
     def _keep(self, asked: tuple[str, ...], seen: int, response: Response) -> None:
         size = ANSWER_SIZE + sum(map(len, asked)) + sum(map(len, response.app_iter))

@@ -112,7 +112,6 @@ class Index:
         self, entries: Mapping[str, Entry | None], graves: Mapping[str, Grave | None]
     ) -> None:
         """Sets or, by None, removes what stands under each id."""
-        self._selections.clear()
         self.counts = {}  # Whoever counts the old entries just now has the old one still.
         rebuild = len(entries) + len(graves) > _REBUILD
         for id, grave in graves.items():
@@ -162,6 +161,8 @@ class Index:
         insort(self._moments, entry.bookmark.modified)
         for tag in entry.tags:
             insort(self._tags.setdefault(tag, []), entry, key=_entry_order)
+        for selection in self._selected(entry):
+            insort(selection, entry, key=_entry_order)
 
     def _remove(self, entry: Entry) -> None:
         _discard(self._order, entry, _entry_order)
@@ -171,8 +172,17 @@ class Index:
             if not self._tags[tag]:
                 del self._tags[tag]
 
+        for selection in self._selected(entry):
+            _discard(selection, entry, _entry_order)
+
+    def _selected(self, entry: Entry) -> list[list[Entry]]:
+        """The kept selections that the entry is part of."""
+        tags = set(entry.tags)
+        return [found for wanted, found in self._selections.items() if tags.issuperset(wanted)]
+
     def _rebuild(self) -> None:
         """Sorts everything anew: cheaper than many single steps."""
+        self._selections.clear()
         self._order = sorted(self.entries.values(), key=_entry_order)
         self._buried = sorted(self.graves.values(), key=_grave_order)
         moments = [e.bookmark.modified for e in self._order]

@@ -18,7 +18,7 @@ PATHS = ("/", "/?tag=a", "/?tag=a&tag=b&limit=1", "/?q=x", "/feed", "/?format=ht
 def answers(app, ids):
     """Everything that can be read, with its validators."""
     found = {}
-    for path in (*PATHS, *(f"/{id}" for id in ids), *(f"/{id}/tags" for id in ids)):
+    for path in (*PATHS, *(f"/{id}" for id in ids), *(f"/{id}/tags" for id in ids)) * 2:
         response = app.get(path, expect_errors=True)
         tag = response.headers.get("ETag")
         found[path] = response.status, tag, response.headers.get("Last-Modified"), response.body
@@ -111,7 +111,7 @@ def ask(path="/"):
     return Request.blank(path)
 
 
-def test_an_answer_is_made_once_until_the_next_change():
+def test_an_answer_that_is_asked_for_again_is_made_once_until_the_next_change():
     source, made = Source(), []
     kept = http.Kept(source)
 
@@ -119,11 +119,13 @@ def test_an_answer_is_made_once_until_the_next_change():
         made.append(request.path)
         return Response(b"x")
 
-    first = kept.answer(ask(), make)
-    assert kept.answer(ask(), make) is first
+    once = kept.answer(ask(), make)
+    again = kept.answer(ask(), make)
+    assert again is not once
+    assert kept.answer(ask(), make) is again
     source.seen += 1
-    assert kept.answer(ask(), make) is not first
-    assert made == ["/", "/"]
+    assert kept.answer(ask(), make) is not again
+    assert made == ["/", "/", "/"]
 
 
 def test_what_changes_while_an_answer_is_made_is_not_kept():
@@ -134,21 +136,27 @@ def test_what_changes_while_an_answer_is_made_is_not_kept():
         source.seen += 1
         return Response(b"x")
 
-    assert kept.answer(ask(), make) is not kept.answer(ask(), make)
+    answers = [kept.answer(ask(), make) for _ in range(3)]
+    assert len({id(answer) for answer in answers}) == 3
 
 
 @pytest.mark.parametrize("header", ["If-Match", "If-Modified-Since", "If-Unmodified-Since"])
 def test_an_answer_that_the_time_may_change_is_not_kept(header):
     kept = http.Kept(Source())
     request = Request.blank("/", headers={header: '"x"'})
-    assert kept.answer(request, lambda _: Response()) is not kept.answer(request, lambda _: None)
+    answers = [kept.answer(request, lambda _: Response()) for _ in range(3)]
+    assert len({id(answer) for answer in answers}) == 3
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
     monkeypatch.setattr(http, "MAX_KEPT", 100_000)
     kept = http.Kept(Source())
-    for n in range(1000):
-        kept.answer(ask(f"/?n={n}"), lambda _: Response(b"x" * 2000))
+    for n in range(5000):
+        for _ in range(2):
+            kept.answer(ask(f"/?n={n}"), lambda _: Response(b"x" * 2000))
         assert len(kept._answers) <= 100_000 / 4000
+        assert len(kept._once) <= http.MAX_ONCE
+    assert kept._answers
+    kept.answer(ask(), lambda _: Response())
     large = kept.answer(ask(), lambda _: Response(b"x" * http.MAX_KEPT_ONE))
     assert kept.answer(ask(), lambda _: Response()) is not large

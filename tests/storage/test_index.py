@@ -1,6 +1,7 @@
 """The index after any changes is the index of what there is then; and so is its version."""
 
 import os
+import random
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -164,3 +165,25 @@ def require_equal(one, other):
     assert one.state().version == other.state().version
     assert one.state().modified == other.state().modified
     assert one.tag_counts()[0] == other.tag_counts()[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_selected_stays_right_whatever_changes(seed):
+    chance = random.Random(seed)
+    index = Index()
+    wanted = [("a", "b"), ("a", "c"), ("b", "c"), ("a", "b", "c"), ("a", "x")]
+    for turn in range(300):
+        id = f"{chance.randrange(30):02}"
+        tags = chance.sample("abc", chance.randrange(4))
+        created = f"2024-01-{chance.randrange(1, 5):02}T00:00:00Z"
+        fields = {"uri": f"x:{id}", "tags": tuple(tags), "created": created}
+        new = entry_of(create(fields, id, created))
+        others = range(600 if turn == 99 else 0)  # So many that all is sorted anew.
+        many = {
+            f"{n}x": entry_of(create(fields | {"tags": ("a", "b")}, f"{n}x", created))
+            for n in others
+        }
+        index.change({id: chance.choice([new, None])} | many, {})
+        order = sorted(index.entries.values(), key=lambda e: (e.bookmark.created, e.bookmark.id))
+        for selection in wanted:
+            assert index.tagged(selection) == [e for e in order if set(selection) <= set(e.tags)]
