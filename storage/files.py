@@ -357,44 +357,33 @@ class Lock:
             _release(descriptor)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Raises Busy if the lock cannot be had in 5 seconds, Unavailable if it cannot work."""
-        deadline = time.monotonic() + LOCK_SECONDS
-        if not self._threads.acquire(timeout=LOCK_SECONDS):
-            raise Busy(_BUSY)
-        try:
-            descriptor = self._acquire(deadline)
-            try:
-                yield
-            finally:
-                _release(descriptor)
-        finally:
-            self._threads.release()
+    def held(self) -> Iterator[tuple[int, int]]:
+        """The device and inode of the folder that is locked while the block lasts: by now, the
+        path may lead to another.
 
-    def _acquire(self, deadline: float) -> int:
-        while True:
-            descriptor = self._open()
+        Raises Busy if the lock cannot be had in 5 seconds, Unavailable if it cannot work.
+        """
+        deadline = time.monotonic() + LOCK_SECONDS
+        # All that can be done before others have to wait is done before.
+        descriptor = self._open()
+        try:
+            status = os.fstat(descriptor)
+            if not self._threads.acquire(timeout=LOCK_SECONDS):
+                raise Busy(_BUSY)
             try:
                 _flock(descriptor, fcntl.LOCK_EX, deadline)
-                if self._is_current(descriptor):
-                    return descriptor
-            except StorageError:
-                os.close(descriptor)
-                raise
-            _release(descriptor)
+                yield status.st_dev, status.st_ino
+            finally:
+                _unlock(descriptor)
+                self._threads.release()
+        finally:
+            os.close(descriptor)
 
     def _open(self) -> int:
         try:
             return os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise Unavailable(f"The data folder cannot be opened: {error.strerror}.") from error
-
-    def _is_current(self, descriptor: int) -> bool:
-        """Whether the path still leads to what was locked: the folder may have been replaced."""
-        try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self._folder))
-        except FileNotFoundError:
-            return False
 
 
 def _flock(descriptor: int, kind: int, deadline: float) -> None:
@@ -415,10 +404,14 @@ def _flock(descriptor: int, kind: int, deadline: float) -> None:
         pause = min(pause * 2, 0.005)
 
 
-def _release(descriptor: int) -> None:
-    # Closing is not enough: a child forked meanwhile has the same open file, and so the lock.
+def _unlock(descriptor: int) -> None:
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _release(descriptor: int) -> None:
+    # Closing is not enough: a child forked meanwhile has the same open file, and so the lock.
+    _unlock(descriptor)
     os.close(descriptor)
 
 

@@ -383,8 +383,12 @@ class Store:
     @contextmanager
     def _locked(self) -> Iterator[Index]:
         """The up-to-date index while no other thread or process can write."""
-        with self._lock.held(), self._fresh() as index:
-            yield index
+        while True:
+            with self._lock.held() as locked, self._fresh() as index:
+                if locked == self._watch.identity:
+                    yield index
+                    return
+            # The folder was replaced by another one just now, which nobody has locked.
 
     # --- Following the folder ---
 

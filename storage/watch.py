@@ -60,25 +60,31 @@ class Watch:
                 changes.append((number, event.name))
         return changes
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The device and inode of the first folder, as it was at the last look."""
+        return self._identities[0]
+
     def _open(self) -> None:
         """Watches what the paths lead to now; without inotify there is nothing to watch."""
         identities = [_identity(str(folder)) for folder in self._folders]
-        if sys.platform != "linux" or identities == self._identities:
+        if identities == self._identities:
             return
         self.close()
         try:
-            if any(map(_is_shared, self._folders)):
-                return
-            self._inotify = INotify(nonblocking=True)
-            self._numbers = {
-                self._inotify.add_watch(folder, _MASK): number
-                for number, folder in enumerate(self._folders)
-            }
-            self._inotify.add_watch(self._folders[0].parent, _REPLACED)
+            if sys.platform == "linux" and not any(map(_is_shared, self._folders)):
+                self._begin()
         except OSError:  # No instance or watch left for this user, or a disk without: look at all.
             self.close()
-        finally:
-            self._identities = identities
+        self._identities = identities
+
+    def _begin(self) -> None:
+        self._inotify = INotify(nonblocking=True)
+        self._numbers = {
+            self._inotify.add_watch(folder, _MASK): number
+            for number, folder in enumerate(self._folders)
+        }
+        self._inotify.add_watch(self._folders[0].parent, _REPLACED)
 
     def __del__(self) -> None:
         self.close()
