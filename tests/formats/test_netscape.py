@@ -114,22 +114,6 @@ def test_each_entry_is_on_a_line_of_its_own(app, add):
         assert entry.endswith("</A>") and entry.count(">") == 3
 
 
-def test_buku_reads_what_was_meant(add, app):
-    buku = pytest.importorskip("buku")
-    bs4 = pytest.importorskip("bs4")
-    for n, value in enumerate(NASTY):
-        add(
-            f"https://{n}.example/?a=1&copy=2", title=value, description=f"{value}\n2", tags=["b c"]
-        )
-    soup = bs4.BeautifulSoup(app.get("/?format=netscape", status=200).text, "html.parser")
-    found = list(buku.import_html(soup, False, None))
-    assert [entry[:2] for entry in reversed(found)] == [
-        (f"https://{n}.example/?a=1&copy=2", value) for n, value in enumerate(NASTY)
-    ]
-    assert [entry[3] for entry in reversed(found)] == [f"{value}\n2" for value in NASTY]
-    assert {entry[2] for entry in found} == {",b c,"}
-
-
 # --- Reading ---
 
 
