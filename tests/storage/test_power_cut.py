@@ -10,7 +10,9 @@ import time
 
 import pytest
 from clients import (
+    COMMAND,
     Ledger,
+    ask,
     load,
     put,
     require_whole,
@@ -62,6 +64,31 @@ def test_nothing_acknowledged_is_lost_at_a_power_cut(serve, disk, data):
 def cut_power(disk):
     """From here on nothing reaches the disk, not even its journal."""
     subprocess.run(["xfs_io", "-x", "-c", "shutdown", str(disk.path)], check=True)
+
+
+@pytest.mark.parametrize("over_http", [False, True], ids=["command", "http"])
+def test_a_whole_file_that_was_imported_survives_a_power_cut(serve, disk, data, over_http):
+    uris = [f"https://{n}.example/" for n in range(2_050)]
+    body = "\n".join(uris).encode()
+    if over_http:
+        service = serve()
+        answer = ask(service.address, "POST", body=csv_of(body), Content_Type="text/csv")
+        assert (answer.status, answer.json["created"]) == (200, len(uris))
+    else:
+        command = [*COMMAND, "import", "-", "--data", str(data)]
+        subprocess.run(command, input=body, check=True, timeout=60, capture_output=True)
+    cut_power(disk)
+    if over_http:
+        service.stop(signal.SIGKILL)
+    disk.unmount()
+    disk.mount()
+    require_whole(data)
+    answer = ask(serve().address, path="/?limit=10000")
+    assert sorted(bookmark["uri"] for bookmark in answer.json) == sorted(uris)
+
+
+def csv_of(uris):
+    return b"uri\n" + uris
 
 
 # The real command, which dies when a file has its name and its folder is to be synced.
