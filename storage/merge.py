@@ -140,6 +140,7 @@ class Merge:
     def _flush(self) -> None:
         for _ in range(_ATTEMPTS):
             plans, self._plans, self._ids = self._plans, {}, set()
+            # Even without any: what is called unchanged may not be on the disk yet.
             changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
             late = {change.bookmark.id for change in self._store.write_all(changes)}
             for plan in plans.values():
