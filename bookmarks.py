@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from webob import Request, Response
 
 import formats
-from formats import Format, html, http, problem
+from formats import Format, html, http, openapi, problem
 from formats.accesslog import AccessLog
 from formats.assets import assets
 from formats.errors import Malformed, Refused
@@ -113,11 +113,10 @@ class Application:
         """GET /: the bookmarks that the query asks for, in the format that is asked for."""
         parameters = http.parameters(request)
         name = http.negotiate(request, formats.LISTS, parameters)
+        page, counts = (HTML_PAGE, html.TAGS_SHOWN) if name == "html" else (None, 0)
+        wanted = replace(query(parameters, page), counts=counts)
         if name == "html" and "uri" in dict(parameters):
             return self._opened_form(request, parameters)
-        wanted = query(parameters, HTML_PAGE if name == "html" else None)
-        if name == "html":
-            wanted = replace(wanted, counts=html.TAGS_SHOWN)
         return self._listed(request, name, formats.LISTS[name], parameters, wanted)
 
     def feed(self, request: Request) -> Response:
@@ -182,13 +181,16 @@ class Application:
         """GET /{file}: the page's style, script or icon, named by its content."""
         if (asset := assets().get(file)) is None:
             raise Refused(404, "There is nothing at this path.")
-        response = http.not_modified(request, "file", asset)
-        if response is None:
-            response = http.body_response(asset.media_type, asset.body)
-            http.validate(response, "file", asset)
+        response = http.asset_response(request, asset)
         caching = self._caching("public, ", "max-age=31536000, immutable")
         response.headerlist.append(("Cache-Control", caching))
         return response
+
+    def description(self, request: Request) -> Response:
+        """GET /openapi.json: all of this, described for programs."""
+        guard = self.guard
+        made = openapi.document(self._base(request), guard.token is not None, guard.public_read)
+        return http.asset_response(request, made)
 
     def get(self, request: Request, id: str, field: str = "") -> Response:
         """GET /{id} and GET /{id}/{field}: one bookmark, or the value of one field."""
@@ -362,8 +364,8 @@ class Application:
     def _failure(self, request: Request, error: Exception) -> Response:
         """A 500, which says nothing of the inside; the log says it all under the same number."""
         number = secrets.token_hex(8)
-        path = request.environ.get("PATH_INFO")
-        log.error("error %s at %s %r", number, request.method, path, exc_info=error)
+        asked = request.method, request.environ.get("PATH_INFO")
+        log.error("error %s at %s %r", number, *asked, exc_info=error)
         detail = f"Something went wrong here. The server's log tells more, at error {number}."
         return http.problem_response(request, problem.Problem(500, detail), self._path(request))
 
@@ -379,6 +381,7 @@ ROUTES = (
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
     Route("/tags.json", {"GET": App.tags}),
+    Route("/openapi.json", {"GET": App.description}),
     Route("/{file}", {"GET": App.file}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get, "PUT": App.put_field}, WHOLE_FIELDS),
@@ -547,9 +550,8 @@ def _drain(is_busy: Callable[[], bool], number: int) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    findings = check(Path(options.data))
-    if options.repair:
-        findings = repair(findings)
+    found = check(Path(options.data))
+    findings = repair(found) if options.repair else found
     for finding in findings:
         print(finding)
     return 1 if findings else 0

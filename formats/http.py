@@ -322,6 +322,15 @@ def problem_response(request: Request, told: problem.Problem, path: str) -> Resp
     return response
 
 
+def asset_response(request: Request, asset: assets.Asset) -> Response:
+    """A file of the service itself, or a 304."""
+    if unchanged := not_modified(request, "file", asset):
+        return unchanged
+    response = body_response(asset.media_type, asset.body)
+    validate(response, "file", asset)
+    return response
+
+
 def body_response(media_type: str, body: bytes) -> Response:
     """A 200 with this body."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]

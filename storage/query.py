@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from storage.bookmark import fold, uri_key
+from storage.bookmark import MAX_TAGS, fold, uri_key
 from storage.errors import BadQuery
+
+MAX_COUNT = 10**18 - 1
+MAX_TERMS = MAX_TAGS
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -43,12 +46,12 @@ def query(parameters: Sequence[tuple[str, str]], page: int | None = None) -> Que
     offset = _count(given, "offset") or 0
     if limit is None:
         limit, offset = page, 0
-    tags = {fold(_normal(value)) for name, value in parameters if name == "tag"}
+    tags = _few("tags", [fold(_normal(value)) for name, value in parameters if name == "tag"])
     uri = given.get("uri", "").strip()
     words = [word for name, v in parameters if name == "q" for word in fold(_normal(v)).split()]
     return Query(
-        tags=tuple(sorted(tags - {""})),
-        words=tuple(dict.fromkeys(words)),
+        tags=tuple(sorted(set(tags) - {""})),
+        words=tuple(dict.fromkeys(_few("words in q", words))),
         key=uri_key(uri) if uri else None,
         limit=limit,
         offset=offset,
@@ -59,9 +62,16 @@ def _normal(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip())
 
 
+def _few(what: str, terms: list[str]) -> list[str]:
+    """The terms, each of which has to be looked for. Raises BadQuery if they are too many."""
+    if len(terms) > MAX_TERMS:
+        raise BadQuery(f"There must be at most {MAX_TERMS} {what}, not {len(terms):,}.")
+    return terms
+
+
 def _count(given: Mapping[str, str], name: str) -> int | None:
     if name not in given:
         return None
     if not re.fullmatch("[0-9]{1,18}", given[name]):
-        raise BadQuery(f"The parameter {name} must be a whole number, 0 or more.")
+        raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_COUNT}.")
     return int(given[name])

@@ -54,6 +54,7 @@ ALLOWED = {
     "/": {"GET", "HEAD", "OPTIONS", "POST"},
     "/feed": {"GET", "HEAD", "OPTIONS"},
     "/tags.json": {"GET", "HEAD", "OPTIONS"},
+    "/openapi.json": {"GET", "HEAD", "OPTIONS"},
     "/a": {"DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"},
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS", "PUT"} for field in WHOLE},
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS"} for field in ("id", "created", "modified")},

@@ -1,0 +1,57 @@
+"""The real service, asked by schemathesis all that its own description lets one think of."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+EXAMPLES = os.environ.get("BOOKMARKS_TEST_EXAMPLES", "3")
+# No schema tells of preconditions, nor of what was there or deleted before.
+CONFIG = f"""
+hooks = "{HERE / 'schemathesis_hooks.py'}"
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "3xx", "404", "409", "410", "412"]
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "404", "406", "409", "410", "412", "415", "422"]
+[phases.stateful.inference]
+algorithms = []
+"""
+
+
+@pytest.fixture
+def ask(serve, tmp_path):
+    """Has schemathesis ask a fresh service; what it says in the end if it finds anything."""
+
+    def ask(*options, **environment):
+        config = tmp_path / "schemathesis.toml"
+        config.write_text(CONFIG)
+        address = serve(**environment).address + "/openapi.json"
+        command = [sys.executable, "-m", "schemathesis.cli"]
+        fixed = ["--checks=all", "--seed=1", f"--max-examples={EXAMPLES}", "--no-color"]
+        result = subprocess.run(
+            [*command, f"--config-file={config}", "run", address, *fixed, *options],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(HERE.parent), **environment},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        return (result.stdout + result.stderr)[-8000:] if result.returncode else ""
+
+    if not importlib.util.find_spec("schemathesis"):
+        pytest.skip("schemathesis is not installed")
+    return ask
+
+
+def test_it_finds_nothing(ask):
+    assert ask() == ""
+
+
+def test_it_finds_no_way_in_without_the_token(ask):
+    header = ("--header", "Authorization: Bearer s3cret")
+    options = ("--phases=examples,fuzzing", "--include-path=/", "--include-path=/{id}")
+    assert ask(*header, *options, BOOKMARKS_TOKEN="s3cret") == ""
