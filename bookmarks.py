@@ -45,7 +45,6 @@ log = logging.getLogger("bookmarks")
 MAX_RECEIVED = 32 * 1024 * 1024
 HTML_PAGE = 100
 FEED_PAGE = 50
-DRAIN_SECONDS = 3.0
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 
@@ -543,7 +542,7 @@ def _stop(is_busy: Callable[[], bool], number: int, frame: object) -> None:
 
 
 def _drain(is_busy: Callable[[], bool], number: int) -> None:
-    deadline = time.monotonic() + DRAIN_SECONDS
+    deadline = time.monotonic() + 3.0
     while is_busy() and time.monotonic() < deadline:
         time.sleep(0.01)
     os.kill(os.getpid(), number)
