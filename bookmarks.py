@@ -42,11 +42,15 @@ from storage.store import Store, swap
 
 log = logging.getLogger("bookmarks")
 
-MAX_RECEIVED = 32 * 1024 * 1024
-HTML_PAGE = 100
-FEED_PAGE = 50
+HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
+# What a client does not read yet waits on the disk, and never holds one of the few threads.
+WAITRESS = dict(
+    ident="", max_request_body_size=http.MAX_FILE, connection_limit=300, channel_timeout=60,
+    outbuf_high_watermark=1024**3, outbuf_overflow=http.BLOCK // 2, cleanup_interval=10,
+    asyncore_use_poll=True,
+)  # fmt: skip
 
 
 class Application:
@@ -519,12 +523,10 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It tells of each one queued.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-    proxy = {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
-    server = waitress.create_server(
-        AccessLog(app) if options.access_log else app,
-        host=host.strip("[]"), port=int(port), ident="", max_request_body_size=MAX_RECEIVED,
-        **(proxy if options.trusted_proxy else {}),
-    )  # fmt: skip
+    settings = WAITRESS | {"host": host.strip("[]"), "port": int(port)}
+    if options.trusted_proxy:
+        settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
+    server = waitress.create_server(AccessLog(app) if options.access_log else app, **settings)
     tasks = server.task_dispatcher
     tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -538,14 +540,14 @@ def _serve(options: argparse.Namespace) -> int:
 def _stop(is_busy: Callable[[], bool], number: int, frame: object) -> None:
     """Ends the server as soon as all that it was asked is answered; the second time, at once."""
     signal.signal(number, signal.default_int_handler)
-    threading.Thread(target=_drain, args=(is_busy, number), daemon=True).start()
 
+    def drain() -> None:
+        deadline = time.monotonic() + 3.0
+        while is_busy() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
 
-def _drain(is_busy: Callable[[], bool], number: int) -> None:
-    deadline = time.monotonic() + 3.0
-    while is_busy() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(os.getpid(), number)
+    threading.Thread(target=drain, daemon=True).start()
 
 
 def _check(options: argparse.Namespace) -> int:

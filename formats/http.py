@@ -40,10 +40,23 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
+BLOCK = 128 * 1024
 MAX_KEPT = 4 * 1024 * 1024
 MAX_ONCE = 1024
 MAX_KEPT_ONE = 256 * 1024
 ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
+
+# What every answer says besides.
+ALWAYS = (
+    ("Vary", "Accept"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
 
 # RFC 3986 section 3.2.2, but for percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
@@ -295,8 +308,11 @@ def response(format: Format, chunks: Iterator[bytes], streamed: bool = False) ->
 
 
 def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    while block := b"".join(islice(chunks, 256)):
+    """The chunks in blocks of about BLOCK bytes, however large each chunk is."""
+    count = 16
+    while block := b"".join(islice(chunks, count)):
         yield block
+        count = max(count * BLOCK // len(block), 1)
 
 
 def see_other(url: str) -> Response:
@@ -359,18 +375,6 @@ def _draft(request: Request, path: str, told: problem.Problem) -> Draft | None:
         return Draft(f"{path}/{there.id}", fields, version, there, is_deletion)
     here = "/" if is_gone else str(request.path_info)
     return Draft(path + here, fields, "" if is_gone else version, None, is_deletion)
-
-
-ALWAYS = (
-    ("Vary", "Accept"),
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    ),
-    ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
-)
 
 
 def finished(response: Response, caching: str) -> Response:
