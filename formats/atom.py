@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from formats.view import View, address
-from formats.xml import attribute, text
+from formats.xml import attribute, fit, text
 from storage.bookmark import Bookmark, Tombstone
 
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
@@ -20,7 +20,7 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
 
 
 def _head(view: View) -> str:
-    title = ": ".join(("Bookmarks", ", ".join(view.tags))) if view.tags else "Bookmarks"
+    title = f"Bookmarks: {fit(', '.join(view.tags))}" if view.tags else "Bookmarks"
     # The same on every page of the feed: RFC 5005 section 3.
     identity = address(f"{view.base}/feed", view.filter)
     links = "".join(

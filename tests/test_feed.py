@@ -307,3 +307,8 @@ def test_the_latest_deletion_is_on_the_first_page(app, data, read):
     write_bookmarks(data, 120)
     app.delete("/b000", status=204)
     assert [ref.endswith("b000") for ref in deletions(read())] == [True]
+
+
+@pytest.mark.parametrize("tag", ["a%0bb", "%00", "%ef%bf%be", "a%1bb", "%7f"])
+def test_whatever_tag_is_asked_for_the_feed_is_well_formed(read, tag):
+    assert read(f"/feed?tag={tag}").findtext(f"{ATOM}title").startswith("Bookmarks: ")

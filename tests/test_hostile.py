@@ -1,0 +1,436 @@
+"""Hostile requests by the thousand: never a 500, never a broken answer, never a file elsewhere."""
+
+import csv
+import html.parser
+import io
+import json
+import logging
+import random
+import re
+import socket
+import urllib.parse
+from xml.etree import ElementTree
+
+import hypothesis
+import pytest
+import webtest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from bookmarks import make_app
+from formats import LISTS
+from formats.form import MAX_FIELDS
+from formats.view import View
+from storage.bookmark import MAX_TAGS, Bookmark
+from storage.query import MAX_TERMS
+
+JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=b"
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
+ONE = Bookmark(
+    "b", "https://b.example/?a=1&b", "<B> & 'b'", "Two\nlines", ("x", "y z"),
+    "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z",
+)  # fmt: skip
+EACH = settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+class Html(html.parser.HTMLParser):
+    """Reads a page whose elements all end, in the right order."""
+
+    VOID = frozenset("area base br col hr img input link meta source wbr".split())
+
+    def __init__(self, text):
+        super().__init__()
+        self.open = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def netscape(text):
+    assert text.startswith("<!DOCTYPE NETSCAPE-Bookmark-file-1>")
+    assert text.count("<DL>") == text.count("</DL>")
+
+
+def rows(text):
+    assert {len(row) for row in csv.reader(io.StringIO(text), strict=True)} <= {7}
+
+
+READERS = {
+    "application/json": json.loads,
+    "application/problem+json": json.loads,
+    "application/x-xbel": ElementTree.fromstring,
+    "application/atom+xml": ElementTree.fromstring,
+    "text/csv": rows,
+    "text/plain": str,
+    "text/css": str,
+    "text/javascript": str,
+    "image/svg+xml": ElementTree.fromstring,
+}
+
+
+class Door:
+    """A way into a fresh application with /a and the deleted /gone, which watches what comes."""
+
+    def __init__(self, data, caplog):
+        self.app = make_app(data)
+        self.around, self.log = data.parent, caplog
+        client = webtest.TestApp(self.app)
+        client.put_json("/gone", WHOLE, status=201)
+        client.delete("/gone", status=204)
+        client.put_json("/a", WHOLE, status=201)
+        self.names = self.outside()
+
+    def outside(self):
+        """The names of all files but those that have to be there."""
+        found = (path.relative_to(self.around).as_posix() for path in self.around.rglob("*"))
+        kept = re.compile(r"data/(bookmarks|tombstones)/[a-z0-9][a-z0-9_-]{0,63}\.json")
+        return {name for name in found if not kept.fullmatch(name)}
+
+    def __call__(self, path="/", method="GET", body=b"", environ=None, **headers):
+        """The answer to a request, which is held against its own format."""
+        request = webtest.TestRequest.blank("/", method=method, body=body)
+        request.environ["PATH_INFO"] = path
+        request.environ.update(environ or {})
+        for name, value in headers.items():
+            key = name.upper()
+            request.environ[key if key.startswith("CONTENT_") else f"HTTP_{key}"] = value
+        answer = request.get_response(self.app)
+        assert answer.status_int < 500, answer.text
+        assert not [r for r in self.log.records if r.levelno >= logging.ERROR or r.exc_info]
+        self.check(answer)
+        return answer
+
+    def check(self, answer):
+        """Holds the answer to its format; a header has no character that could end it."""
+        assert not re.search(r"[\r\n\0]", "".join(f"{n}{v}" for n, v in answer.headers.items()))
+        if not answer.body:
+            return
+        text = answer.body.decode("utf-8")
+        if answer.content_type != "text/html":
+            READERS[answer.content_type](text)
+        elif "Content-Disposition" in answer.headers:
+            netscape(text)
+        else:
+            Html(text)
+
+    def everything(self):
+        """Reads the collection in every format, and looks for files that must not be there."""
+        for name in LISTS:
+            assert self(environ={"QUERY_STRING": f"format={name}"}).status_int == 200
+        assert self("/feed").status_int == 200
+        assert self.outside() == self.names
+
+
+@pytest.fixture
+def door(data, caplog):
+    (data.parent / "secret.json").write_text("{}")
+    door = Door(data, caplog)
+    yield door
+    door.everything()
+    door.app.store.close()
+
+
+# --- Bodies ---
+
+
+def form(pairs):
+    return urllib.parse.urlencode(pairs).encode()
+
+
+def multipart(*parts):
+    return b"".join(b"--b\r\n%s\r\n\r\n%s\r\n" % part for part in parts) + b"--b--\r\n"
+
+
+def part(name, value):
+    return f'Content-Disposition: form-data; name="{name}"'.encode(), value.encode()
+
+
+FILE = b'Content-Disposition: form-data; name="file"; filename="f"\r\nContent-Type: text/plain'
+PAIRS = [("uri", ONE.uri), ("title", ONE.title), ("tags", "x, y z"), ("description", "a\r\nb")]
+
+
+def written(name):
+    return b"".join(LISTS[name].write([ONE], View("")))
+
+
+BODIES = {
+    "json": (JSON, json.dumps(WHOLE | {"uri": ONE.uri, "created": ONE.created}).encode()),
+    "json file": (JSON, written("json")),
+    "xbel": (XBEL, written("xbel")),
+    "csv": ("text/csv", written("csv")),
+    "netscape": ("text/html", written("netscape")),
+    "form": (FORM, form(PAIRS)),
+    "deleting form": (FORM, form([("_method", "DELETE"), ("_version", "0" * 32)])),
+    "multipart": (MULTIPART, multipart(*(part(*pair) for pair in PAIRS))),
+    **{f"{n} in a form": (MULTIPART, multipart((FILE, written(n)))) for n in LISTS if n != "html"},
+    "text": ("text/plain", ONE.title.encode()),
+}
+TARGETS = [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/new"), ("PUT", "/a/uri")]
+TARGETS += [("PUT", "/a/tags"), ("PUT", "/gone"), ("POST", "/gone")]
+PARTS = [
+    *(b"<", b">", b'"', b"'", b"&", b";", b"=", b"/", b"\r\n", b"\0", b"\xff", b"\xed\xa0\x80"),
+    *(b"[", b"]", b"{", b"}", b":", b"\\", b"\\ud800", b"NaN", b"9" * 5000, b"1e999", b"null"),
+    *(b"../", b",", b"-", b"%00", b"%ff", b"+", b"&tags=", b"&uri=", b"--b", b"\r\n--b\r\n", b"%"),
+    *(b"<!DOCTYPE", b"]]>", b"<![CDATA[", b"<!--", b"&#0;", b"&x;", b"<bookmark", b"\xef\xbf\xbe"),
+    *(b"\xe2\x80\xae", b"\xc2\x85", b"\xe2\x80\xa8", b"\x1b[31m", b"=1+1", b"a:", b"'" * 99),
+]  # fmt: skip
+
+
+def mutated(body, chance):
+    """The body with some of it taken out, doubled, moved or replaced."""
+    for _ in range(chance.randint(1, 5)):
+        start = chance.randrange(len(body) + 1)
+        end = min(len(body), start + chance.choice([0, 1, 1, 2, 9, 99]))
+        new = chance.choice([*PARTS, body[start:end] * 2, b"", chance.randbytes(2)])
+        body = body[:start] + new + body[end:]
+    return body
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_mutated_bodies(door, name):
+    chance = random.Random(name)
+    media_type, body = BODIES[name]
+    for _ in range(50):
+        changed = mutated(body, chance)
+        for method, path in TARGETS:
+            accept = chance.choice(["*/*", BROWSER])
+            door(path, method, changed, Content_Type=media_type, Accept=accept)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_cut_bodies(door, name):
+    media_type, body = BODIES[name]
+    for end in range(0, len(body), 7):
+        door("/", "POST", body[:end], Content_Type=media_type)
+        environ = {"CONTENT_LENGTH": str(len(body))}
+        answer = door("/", "POST", body[:end], environ, Content_Type=media_type)
+        # Of a file, what was there may have been taken.
+        is_whole = body[:end].rstrip().endswith(b"--b--")
+        assert is_whole or 400 <= answer.status_int < 500 or answer.json["skipped"]
+
+
+TEXTS = st.text(max_size=8) | st.sampled_from(["\0", "\x1b", "\u2028", "\ufffe", "<", "a" * 5000])
+FIELDS = st.sampled_from([*Bookmark.__struct_fields__, "_method", "_version", "file", "x"])
+
+
+@EACH
+@hypothesis.given(pairs=st.lists(st.tuples(FIELDS, TEXTS), max_size=6))
+def test_any_form(door, pairs):
+    parts = multipart(*(part(name, value) for name, value in pairs))
+    for method, path in [("POST", "/"), ("POST", "/a")]:
+        door(path, method, form(pairs), Content_Type=FORM, Accept=BROWSER)
+        door(path, method, parts, Content_Type=MULTIPART, Accept=BROWSER)
+
+
+@EACH
+@hypothesis.given(
+    fields=st.fixed_dictionaries({}, optional=dict.fromkeys(WHOLE, TEXTS)), tags=st.lists(TEXTS)
+)
+def test_whatever_is_taken_can_be_given_in_every_format(door, fields, tags):
+    body = json.dumps(WHOLE | fields | {"tags": tags}).encode()
+    if door("/a", "PUT", body, Content_Type=JSON).status_int == 200:
+        for path in ("/a", "/a/title", "/a/tags", "/a/description"):
+            for accept in (JSON, XBEL, BROWSER, "text/plain"):
+                door(path, Accept=accept)
+        for name in LISTS:
+            door(environ={"QUERY_STRING": f"format={name}"})
+        door("/feed")
+
+
+# --- Headers ---
+
+HEADERS = {
+    "Host": ["localhost", "localhost:80", "127.0.0.1"],
+    "Accept": [BROWSER, "text/csv;q=0.5, */*;q=0.1", JSON],
+    "If_Match": ['"a"', 'W/"a"', "*"],
+    "If_None_Match": ['"a", "b"', "*"],
+    "If_Modified_Since": ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"],
+    "If_Unmodified_Since": ["Sun Nov  6 08:49:37 1994"],
+    "Content_Type": [f"{JSON}; charset=utf-8", MULTIPART, 'text/csv; header="present"'],
+    "Content_Encoding": ["identity", "gzip"],
+    "Content_Length": ["7", "0"],
+    "Authorization": ["Bearer s3cret", "Basic YTpiCg=="],
+    "Sec_Fetch_Site": ["same-origin", "none"],
+    "Origin": ["http://localhost", "null"],
+    "X_Forwarded_Host": ["a.example"],
+    "X_Forwarded_Proto": ["https"],
+    "Forwarded": ["for=1.2.3.4;host=a.example"],
+    "X_HTTP_Method_Override": ["DELETE"],
+    "Range": ["bytes=0-5"],
+    "Expect": ["100-continue"],
+    "Transfer_Encoding": ["chunked"],
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_mutated_headers(door, name):
+    chance = random.Random(name)
+    body = BODIES["json"][1]
+    for _ in range(150):
+        value = mutated(chance.choice(HEADERS[name]).encode(), chance).decode("latin-1")
+        value = re.sub("[\r\n\0]", "", value)  # No server lets these through.
+        method, path = chance.choice([("GET", "/"), ("GET", "/a"), ("GET", "/feed"), *TARGETS])
+        given = {"Content_Type": JSON} | {name: value}
+        door(path, method, body if method != "GET" else b"", **given)
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_every_byte_in_a_header(door, name):
+    for byte in range(1, 256):
+        if byte not in b"\r\n":
+            for value in (chr(byte), HEADERS[name][0] + chr(byte)):
+                door("/", "POST", BODIES["json"][1], **{"Content_Type": JSON} | {name: value})
+
+
+# --- Queries ---
+
+PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "description", "tags", "x"]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_every_byte_in_a_parameter(door, name):
+    for byte in range(256):
+        for value in (
+            f"%{byte:02x}",
+            f"a%{byte:02X}b",
+            chr(byte),
+            f"https://a.example/{chr(byte)}",
+        ):
+            for path, format in [("/", "&format=html"), ("/", ""), ("/feed", "")]:
+                door(path, environ={"QUERY_STRING": f"{name}={value}{format}"})
+
+
+@EACH
+@hypothesis.given(
+    pairs=st.lists(st.tuples(st.sampled_from(PARAMETERS), TEXTS | st.integers().map(str)))
+)
+def test_any_query(door, pairs):
+    query = urllib.parse.urlencode(pairs)
+    for path in ("/", "/feed", "/a", "/tags.json", "/openapi.json"):
+        assert door(path, environ={"QUERY_STRING": query}).status_int in (200, 400)
+        door(path, environ={"QUERY_STRING": query}, Accept=BROWSER)
+
+
+# --- Paths ---
+
+PLACES = ["/{}", "{}", "{}/a", "/a{}", "/{}a", "/a/{}", "/a/{}title", "/a/title{}", "/feed{}"]
+PLACES += [
+    "/a{}title",
+    "/style{}.css",
+    "/openapi{}json",
+    "/gone{}",
+    "/{}/title",
+    "//{}",
+    "/a/../{}",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_byte_in_a_path(door, place):
+    body = json.dumps(WHOLE | {"uri": "https://c.example/"}).encode()
+    for byte in range(256):
+        for method in ("GET", "PUT", "POST", "DELETE", "OPTIONS"):
+            sent = body if method in ("PUT", "POST") else b""
+            door(place.format(chr(byte)), method, sent, Content_Type=JSON)
+
+
+@EACH
+@hypothesis.given(path=st.text(st.characters(max_codepoint=255), max_size=20))
+def test_any_path(door, path):
+    for method in ("GET", "PUT", "DELETE"):
+        door("/" + path, method, json.dumps(WHOLE).encode(), Content_Type=JSON)
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["..", ".", "../secret", "..%2fsecret", "..\\secret", "/etc/passwd", "a/../../secret", "con."]
+    + ["a\0", "a.json", "secret.json", ".lock", "~", "a:b", "a" * 65, "A"],
+)
+def test_no_id_leaves_its_folder(door, id):
+    body = json.dumps(WHOLE | {"id": id, "uri": "https://c.example/"}).encode()
+    for method, path in [("PUT", f"/{id}"), ("GET", f"/{id}"), ("DELETE", f"/{id}")]:
+        assert door(path, method, body, Content_Type=JSON).status_int in (404, 405)
+    door("/", "POST", body, Content_Type=JSON)
+    door("/", "POST", b"[%s]" % body, Content_Type=JSON)
+    xbel = written("xbel").replace(b"b-b", f"b-{id}".replace("\0", "").encode())
+    door("/", "POST", xbel + b"<!-- -->" * 2, Content_Type=XBEL)
+    assert (door.around / "secret.json").read_text() == "{}"
+
+
+# --- Limits ---
+
+
+def test_as_many_parameters_as_may_be(door):
+    for count, status in [(MAX_FIELDS, 200), (MAX_FIELDS + 1, 400)]:
+        assert door(environ={"QUERY_STRING": "&".join(["x=1"] * count)}).status_int == status
+    fields = [("uri", ONE.uri)] + [("tags", "x")] * (MAX_FIELDS - 1)
+    for more, status in [([], 303), ([("tags", "x")], 400)]:
+        assert door("/", "POST", form(fields + more), Content_Type=FORM).status_int == status
+        parts = multipart(*(part(*pair) for pair in fields + more))
+        assert door("/", "POST", parts, Content_Type=MULTIPART).status_int == status
+
+
+@pytest.mark.parametrize("path", ["/", "/feed"])
+def test_as_many_tags_and_words_as_may_be(door, path):
+    for count, status in [(MAX_TERMS, 200), (MAX_TERMS + 1, 400)]:
+        tags = "&".join(f"tag={n}" for n in range(count))
+        words = "q=" + "+".join(map(str, range(count)))
+        for query, what in [(tags, "tags"), (words, "words"), (words.replace("+", "&q="), "words")]:
+            answer = door(path, environ={"QUERY_STRING": query})
+            assert answer.status_int == status
+            assert status == 200 or what in answer.json["detail"]
+
+
+@pytest.mark.parametrize("name", ["limit", "offset"])
+def test_as_many_digits_as_may_be(door, name):
+    for value, status in [("9" * 18, 200), ("9" * 19, 400), ("0" * 18, 200), ("9" * 9999, 400)]:
+        for format in ("json", "html"):
+            query = f"{name}={value}&format={format}&limit=1"
+            assert door(environ={"QUERY_STRING": query}).status_int == status
+
+
+@pytest.mark.parametrize("digits", [4_300, 4_301, 100_000])
+def test_numbers_in_a_body(door, digits):
+    body = b'{"uri": "a:b", "title": %s}' % (b"9" * digits)
+    assert door("/", "POST", body, Content_Type=JSON).status_int in (400, 422)
+
+
+def test_as_many_tags_as_may_be(door):
+    for count, status in [(MAX_TAGS, 200), (MAX_TAGS + 1, 422)]:
+        body = json.dumps([str(n) for n in range(count)]).encode()
+        assert door("/a/tags", "PUT", body, Content_Type=JSON).status_int == status
+
+
+@pytest.mark.parametrize("depth", [10, 100, 1_000, 100_000])
+def test_nesting(door, depth):
+    for opening, closing in [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")]:
+        value = opening * depth + b"1" + closing * depth
+        for body in (value, b'{"uri": "a:b", "tags": %s}' % value):
+            door("/", "POST", body, Content_Type=JSON)
+            assert 400 <= door("/a", "POST", body, Content_Type=JSON).status_int < 500
+    folders = b"<xbel>" + b"<folder>" * depth + b"</folder>" * depth + b"</xbel>"
+    assert door("/", "POST", folders, Content_Type=XBEL).status_int in (200, 400)
+    assert 400 <= door("/a", "PUT", folders, Content_Type=XBEL).status_int < 500
+
+
+def test_a_header_without_end_is_cut_off(service):
+    name = urllib.parse.urlsplit(service.address).netloc
+    for size, status in [(200_000, b"200"), (300_000, b"431")]:
+        with socket.create_connection(name.split(":"), timeout=10) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: %s\r\nX: " % name.encode())
+            connection.sendall(b"x" * size + b"\r\n\r\n")
+            assert connection.recv(12)[9:] == status
