@@ -44,7 +44,6 @@ log = logging.getLogger("bookmarks")
 
 HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 # What a client does not read yet waits on the disk, and never holds one of the few threads.
 WAITRESS = dict(
     ident="", max_request_body_size=http.MAX_FILE, connection_limit=300, channel_timeout=60,
@@ -149,7 +148,7 @@ class Application:
             exports=tuple(formats.LISTS),
         )
         chunks = format.write(page.bookmarks, view)
-        response = http.response(format, chunks, streamed=len(page.bookmarks) > STREAMED)
+        response = http.response(format, chunks, streamed=len(page.bookmarks) > http.STREAMED)
         http.validate(response, name, page.state)
         response.headerlist.append(("X-Total-Count", str(page.total)))
         if view.links:
@@ -159,8 +158,7 @@ class Application:
 
     def _opened_form(self, request: Request, parameters: Parameters) -> Response:
         """What the bookmarklet opens: the form of a new bookmark, or of the one with this uri."""
-        given = dict(parameters)
-        format = formats.ONE["html"]
+        given, format = dict(parameters), formats.ONE["html"]
         if entry := self.store.holder(given["uri"].strip()):
             return self._read(request, "html", format, entry)
         state = self.store.state()

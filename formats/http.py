@@ -40,6 +40,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
+STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
 MAX_KEPT = 4 * 1024 * 1024
 MAX_ONCE = 1024
