@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from formats.view import View, address
-from formats.xml import attribute, fit, text
-from storage.bookmark import Bookmark, Tombstone
+from formats.xml import attribute, text
+from storage.bookmark import Bookmark, Tombstone, fit
 
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 

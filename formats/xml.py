@@ -1,6 +1,5 @@
 """Writing and reading XML safely, for the formats that are made of it."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 from xml.etree.ElementTree import ParseError
@@ -12,8 +11,6 @@ from defusedxml.ElementTree import XMLParser
 from formats.errors import Malformed
 from formats.item import MAX_ENTRY
 
-# Section 2.2, Char: what is not in it stands in no document, not even escaped.
-_UNFIT = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ATTRIBUTE = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
@@ -32,11 +29,6 @@ class Target(Protocol):
 def text(value: str) -> str:
     """The value as the content of an element."""
     return escape(value)
-
-
-def fit(value: str) -> str:
-    """A stranger's text, with a replacement for each character that XML cannot carry."""
-    return _UNFIT.sub("\ufffd", value)
 
 
 def attribute(value: str) -> str:

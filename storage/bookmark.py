@@ -280,6 +280,11 @@ def fold_tag(tag: str) -> str:
     return fold(tag)
 
 
+def fit(text: str) -> str:
+    """A stranger's text, with a replacement for each character that no format can carry."""
+    return _NO_XML.sub("\ufffd", text)
+
+
 def split_tags(text: str) -> list[str]:
     """The tags in a text where commas or line breaks part them; empty ones are none."""
     return [tag for tag in map(str.strip, re.split("[,\r\n]", text)) if tag]

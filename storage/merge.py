@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from storage.bookmark import ID, Bookmark, Fields, clean, create, merge, timestamp, uri_key
+from storage.bookmark import ID, Bookmark, Fields, clean, create, fit, merge, timestamp, uri_key
 from storage.errors import Busy, Gone, Invalid, NotFound, Unreadable
 from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
@@ -102,7 +102,7 @@ class Merge:
         self.report.skipped += 1
         if len(self.report.entries) < MAX_NAMED:
             value = str(given.get("uri") or given.get("title") or "")[:MAX_VALUE]
-            self.report.entries.append(Skipped(line, value, reason))
+            self.report.entries.append(Skipped(line, fit(value), reason))
 
     def _plan(self, fields: Fields) -> None:
         key, now = uri_key(fields["uri"]), timestamp(time.time())

@@ -291,3 +291,11 @@ def test_golden_files_come_in_whole(app):
         again = app.post("/", upload_files=[("file", path.name, path.read_bytes())]).json
         assert (again["created"], again["updated"]) == (0, 0), path.name
         assert again["skipped"] == report["skipped"], path.name
+
+
+@pytest.mark.parametrize("value", [b"\xd7", b"\\ud800", b"\\u0000", b"\x80"])
+def test_what_no_format_can_carry_is_named_all_the_same(app, value):
+    body = b'[{"uri": "' + value + b'"}]'
+    for accept in ("application/json", "text/html"):
+        headers = {"Accept": accept, "Content-Type": "application/json"}
+        assert "\ufffd" in app.post("/", body, headers=headers, status=200).text
