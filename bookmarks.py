@@ -13,8 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -28,8 +27,10 @@ from formats.accesslog import AccessLog
 from formats.assets import assets
 from formats.errors import Malformed, Refused
 from formats.http import Guard, Kept, Parameters, Route
-from formats.item import Item, Stream
+from formats.item import Item
+from formats.progress import opened
 from formats.report import summary
+from formats.report import write as write_report
 from formats.validators import version_text
 from formats.view import View, listed
 from storage import errors
@@ -46,7 +47,7 @@ HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 # What a client does not read yet waits on the disk, and never holds one of the few threads.
 WAITRESS = dict(
-    ident="", max_request_body_size=http.MAX_FILE, connection_limit=300, channel_timeout=60,
+    ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300, channel_timeout=60,
     outbuf_high_watermark=1024**3, outbuf_overflow=http.BLOCK // 2, cleanup_interval=10,
     asyncore_use_poll=True,
 )  # fmt: skip
@@ -233,9 +234,10 @@ class Application:
     def _imported(self, request: Request, entries: Iterable[Item]) -> Response:
         """Makes a file's entries part of the collection; what became of each."""
         http.require(request, self.store.state())
-        merge = Merge(self.store)
+        media_type, merge = http.report_type(request), Merge(self.store)
         merge.add_all(entries, Malformed)
-        return http.report_response(request, merge.finish(), self._here(request))
+        report = write_report(media_type, merge.finish(), self._here(request))
+        return http.body_response(*report)
 
     def _post(
         self, request: Request, given: Mapping[str, object], fields: Fields, version: object
@@ -524,11 +526,19 @@ def _serve(options: argparse.Namespace) -> int:
     settings = WAITRESS | {"host": host.strip("[]"), "port": int(port)}
     if options.trusted_proxy:
         settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
-    server = waitress.create_server(AccessLog(app) if options.access_log else app, **settings)
+    channels: dict[int, object] = {}
+    server = waitress.create_server(
+        AccessLog(app) if options.access_log else app, map=channels, **settings
+    )
     tasks = server.task_dispatcher
     tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
+
+    def is_busy() -> bool:
+        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
+        return bool(tasks.queue or tasks.active_count or any(unsent))
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, functools.partial(_stop, lambda: tasks.queue or tasks.active_count))
+        signal.signal(number, functools.partial(_stop, is_busy))
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     server.run()
@@ -560,27 +570,15 @@ def _import_files(options: argparse.Namespace) -> int:
     merge = Merge(Store(Path(options.data)), options.dry_run)
     for name in options.files:
         told = len(merge.report.entries)
-        with _opened(name) as stream:
-            try:
+        try:
+            with opened(name) as stream:
                 merge.add_all(formats.entries(stream, options.format), Malformed)
-            except Malformed as error:
-                merge.add(0, {}, str(error))
+        except (Malformed, OSError) as error:
+            merge.add(0, {}, str(error))
         for entry in merge.report.entries[told:]:
             print(f"{name}:{entry.line}: {entry.value}: {entry.reason}", file=sys.stderr)
     print(summary(merge.finish()))
     return 1 if merge.report.skipped else 0
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[Stream]:
-    """A file, or the standard input for `-`, with a bar that shows how far it is read."""
-    from tqdm import tqdm
-
-    with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
-        size = os.fstat(file.fileno()).st_size or None
-        # None disables the bar where nobody sees it.
-        with tqdm.wrapattr(file, "read", total=size, desc=name, disable=None) as stream:
-            yield stream
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ from formats.validators import (
 )
 from formats.view import Draft, View
 from storage.bookmark import ID, Bookmark, split_tags
-from storage.errors import Invalid, PreconditionFailed
+from storage.errors import Invalid, PreconditionFailed, Unavailable
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY = MAX_ENTRY
@@ -128,7 +128,8 @@ def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], 
     whether a form gave it.
     """
     posted, parameters = _reader(request, formats.POSTED)
-    stream = _Body(request, MAX_FILE)
+    # A form has something around the file.
+    stream = _Body(request, MAX_FILE + (MAX_BODY if posted.one is form.read_multipart else 0))
     if posted.one is form.read_multipart:
         found = form.read_multipart_or_file(stream, parameters)
         if isinstance(found, form.File):
@@ -321,12 +322,12 @@ def see_other(url: str) -> Response:
     return Response(status=303, headerlist=[("Location", url), ("Content-Length", "0")])
 
 
-def report_response(request: Request, told: report.Report, view: View) -> Response:
-    """What became of an imported file. Raises NotAcceptable."""
+def report_type(request: Request) -> str:
+    """The media type to tell in what became of an imported file. Raises NotAcceptable."""
     wanted = _best(request, report.MEDIA_TYPES)
     if wanted is None:
         raise NotAcceptable(report.MEDIA_TYPES)
-    return body_response(*report.write(wanted, told, view))
+    return wanted
 
 
 def problem_response(request: Request, told: problem.Problem, path: str) -> Response:
@@ -417,8 +418,9 @@ class Kept:
         if asked is None or self._is_first(asked):
             return make(request)
         kept = self._answers.get(asked)
-        if kept and kept[0] == self._source.changes():
-            return kept[1]
+        with suppress(Unavailable):  # Without the folder, what needs none is served all the same.
+            if kept and kept[0] == self._source.changes():
+                return kept[1]
         seen = self._source.seen
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.

@@ -15,7 +15,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -161,7 +161,7 @@ def _failures() -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Full("The disk is full: nothing was changed.") from error
+            raise Full("The disk is full.") from error
         raise Unavailable(f"The disk cannot be written: {error.strerror}.") from error
 
 
@@ -269,24 +269,40 @@ def sync(folder: Path) -> None:
             os.close(descriptor)
 
 
-def sync_staged(folder: Path, staged: Sequence[Staged]) -> None:
-    """Makes staged content durable, all of it at once where the system can.
-
-    Raises Full or Unavailable.
+class Disk:
+    """The disk of a folder, from before files are staged in it: of what fails from then on, a sync
+    of all of it tells. A context manager. Raises Full or Unavailable.
     """
-    with _failures():
-        sync_disk = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-        if sync_disk is None:
-            for one in staged:
-                one.sync()
-            return
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if sync_disk(descriptor):
+
+    def __init__(self, folder: Path) -> None:
+        with _failures():
+            self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def sync(self, staged: Sequence[Staged]) -> None:
+        """Makes staged content durable, all of it at once where the system can."""
+        with _failures():
+            sync_disk = _syncfs()
+            if sync_disk is None:
+                for one in staged:
+                    one.sync()
+            elif sync_disk(self._descriptor):
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
-        finally:
-            os.close(descriptor)
+
+    def __enter__(self) -> "Disk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+def _syncfs() -> Callable[[int], int] | None:
+    """syncfs(2), where it tells of failures: since Linux 5.8."""
+    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    if os.uname().sysname != "Linux" or release < (5, 8):
+        return None
+    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    return found
 
 
 def settled(path: Path) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from storage.bookmark import ID, Bookmark, Fields, clean, create, fit, merge, timestamp, uri_key
-from storage.errors import Busy, Gone, Invalid, NotFound, Unreadable
+from storage.errors import Busy, Gone, Invalid, NotFound, StorageError, Unreadable
 from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
 
 MAX_NAMED = 10_000
 MAX_VALUE = 200
+MAX_GIVEN = 2_000  # Entries that wait to be stored, many of one uri perhaps.
 _ATTEMPTS = 20
 
 
@@ -40,7 +41,7 @@ class _Plan:
     def __init__(self, seen: Entry | None) -> None:
         self.seen = seen
         self.bookmark = seen.bookmark if seen else None
-        self.given: list[Fields] = []
+        self.given: list[tuple[int, Fields]] = []
         self.outcomes: Counter[str] = Counter()
 
 
@@ -57,6 +58,7 @@ class Merge:
         self._dry_run = dry_run
         self._plans: dict[str, _Plan] = {}
         self._ids: set[str] = set()
+        self._given = 0
 
     def add(self, line: int, given: Mapping[str, object], skipped: str = "") -> None:
         """Takes what one entry gives, unless it is to be skipped or breaks a rule.
@@ -66,10 +68,11 @@ class Merge:
         try:
             if skipped:
                 raise Invalid([("entry", skipped)])
-            self._plan(_fields(given))
+            self._plan(line, _fields(given))
         except Invalid as error:
             self._skip(line, given, skipped or str(error))
-        if len(self._plans) >= MAX_CHANGES and not self._dry_run:
+        is_much = len(self._plans) >= MAX_CHANGES or self._given >= MAX_GIVEN
+        if is_much and not self._dry_run:
             self._flush()
 
     def add_all(
@@ -104,7 +107,7 @@ class Merge:
             value = str(given.get("uri") or given.get("title") or "")[:MAX_VALUE]
             self.report.entries.append(Skipped(line, fit(value), reason))
 
-    def _plan(self, fields: Fields) -> None:
+    def _plan(self, line: int, fields: Fields) -> None:
         key, now = uri_key(fields["uri"]), timestamp(time.time())
         plan = self._plans.get(key) or _Plan(self._store.holder(fields["uri"]))
         before = plan.bookmark
@@ -117,7 +120,8 @@ class Merge:
             return
         plan.outcomes[_outcome(before, plan.bookmark)] += 1
         if not self._dry_run:
-            plan.given.append(fields)
+            plan.given.append((line, fields))
+            self._given += 1
         self._plans[key] = plan
 
     def _id(self, fields: Fields) -> str:
@@ -139,19 +143,29 @@ class Merge:
 
     def _flush(self) -> None:
         for _ in range(_ATTEMPTS):
-            plans, self._plans, self._ids = self._plans, {}, set()
+            plans, self._plans, self._ids, self._given = self._plans, {}, set(), 0
             # Even without any: what is called unchanged may not be on the disk yet.
             changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
-            late = {change.bookmark.id for change in self._store.write_all(changes)}
+            undone = {c.bookmark.id: error for c, error in self._store.write_all(changes)}
             for plan in plans.values():
-                if plan.bookmark and plan.bookmark.id in late:
-                    for fields in plan.given:  # Somebody was faster: on top of theirs.
-                        self._plan(fields)
+                error = undone.get(plan.bookmark.id) if plan.bookmark else None
+                if error:
+                    self._again(plan, error)
                 else:
                     self._count(plan)
             if not self._plans:
                 return
         raise Busy("Others change the collection faster than it can be imported into.")
+
+    def _again(self, plan: _Plan, error: StorageError) -> None:
+        """Plans once more what could not be stored; on top of theirs, if somebody was faster."""
+        for line, fields in plan.given:
+            try:
+                if isinstance(error, Invalid):
+                    raise error
+                self._plan(line, fields)
+            except Invalid as reason:
+                self._skip(line, fields, str(reason))
 
     def _count(self, plan: _Plan) -> None:
         self.report.created += plan.outcomes["created"]

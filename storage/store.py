@@ -241,33 +241,38 @@ class Store:
             self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
         return _entry_of(bookmark, data, time.time())
 
-    def write_all(self, changes: Sequence[Change]) -> list[Change]:
+    def write_all(self, changes: Sequence[Change]) -> list[tuple[Change, StorageError]]:
         """Stores up to `MAX_CHANGES` bookmarks durably, with one sync for all of them.
 
-        Gives back those changes that could not be made, because somebody else was faster. Raises
-        Busy, Full or Unavailable; each bookmark is stored whole or not at all then.
+        Gives back those changes that could not be made, with the reason: Invalid, or else somebody
+        was faster. Raises Busy, Full or Unavailable; each bookmark is stored whole or not at all
+        then.
         """
-        late, written = [], []
+        undone: list[tuple[Change, StorageError]] = []
+        written: list[tuple[str, bytes, bytes | None]] = []
         with ExitStack() as stack:
+            disk = stack.enter_context(files.Disk(self._folders[_BOOKMARKS]))
             staged = []
             for change in changes:
                 try:
                     before, data = self._contents(*change)
-                except Stale:
-                    late.append(change)
+                except (Stale, Invalid) as error:
+                    undone.append((change, error))
                     continue
                 file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
                 staged.append((stack.enter_context(file), change, data, before))
-            files.sync_staged(self._folders[_BOOKMARKS], [file for file, *_ in staged])
-            with self._locked() as index:
-                for file, change, data, before in staged:
-                    try:
-                        self._publish(index, file, *change)
-                        written.append((change.bookmark.id, data, before))
-                    except (Stale, Conflict, NotFound, Gone, Unreadable):
-                        late.append(change)
-            self._settle(_BOOKMARKS, written)
-        return late
+            disk.sync([file for file, *_ in staged])
+            try:
+                with self._locked() as index:
+                    for file, change, data, before in staged:
+                        try:
+                            self._publish(index, file, *change)
+                            written.append((change.bookmark.id, data, before))
+                        except (Stale, Conflict, NotFound, Gone, Unreadable) as error:
+                            undone.append((change, error))
+            finally:
+                self._settle(_BOOKMARKS, written)
+        return undone
 
     def _contents(self, bookmark: Bookmark, seen: Entry | None) -> tuple[bytes | None, bytes]:
         """What the bookmark's file holds, None if there is none yet, and what it shall hold."""

@@ -83,3 +83,11 @@ def test_the_tags_come_most_used_first(app, add):
     add("https://3.example/", tags=["a"])
     app.get("/tags.json", headers=headers, status=200)
     app.get("/tags.json", headers=PAGE, status=406)
+
+
+def test_without_the_data_folder_the_pages_of_errors_have_their_style(app, data, name):
+    for _ in range(3):
+        app.get(f"/{name}", status=200)
+    data.rename(data.with_name("aside"))
+    app.get(f"/{name}", status=200)
+    app.get("/", headers=PAGE, status=503)

@@ -133,8 +133,10 @@ def test_what_comes_before_the_break_is_taken(app):
     assert report["entries"][0]["reason"].startswith("The rest cannot be read")
 
 
-def test_a_report_that_nobody_accepts_is_406(app):
-    app.post("/", b"[]", {"Accept": "image/png"}, content_type="application/json", status=406)
+def test_a_report_that_nobody_accepts_is_406_and_nothing_is_done(app):
+    body, headers = b'[{"uri": "https://example.com/"}]', {"Accept": "image/png"}
+    app.post("/", body, headers, content_type="application/json", status=406)
+    assert app.get("/").json == []
 
 
 def test_a_precondition_holds_for_a_file_too(app):
@@ -151,6 +153,8 @@ def test_one_bookmark_is_small_and_a_file_may_be_large(app):
     send(app, "json", json.dumps(one).encode(), status=413)
     app.post("/", upload_files=[("a", "", b"x" * 2**21)], status=413)
     send(app, "csv", b"uri\n" + b"x" * 2**25, status=413)
+    chosen = [("file", "x.csv", b"uri\nx:y\n" + b"\n" * (2**25 - 10))]
+    assert app.post("/", upload_files=chosen).json["created"] == 1
 
 
 def test_a_file_is_not_for_one_bookmark(app, add):
@@ -243,9 +247,13 @@ def test_one_bad_file_stops_no_other(data, tmp_path):
     assert "bad" in errors and "binary data" in errors
 
 
-def test_a_file_that_is_not_there_is_said(data):
-    _, errors = run("import", "nowhere.html", data=data, status=1)
+def test_a_file_that_is_not_there_is_said_and_stops_no_other(data, tmp_path):
+    many = tmp_path / "many.txt"
+    many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
+    output, errors = run("import", many, "nowhere.html", tmp_path, data=data, status=1)
     assert "nowhere.html" in errors and "Traceback" not in errors
+    assert output == "350 created, 0 updated, 0 unchanged, 2 skipped\n"
+    assert len(list((data / "bookmarks").iterdir())) == 350
 
 
 def test_an_export_that_fails_leaves_the_old_one(data, tmp_path):

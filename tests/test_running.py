@@ -132,6 +132,25 @@ def test_what_does_not_end_does_not_keep_it_from_ending(serve, data, locked):
     thread.join()
 
 
+def test_a_long_list_is_sent_to_its_end(serve, data):
+    (data / "bookmarks").mkdir(parents=True)
+    for n in range(5000):
+        fields = {"id": f"b{n}", "uri": f"x:{n}", "created": "2024-01-01T00:00:00Z"}
+        text = json.dumps(fields | {"description": "x" * 2000})
+        (data / "bookmarks" / f"b{n}.json").write_text(text)
+    service = serve()
+    with urllib.request.urlopen(service.address, timeout=10) as answer:
+        beginning = answer.read(1000)
+        service.process.send_signal(signal.SIGTERM)
+        whole = beginning
+        while block := answer.read(1 << 20):
+            time.sleep(0.02)
+            whole += block
+    assert len(json.loads(whole)) == 5000
+    assert service.process.wait(timeout=10) == 0
+    service.process.stderr.close()
+
+
 def test_a_second_signal_ends_it_at_once(serve, data, locked):
     service = serve()
     thread = threading.Thread(target=lambda: pytest.raises(OSError, post, service.address, "x:y"))

@@ -7,7 +7,7 @@ import pytest
 
 from storage import files, merge
 from storage.bookmark import clean, create
-from storage.errors import Busy, Full, Unavailable
+from storage.errors import Busy, Full, Stale, Unavailable
 from storage.merge import Merge
 from storage.query import Query
 from storage.store import MAX_CHANGES, Change, Store
@@ -163,7 +163,7 @@ def test_a_disk_that_fails_leaves_nothing_half_done(store, monkeypatch):
             take(store, {"uri": URI, "tags": ["new"]}, {"uri": f"{URI}2"})
     assert one(store).tags == ()
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync_staged", fail)
+        patch.setattr(files.Disk, "sync", fail)
         with pytest.raises(Unavailable):
             take(store, {"uri": f"{URI}2"})
     assert one(store).title == "Before"
@@ -213,11 +213,72 @@ def test_a_change_that_comes_late_is_given_back(store):
     stale = create({"uri": URI, "title": "Stale"}, "a", NEW)
     taken = create({"uri": URI}, "b", NEW)
     changes = [Change(stale, seen), Change(taken, None)]
-    assert store.write_all(changes) == changes
+    assert [change for change, _ in store.write_all(changes)] == changes
     assert one(store) == newer
 
 
 def test_who_is_always_slower_is_told(store, monkeypatch):
-    monkeypatch.setattr(store, "write_all", list)
+    monkeypatch.setattr(store, "write_all", lambda changes: [(c, Stale()) for c in changes])
     with pytest.raises(Busy):
         take(store, {"uri": URI})
+
+
+def test_what_cannot_be_written_is_skipped_and_stops_no_other(store, tmp_path):
+    path = tmp_path / "bookmarks" / "big.json"
+    known = '{"id": "big", "uri": "x:big", "created": "2024-01-01T00:00:00Z", "more": "'
+    path.write_text(known + "x" * (files.MAX_SIZE - len(known) - 10) + '"}')
+    entries = [{"uri": f"{URI}{n}"} for n in range(5)] + [{"uri": "x:big", "tags": ["a", "b"]}]
+    numbers, skipped = take(store, *entries)
+    assert numbers == (5, 0, 0, 1)
+    assert skipped[0][:2] == (6, "x:big") and "larger than" in skipped[0][2]
+
+
+def test_what_comes_late_and_no_longer_fits_is_skipped(store, monkeypatch):
+    take(store, {"uri": URI, "tags": ["a"]})
+    write_all = store.write_all
+
+    def faster(changes):
+        monkeypatch.setattr(store, "write_all", write_all)
+        entry = store.holder(URI)
+        tags = tuple(f"t{n}" for n in range(99))
+        store.replace(create({"uri": URI, "tags": tags}, entry.bookmark.id, NEW), entry)
+        return write_all(changes)
+
+    monkeypatch.setattr(store, "write_all", faster)
+    numbers, skipped = take(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
+    assert numbers == (1, 0, 0, 1)
+    assert skipped[0][0] == 1 and "together with those" in skipped[0][2]
+
+
+def test_what_was_published_before_the_disk_was_full_is_synced(store, monkeypatch):
+    synced, publish, turns = [], files.Staged.publish_new, []
+    sync = files.sync
+
+    def full(staged):
+        turns.append(1)
+        if len(turns) > 3:
+            raise Full("The disk is full.")
+        publish(staged)
+
+    monkeypatch.setattr(files.Staged, "publish_new", full)
+    monkeypatch.setattr(files, "sync", lambda folder: (synced.append(folder), sync(folder)))
+    with pytest.raises(Full):
+        take(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
+    assert len(everything(store)) == 3
+    assert len(synced) == 1
+
+
+def test_few_entries_wait_at_a_time(store):
+    importing = Merge(store)
+    for line in range(3 * merge.MAX_GIVEN):
+        importing.add(line, {"uri": URI, "tags": [f"t{line % 90}"]})
+        assert sum(len(plan.given) for plan in importing._plans.values()) <= merge.MAX_GIVEN
+    assert importing.finish().created == 1
+
+
+def test_each_file_is_synced_where_one_sync_for_all_would_hide_failures(monkeypatch):
+    uname = os.uname()
+    for release, has in (("5.7.9-x", False), ("4.18.0", False), ("5.8.0", True), ("6.1.0", True)):
+        fake = os.uname_result((uname.sysname, uname.nodename, release, *uname[3:]))
+        monkeypatch.setattr(files.os, "uname", lambda fake=fake: fake)
+        assert (files._syncfs() is not None) == has
