@@ -2,6 +2,7 @@
 
 import csv
 import html.parser
+import http.client
 import io
 import json
 import logging
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from bookmarks import make_app
 from formats import LISTS
 from formats.form import MAX_FIELDS
+from formats.http import ALWAYS
 from formats.view import View
 from storage.bookmark import MAX_TAGS, Bookmark
 from storage.query import MAX_TERMS
@@ -434,3 +436,30 @@ def test_a_header_without_end_is_cut_off(service):
             connection.sendall(b"GET / HTTP/1.1\r\nHost: %s\r\nX: " % name.encode())
             connection.sendall(b"x" * size + b"\r\n\r\n")
             assert connection.recv(12)[9:] == status
+
+
+@pytest.mark.parametrize(
+    "head, status",
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 300_000, 431),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x", 400),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2", 400),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999", 413),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip", 501),
+        (b"GET / HTTP/1.1\r\nHost : localhost", 400),
+        (b"\xff\xfe\x00 / HTTP/1.1", 400),
+        (b"GET\r\n", 400),
+    ],
+)
+def test_what_the_server_itself_refuses_is_a_problem_document_too(service, head, status):
+    name = urllib.parse.urlsplit(service.address).netloc
+    with socket.create_connection(name.split(":"), timeout=10) as connection:
+        connection.sendall(head + b"\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        problem = json.loads(answer.read())
+    assert (answer.status, problem["status"]) == (status, status)
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["Cache-Control"] == "no-cache"
+    for name, value in ALWAYS:
+        assert answer.headers[name] == value

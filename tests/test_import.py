@@ -153,7 +153,8 @@ def test_one_bookmark_is_small_and_a_file_may_be_large(app):
     send(app, "json", json.dumps(one).encode(), status=413)
     app.post("/", upload_files=[("a", "", b"x" * 2**21)], status=413)
     send(app, "csv", b"uri\n" + b"x" * 2**25, status=413)
-    chosen = [("file", "x.csv", b"uri\nx:y\n" + b"\n" * (2**25 - 10))]
+    row = b"x:y" + b" " * 60_000 + b"\n"
+    chosen = [("file", "x.csv", b"uri\n" + row * (2**25 // len(row)))]
     assert app.post("/", upload_files=chosen).json["created"] == 1
 
 
