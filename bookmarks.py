@@ -6,6 +6,7 @@ and formats raise becomes a problem document in one place, by problem.PROBLEMS.
 
 import argparse
 import functools
+import gc
 import logging
 import os
 import secrets
@@ -463,15 +464,11 @@ def _parser() -> argparse.ArgumentParser:
     imports = commands.add_parser("import", help="make files of bookmarks part of the collection")
     imports.set_defaults(run=_import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="what to read; - is the input")
-    imports.add_argument(
-        "--format", choices=formats.FILES, help="what it is; by default told by it"
-    )
+    imports.add_argument("--format", choices=formats.FILES, help="what it is (default: told by it)")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = commands.add_parser("export", help="write the collection to a file")
     exports.set_defaults(run=_export)
-    exports.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="by default the output"
-    )
+    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help="where to write it")
     exports.add_argument(
         "--format", choices=EXPORTS, default="json", help="the format (default: json)"
     )
@@ -543,6 +540,8 @@ def _serve(options: argparse.Namespace) -> int:
         signal.signal(number, functools.partial(_stop, is_busy))
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+    app.store.state()  # Who asks before all is loaded waits.
+    gc.freeze()  # No collection of garbage has to walk through what is there for good.
     server.run()
     return 0
 

@@ -200,6 +200,11 @@ class Staged:
         self._named = True
         return descriptor
 
+    @property
+    def written(self) -> float:
+        """When the content was written, as a reader of the file will see it."""
+        return os.fstat(self._descriptor).st_mtime
+
     def sync(self) -> None:
         """Makes the content durable. Raises OSError."""
         os.fsync(self._descriptor)

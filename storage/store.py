@@ -235,11 +235,14 @@ class Store:
     def _write(self, bookmark: Bookmark, seen: Entry | None, state: State | None) -> Entry:
         before, data = self._contents(bookmark, seen)
         with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
+            entry = _entry_of(bookmark, data, staged.written)
             with self._locked() as index:
                 self._require_state(index, state)
-                self._publish(index, staged, bookmark, seen)
+                self._publish(index, staged, entry, seen)
+                if seen is None:
+                    self._learn(entry)
             self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
-        return _entry_of(bookmark, data, time.time())
+        return entry
 
     def write_all(self, changes: Sequence[Change]) -> list[tuple[Change, StorageError]]:
         """Stores up to `MAX_CHANGES` bookmarks durably, with one sync for all of them.
@@ -260,14 +263,17 @@ class Store:
                     undone.append((change, error))
                     continue
                 file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
-                staged.append((stack.enter_context(file), change, data, before))
+                entry = _entry_of(change.bookmark, data, stack.enter_context(file).written)
+                staged.append((file, entry, change, data, before))
             disk.sync([file for file, *_ in staged])
             try:
                 with self._locked() as index:
-                    for file, change, data, before in staged:
+                    for file, entry, change, data, before in staged:
                         try:
-                            self._publish(index, file, *change)
+                            self._publish(index, file, entry, change.seen)
                             written.append((change.bookmark.id, data, before))
+                            if change.seen is None:
+                                self._learn(entry)
                         except (Stale, Conflict, NotFound, Gone, Unreadable) as error:
                             undone.append((change, error))
             finally:
@@ -287,14 +293,14 @@ class Store:
         return before, to_file(bookmark, before, files.MAX_SIZE)
 
     def _publish(
-        self, index: Index, staged: files.Staged, bookmark: Bookmark, seen: Entry | None
+        self, index: Index, staged: files.Staged, entry: Entry, seen: Entry | None
     ) -> None:
         if seen is None:
-            self._require_absent(index, bookmark.id)
+            self._require_absent(index, entry.bookmark.id)
         else:
             self._require_seen(index, seen)
-        if seen is None or uri_key(bookmark.uri) != seen.key:
-            self._require_free(index, bookmark)
+        if seen is None or entry.key != seen.key:
+            self._require_free(index, entry)
         if seen is None:
             staged.publish_new()
         else:
@@ -345,10 +351,10 @@ class Store:
         if self._get(index, seen.bookmark.id).version != seen.version:
             raise Stale
 
-    def _require_free(self, index: Index, bookmark: Bookmark) -> None:
-        for holder in index.holders(uri_key(bookmark.uri)):
-            if holder.bookmark.id != bookmark.id:
-                raise Conflict(bookmark.uri, holder.bookmark.id)
+    def _require_free(self, index: Index, entry: Entry) -> None:
+        for holder in index.holders(entry.key):
+            if holder.bookmark.id != entry.bookmark.id:
+                raise Conflict(entry.bookmark.uri, holder.bookmark.id)
 
     def _settle(self, kind: int, written: Sequence[tuple[str, bytes, bytes | None]]) -> None:
         """Makes published files durable; if that fails, puts back what was there before."""
@@ -404,23 +410,39 @@ class Store:
             self._refresh()
             yield self._index
 
-    def _refresh(self) -> None:
-        """Brings the index up to what the folder holds now."""
+    def _refresh(self, published: Entry | None = None) -> None:
+        """Brings the index up to what the folder holds now; what was just published as new need
+        not be read if nothing has happened to it since.
+        """
         try:
             changes = self._watch.changes()
         except Unavailable:
             self._restore_tombstones()
             changes = self._watch.changes()
-        if changes is not None:  # Files that are being staged tell of themselves too.
+        if changes is not None:  # Files that are being staged may tell of themselves too.
             changes = [(kind, name) for kind, name in changes if _id_of(name)]
             if not changes:
                 return
-        self._look(changes)
+        is_own = published and changes == [(_BOOKMARKS, published.bookmark.id + _SUFFIX)]
+        self._look(changes, published if is_own else None)
 
-    def _look(self, changes: list[tuple[int, str]] | None) -> None:
+    def _learn(self, published: Entry) -> None:
+        """Takes into the index what was just published as new, while nobody else publishes.
+
+        Its own event is the only one of its name then, as one of an existing name might not be:
+        inotify makes one of two that are alike.
+        """
+        if self._watch.tells:  # Otherwise it costs a look at all.
+            with suppress(StorageError):  # What fails now fails again at the next look.
+                self._refresh(published)
+
+    def _look(self, changes: list[tuple[int, str]] | None, known: Entry | None = None) -> None:
         """Reads the changed files into the index; without changes, all that differ."""
         try:
-            self._apply(list(self._differences()) if changes is None else changes)
+            if known:
+                self._take(known)
+            else:
+                self._apply(list(self._differences()) if changes is None else changes)
         except OSError as error:
             self._forget()  # These changes will not be told again.
             message = f"The data folder cannot be read: {error.strerror}."
@@ -430,6 +452,12 @@ class Store:
             raise
         finally:
             self.seen += 1
+
+    def _take(self, entry: Entry) -> None:
+        id = entry.bookmark.id
+        self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
+        self._index.touched = max(self._index.touched, entry.touched)
+        self._index.change({id: entry}, {})
 
     def _restore_tombstones(self) -> None:
         """Makes the folder of tombstones again: git, for one, keeps no empty folder."""

@@ -21,6 +21,7 @@ if sys.platform == "linux":
         | flags.MOVED_TO
         | flags.DELETE
         | flags.ONLYDIR
+        | flags.EXCL_UNLINK  # Files that are being staged without a name would tell of themselves.
     )
     _REPLACED = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
@@ -59,6 +60,11 @@ class Watch:
             if number is not None:
                 changes.append((number, event.name))
         return changes
+
+    @property
+    def tells(self) -> bool:
+        """Whether the system names what has changed."""
+        return self._inotify is not None
 
     @property
     def identity(self) -> tuple[int, int]:

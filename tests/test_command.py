@@ -1,5 +1,6 @@
 """The command line: what it refuses, and where it takes its options from."""
 
+import gc
 import json
 import threading
 import urllib.request
@@ -121,3 +122,5 @@ def test_the_command_serves(data, monkeypatch):
     assert bookmarks.main(["--data", str(data), "--listen", "127.0.0.1:0"]) == 0
     assert made[0].adj.max_request_body_size >= 32 * 2**20
     assert made[0].adj.ident is None
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()

@@ -203,6 +203,56 @@ def test_without_inotify_every_change_is_seen_all_the_same(tmp_path, monkeypatch
     assert shown(store) == {}
 
 
+def test_what_was_just_added_is_known_without_being_read(store, tmp_path, monkeypatch):
+    store.state()
+    if not store._watch.tells:
+        pytest.skip("needs inotify")
+    reads = []
+    read_all = storage.files.read_all
+    monkeypatch.setattr(
+        storage.files, "read_all", lambda *given: reads.append(given) or read_all(*given)
+    )
+    entry = store.add(bookmark("a", title="A", tags=["x"]))
+    assert (store.get("a"), shown(store), reads) == (entry, {"a": "A"}, [])
+    assert store.state().version == Store(tmp_path).state().version
+
+
+@pytest.mark.parametrize("what", ["written in place", "replaced", "removed", "another added"])
+def test_what_happens_to_it_right_after_is_seen_too(store, tmp_path, monkeypatch, what):
+    path = tmp_path / "bookmarks" / "a.json"
+    publish = storage.files.Staged.publish_new
+    after = {"a": "B"}
+
+    def publish_and_change(staged):
+        nonlocal after
+        publish(staged)
+        if what == "written in place":
+            path.write_bytes(to_file(bookmark("a", title="B")))
+        elif what == "replaced":
+            (tmp_path / "a").write_bytes(to_file(bookmark("a", title="B")))
+            os.rename(tmp_path / "a", path)
+        elif what == "removed":
+            path.unlink()
+            after = {}
+        else:
+            path.with_name("b.json").write_bytes(to_file(bookmark("b", title="B")))
+            after = {"a": "A", "b": "B"}
+
+    store.state()
+    monkeypatch.setattr(storage.files.Staged, "publish_new", publish_and_change)
+    store.add(bookmark("a", title="A"))
+    assert shown(store) == after
+
+
+def test_what_is_added_and_removed_when_the_watch_is_lost_is_seen(store, tmp_path, monkeypatch):
+    store.state()
+    store.add(bookmark("a", title="A"))
+    monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    store._watch.close()
+    (tmp_path / "bookmarks" / "a.json").unlink()
+    assert shown(store) == {}
+
+
 @pytest.mark.parametrize(
     "disk, shared",
     [
