@@ -76,17 +76,17 @@ class Application:
             self.guard.check(request)
             response = self._kept.answer(request, self._answer)
         except (Refused, *problem.PROBLEMS) as error:  # type: ignore[misc]
-            response = self._finished(self._problem(request, error))
+            response = self._finished(request, self._problem(request, error))
         except Exception as error:
-            response = self._finished(self._failure(request, error))
+            response = self._finished(request, self._failure(request, error))
         answer: Iterable[bytes] = response(environ, start_response)
         return answer
 
     def _answer(self, request: Request) -> Response:
-        return self._finished(self._dispatch(request))
+        return self._finished(request, self._dispatch(request))
 
-    def _finished(self, response: Response) -> Response:
-        return http.finished(response, self._caching("", "no-cache"))
+    def _finished(self, request: Request, response: Response) -> Response:
+        return http.coded(request, http.finished(response, self._caching("", "no-cache")))
 
     # --- Where a request goes to ---
 

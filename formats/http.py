@@ -16,11 +16,15 @@ from urllib.parse import urlsplit
 from wsgiref.handlers import format_date_time
 
 from webob import Request, Response
-from webob.acceptparse import create_accept_header
+from webob.acceptparse import (
+    AcceptEncodingValidHeader,
+    create_accept_encoding_header,
+    create_accept_header,
+)
 from webob.etag import AnyETag
 
 import formats
-from formats import Format, Table, assets, form, problem, report
+from formats import Format, Table, assets, coding, form, problem, report
 from formats.decode import Begun
 from formats.errors import Malformed, NotAcceptable, Refused, TooLarge, Unsupported
 from formats.item import MAX_ENTRY, Item, Stream
@@ -49,7 +53,7 @@ ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 
 # What every answer says besides.
 ALWAYS = (
-    ("Vary", "Accept"),
+    ("Vary", "Accept, Accept-Encoding"),
     (
         "Content-Security-Policy",
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -260,7 +264,7 @@ def not_modified(request: Request, name: str, current: Current) -> Response | No
         return None
     require(request, current)
     if "HTTP_IF_NONE_MATCH" in environ:
-        tag = _tag(current, name)
+        tag = _tag(current, name) + _coding(request)
         # Nearly always it is just this one, and need not be parsed.
         unchanged = environ["HTTP_IF_NONE_MATCH"] == f'"{tag}"' or tag in request.if_none_match
     else:
@@ -388,6 +392,30 @@ def finished(response: Response, caching: str) -> Response:
     return response
 
 
+def coded(request: Request, response: Response) -> Response:
+    """The answer as this client gets it: compressed, if it asks for that."""
+    if _coding(request):
+        headers, response.app_iter = coding.coded(response.headerlist, response.app_iter)
+        response.headerlist = headers  # Last: WebOb takes the length of another body off.
+    return response
+
+
+def _coding(request: Request) -> str:
+    asked = request.environ.get("HTTP_ACCEPT_ENCODING", "")
+    return coding.MARK if asked and _prefers_gzip(asked[:MAX_ACCEPT]) else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _prefers_gzip(asked: str) -> bool:
+    """RFC 9110 section 12.5.3. What cannot be read asks for nothing."""
+    header = create_accept_encoding_header(asked)
+    if not isinstance(header, AcceptEncodingValidHeader):
+        return False
+    wanted = dict(header.acceptable_offers(["gzip", "identity"]))
+    is_rival = "identity" in asked.lower() and wanted.get("identity", 0) > wanted.get("gzip", 0)
+    return "gzip" in wanted and not is_rival
+
+
 # --- Answers that are given again ---
 
 
@@ -456,7 +484,10 @@ def _asked(request: Request) -> tuple[str, ...] | None:
 
 
 _UNKEPT = _CONDITIONS - {"HTTP_IF_NONE_MATCH"}
-_ASKED = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_IF_NONE_MATCH", *_BASE)
+_ASKED = (
+    *("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_IF_NONE_MATCH"),
+    *_BASE,
+)
 
 
 # --- Routes ---

@@ -58,7 +58,7 @@ def test_get_negotiates_like_the_list(app, add, query, accept, media_type):
     id = add(title="Something")["id"]
     response = app.get(f"/{id}{query}", headers={"Accept": accept}, status=200)
     assert response.headers["Content-Type"] == media_type
-    assert response.headers["Vary"] == "Accept"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
     assert "Something" in response.text
 
 

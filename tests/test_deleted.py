@@ -71,7 +71,7 @@ def test_whatever_the_query(app, gone, query):
 def test_a_browser_gets_a_page(app, gone):
     response = app.get("/a", headers={"Accept": BROWSER}, status=410)
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert response.headers["Vary"] == "Accept"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
 def test_with_authentication_only_the_client_may_cache(data):

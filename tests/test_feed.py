@@ -84,7 +84,7 @@ def test_an_empty_feed(app, read):
     assert root.findall(f"{ATOM}entry") == []
     response = app.get("/feed", status=200)
     assert response.content_type == "application/atom+xml"
-    assert response.headers["Vary"] == "Accept"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
 def test_the_feed_has_what_a_feed_must_have(read, add):

@@ -32,7 +32,7 @@ def test_a_field_is_plain_text(app, bookmark, field):
     value = bookmark[field]
     response = app.get(f"/a/{field}", status=200)
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert response.headers["Vary"] == "Accept"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
     assert response.text == ("\n".join(value) if field == "tags" else value)
 
 

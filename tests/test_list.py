@@ -86,7 +86,7 @@ def test_format_chooses_the_representation_whatever_is_accepted(app, add, name):
     for accept in ("*/*", BROWSER, "image/png"):
         response = app.get(f"/?format={name}", headers={"Accept": accept}, status=200)
         assert response.headers["Content-Type"] == MEDIA_TYPES[name]
-        assert response.headers["Vary"] == "Accept"
+        assert response.headers["Vary"] == "Accept, Accept-Encoding"
         assert "Something" in response.text
 
 
@@ -117,7 +117,7 @@ def test_format_chooses_the_representation_whatever_is_accepted(app, add, name):
 def test_accept_decides_by_its_q_values(app, accept, name):
     response = app.get("/", headers={"Accept": accept}, status=200)
     assert response.headers["Content-Type"] == MEDIA_TYPES[name]
-    assert response.headers["Vary"] == "Accept"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
 def test_without_accept_it_is_json(app):
@@ -128,7 +128,7 @@ def test_without_accept_it_is_json(app):
 def test_an_accept_that_nothing_satisfies_is_406(app, accept):
     problem = app.get("/", headers={"Accept": accept}, status=406)
     assert problem.json["status"] == 406
-    assert problem.headers["Vary"] == "Accept"
+    assert problem.headers["Vary"] == "Accept, Accept-Encoding"
 
 
 @pytest.mark.parametrize("name", ["yaml", "JSON", "application/json", "atom"])

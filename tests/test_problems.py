@@ -110,7 +110,7 @@ def test_an_error_has_the_headers_that_every_answer_has(
     response = send(app, method, path, body, media_type, headers, status)
     caching = "public, max-age=86400" if status == 410 else "no-cache"
     assert response.headers.getall("Cache-Control") == [caching]
-    assert response.headers.getall("Vary") == ["Accept"]
+    assert response.headers.getall("Vary") == ["Accept, Accept-Encoding"]
     assert response.headers["Content-Length"] == str(len(response.body))
     assert "ETag" not in response.headers
 
@@ -324,7 +324,7 @@ def test_a_cache_has_to_ask_after_changes_too(app):
         app.delete("/a", status=204),
     ]
     assert {answer.headers["Cache-Control"] for answer in answers} == {"no-cache"}
-    assert {answer.headers["Vary"] for answer in answers} == {"Accept"}
+    assert {answer.headers["Vary"] for answer in answers} == {"Accept, Accept-Encoding"}
 
 
 def test_with_authentication_answers_are_private(data):
