@@ -47,11 +47,12 @@ log = logging.getLogger("bookmarks")
 
 HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-# What a client does not read yet waits on the disk, and never holds one of the few threads.
+# Threads that write wait for the disk, mostly; what a client does not read yet waits on the disk,
+# and never holds one of them.
 WAITRESS = dict(
-    ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300, channel_timeout=60,
-    outbuf_high_watermark=1024**3, outbuf_overflow=http.BLOCK // 2, cleanup_interval=10,
-    asyncore_use_poll=True,
+    threads=8, ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300,
+    channel_timeout=60, cleanup_interval=10, outbuf_high_watermark=1024**3,
+    outbuf_overflow=http.BLOCK // 2, asyncore_use_poll=True,
 )  # fmt: skip
 
 

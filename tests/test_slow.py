@@ -17,7 +17,7 @@ BODY = (
     b"Content-Length: 1000\r\n\r\n{"
 )
 LIST = b"GET /?format=json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-THREADS = 4  # As many as waitress has.
+THREADS = 8  # As many as the service has.
 SOON = 10  # Seconds in which lists of 20 MiB are written, and a thread that is held is not free.
 STALLED = 8
 
