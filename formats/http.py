@@ -323,7 +323,9 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def see_other(url: str) -> Response:
     """What a form is answered with: RFC 9110 section 15.4.4."""
-    return Response(status=303, headerlist=[("Location", url), ("Content-Length", "0")])
+    # Some servers and gateways ask every answer that may have a body for its type.
+    headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
+    return Response(status=303, headerlist=headers)
 
 
 def report_type(request: Request) -> str:

@@ -1,0 +1,193 @@
+"""The callable held to PEP 3333, and several of it in one process."""
+
+import io
+import json
+import re
+import shutil
+from wsgiref.util import setup_testing_defaults
+from wsgiref.validate import validator
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+
+JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
+URI = "https://new.example/"
+WHOLE = {"uri": URI, "title": "New", "description": "", "tags": ["a"]}
+LONG = 1100  # More than are sent in one piece.
+
+
+def call(app, method, path, body=b"", **headers):
+    """The status, headers and body of an answer, if the validator finds nothing wrong with it."""
+    path, _, query = path.partition("?")
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+        headers.setdefault("Content_Type", JSON)
+    environ = {
+        "REQUEST_METHOD": method, "SCRIPT_NAME": "", "PATH_INFO": path, "QUERY_STRING": query,
+        "HTTP_HOST": "localhost", "wsgi.input": io.BytesIO(body),
+    }  # fmt: skip
+    if body:
+        environ |= {"CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": headers.pop("Content_Type")}
+    environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
+    setup_testing_defaults(environ)
+    told = []
+    chunks = validator(app)(environ, lambda *answer: told.append(answer))
+    try:
+        whole = b"".join(chunks)
+    finally:
+        chunks.close()
+    ((status, headers),) = told
+    return int(status[:3]), dict(headers), whole
+
+
+@pytest.fixture
+def folder(data):
+    """A long collection with `one`, the deleted `gone` and the unreadable `broken`."""
+    for kind in ("bookmarks", "tombstones"):
+        (data / kind).mkdir(parents=True)
+    fields = {"created": "2024-01-01T00:00:00Z", "title": "Ünïcode", "tags": ["a", "ü"]}
+    for number in range(LONG):
+        id = "one" if number == 0 else f"b{number}"
+        bookmark = {"id": id, "uri": f"https://{id}.example/", **fields}
+        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+    (data / "bookmarks" / "broken.json").write_text("{")
+    grave = {"id": "gone", "deleted": "2024-01-02T00:00:00Z"}
+    (data / "tombstones" / "gone.json").write_text(json.dumps(grave))
+    return data
+
+
+READS = [
+    *[f"/?format={name}" for name in ("json", "xbel", "text", "csv", "html", "netscape")],
+    *[f"/?limit=2&offset=2&format={name}" for name in ("json", "xbel", "text", "csv", "html")],
+    *[f"/one?format={name}" for name in ("json", "xbel", "html")],
+    *[f"/one/{name}" for name in ("id", "uri", "title", "description", "tags", "created")],
+    "/feed", "/feed?limit=2000", "/tags.json", "/openapi.json", "/?uri=x:new&format=html",
+]  # fmt: skip
+
+
+def test_the_validator_passes_every_read(folder):
+    app = make_app(folder)
+    page = call(app, "GET", "/?format=html")[2].decode()
+    for path in [*READS, *re.findall(r'(?:href|src)="(/[a-z]+-[0-9a-f]+\.[a-z]+)"', page)]:
+        for _ in range(3):  # What is asked for again is answered in another way.
+            status, headers, body = call(app, "GET", path)
+            assert (status, path) == (200, path) and headers["ETag"]
+            assert call(app, "HEAD", path) == (200, headers, b"")
+        for method in ("GET", "HEAD"):
+            status, _, body = call(app, method, path, If_None_Match=headers["ETag"])
+            assert (status, body, path) == (304, b"", path)
+        assert call(app, "OPTIONS", path)[::2] == (204, b"")
+
+
+FORM_FILE = (
+    b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nx:y\r\n--x--\r\n'
+)
+XBEL_ONE = b'<xbel version="1.0"><bookmark href="x:y"/></xbel>'
+ONE = {**WHOLE, "uri": "https://one.example/"}
+
+CHANGES = {
+    "create": (201, "POST", "/", {"uri": URI}),
+    "create by XBEL": (201, "POST", "/", XBEL_ONE, dict(Content_Type=XBEL)),
+    "create by a form": (303, "POST", "/", b"uri=x:y", dict(Content_Type=FORM)),
+    "update by uri": (200, "POST", "/", ONE),
+    "update": (200, "POST", "/one", {"title": "New"}),
+    "update by a form": (303, "POST", "/one", b"title=x", dict(Content_Type=FORM)),
+    "delete by a form": (303, "POST", "/one", b"_method=DELETE", dict(Content_Type=FORM)),
+    "put a new one": (201, "PUT", "/new", WHOLE),
+    "put": (200, "PUT", "/one", ONE),
+    "put a field": (200, "PUT", "/one/title", b"New", dict(Content_Type="text/plain")),
+    "put tags": (200, "PUT", "/one/tags", ["x"], dict(Accept=JSON)),
+    "delete": (204, "DELETE", "/one"),
+    "import": (200, "POST", "/", [{"uri": "x:y"}, {"uri": ""}]),
+    "import for a person": (
+        200, "POST", "/", FORM_FILE,
+        dict(Content_Type="multipart/form-data; boundary=x", Accept="text/html"),
+    ),
+}  # fmt: skip
+
+ERRORS = {
+    "malformed": (400, "POST", "/", b"{", dict(Content_Type=JSON)),
+    "a bad limit": (400, "GET", "/?limit=x"),
+    "another site": (403, "POST", "/", WHOLE, dict(Origin="https://evil.example")),
+    "no such bookmark": (404, "GET", "/none"),
+    "no such path": (404, "GET", "/a/b/c"),
+    "no such method": (405, "PATCH", "/one", b"{}", dict(Content_Type=JSON)),
+    "no such type": (406, "GET", "/", b"", dict(Accept="image/png")),
+    "the uri is taken": (409, "PUT", "/new", ONE),
+    "deleted": (410, "GET", "/gone"),
+    "deleted, its field": (410, "GET", "/gone/title"),
+    "delete it again": (410, "DELETE", "/gone"),
+    "changed since": (412, "PUT", "/one", ONE, dict(If_Match='"x"')),
+    "too large": (413, "PUT", "/one", b"x" * 1_100_000, dict(Content_Type=JSON)),
+    "unsupported": (415, "PUT", "/one", b"x", dict(Content_Type="image/png")),
+    "another name": (421, "GET", "/", b"", dict(Host="evil.example")),
+    "wrong": (422, "POST", "/", {"uri": "x", "more": 1}),
+    "unreadable": (503, "GET", "/broken"),
+}
+
+
+def parts(status, method, path, body=b"", headers=()):
+    return status, method, path, body, dict(headers)
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_the_validator_passes_every_change(folder, change):
+    expected, method, path, body, headers = parts(*change)
+    status, _, answer = call(make_app(folder), method, path, body, **headers)
+    assert status == expected, answer
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+def test_the_validator_passes_every_error(folder, error):
+    app = make_app(folder)
+    expected, method, path, body, headers = parts(*error)
+    for accept in ({}, {"Accept": "text/html"}):
+        if expected != 406:
+            headers |= accept
+        status, _, answer = call(app, method, path, body, **headers)
+        assert status == expected, answer
+        assert answer
+        if method == "GET":
+            assert call(app, "HEAD", path, **headers)[::2] == (expected, b"")
+
+
+def test_the_validator_passes_a_missing_token(folder):
+    app = make_app(folder, token="secret")
+    assert call(app, "GET", "/")[0] == 401
+    assert call(app, "GET", "/one", Authorization="Bearer secret")[0] == 200
+
+
+def test_the_validator_passes_the_failures_of_the_folder(folder):
+    app = make_app(folder)
+    shutil.rmtree(folder)
+    for path in ("/", "/one", "/feed"):
+        assert call(app, "GET", path)[0] == 503
+    assert call(app, "POST", "/", {"uri": URI})[0] == 503
+
+
+# --- Several in one process ---
+
+
+def test_two_applications_keep_two_folders_apart(tmp_path):
+    one, other = (webtest.TestApp(make_app(tmp_path / name)) for name in ("one", "other"))
+    whole = {"uri": URI, "title": "One", "description": "", "tags": []}
+    one.put_json("/a", whole, status=201)
+    other.put_json("/a", whole | {"title": "Other"}, status=201)
+    other.put_json("/b", whole | {"uri": "x:b"}, status=201)
+    for _ in range(3):
+        assert one.get("/a").json["title"] == "One"
+        assert other.get("/a").json["title"] == "Other"
+        assert len(one.get("/").json) == 1 and len(other.get("/").json) == 2
+    assert one.delete("/a", status=204)
+    assert one.get("/a", status=410) and other.get("/a", status=200)
+    one.get("/b", status=404)
+
+
+def test_two_applications_over_one_folder_are_one_collection(data):
+    one, other = (webtest.TestApp(make_app(data)) for _ in range(2))
+    for number in range(10):
+        id = one.post_json("/", {"uri": f"x:{number}"}, status=201).json["id"]
+        assert other.get(f"/{id}").json == one.get(f"/{id}").json
+        assert other.get("/").body == one.get("/").body
