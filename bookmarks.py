@@ -30,7 +30,7 @@ from formats.errors import Malformed, Refused
 from formats.http import Guard, Kept, Parameters, Route
 from formats.item import Item
 from formats.progress import opened
-from formats.refusal import refusing
+from formats.refusal import bodiless, refusing
 from formats.report import summary
 from formats.report import write as write_report
 from formats.validators import version_text
@@ -526,6 +526,7 @@ def _serve(options: argparse.Namespace) -> int:
     if options.trusted_proxy:
         settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
     waitress.channel.HTTPChannel.error_task_class = refusing(waitress.task.ErrorTask)
+    waitress.channel.HTTPChannel.task_class = bodiless(waitress.task.WSGITask)
     channels: dict[int, object] = {}
     server = waitress.create_server(
         AccessLog(app) if options.access_log else app, map=channels, **settings

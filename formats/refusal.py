@@ -1,4 +1,4 @@
-"""What the server itself refuses, before the application is asked."""
+"""What the server itself answers: refusals, and how it ends what has no body."""
 
 from formats import http, problem
 from formats.view import View
@@ -21,3 +21,16 @@ def refusing(error_task: type) -> type:
             self.write(body)
 
     return Refusing
+
+
+def bodiless(task: type) -> type:
+    """waitress's task for any other request, sending nothing at all after the headers of HEAD."""
+
+    class Bodiless(task):  # type: ignore[misc]
+        def build_response_header(self) -> bytes:
+            headers: bytes = super().build_response_header()
+            if self.request.command == "HEAD":  # Else it ends a chunked body that isn't there.
+                self.chunked_response = False
+            return headers
+
+    return Bodiless

@@ -9,6 +9,7 @@ import pwd
 import re
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -149,6 +150,22 @@ def test_a_long_list_is_sent_to_its_end(serve, data):
     assert len(json.loads(whole)) == 5000
     assert service.process.wait(timeout=10) == 0
     service.process.stderr.close()
+
+
+def test_nothing_follows_the_headers_of_head(serve, data):
+    """Of a long list too, whose length is not known before it is written."""
+    (data / "bookmarks").mkdir(parents=True)
+    for n in range(1100):
+        fields = {"id": f"b{n}", "uri": f"x:{n}", "created": "2024-01-01T00:00:00Z"}
+        (data / "bookmarks" / f"b{n}.json").write_text(json.dumps(fields))
+    host, _, port = serve().address.removeprefix("http://").partition(":")
+    for path in ("/", "/?limit=1", "/b1", "/none"):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            request = f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            client.sendall(request.encode())
+            answer = b"".join(iter(lambda: client.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 ") and answer.endswith(b"\r\n\r\n")
+        assert answer.count(b"\r\n\r\n") == 1, path
 
 
 def test_a_second_signal_ends_it_at_once(serve, data, locked):
