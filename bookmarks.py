@@ -418,9 +418,9 @@ def make_app(
 ) -> Application:
     """The WSGI application over the folder `data`.
 
-    Raises storage's Unavailable or Full if the folder cannot be made, read or locked.
+    Raises storage's Unavailable or Full if the folder cannot be made, read, written or locked.
     """
-    return Application(Store(Path(data)), token, public_read, base_url)
+    return Application(Store(Path(data), writable=True), token, public_read, base_url)
 
 
 @functools.cache

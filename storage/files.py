@@ -345,6 +345,29 @@ def make_folder(path: Path) -> None:
     sync(path.parent)
 
 
+def make_folders(paths: Sequence[Path]) -> None:
+    """Makes those that are not there yet, in this order. Raises Full, or Unavailable naming one."""
+    for path in paths:
+        try:
+            make_folder(path)
+        except Unavailable as error:
+            raise Unavailable(f"The folder {path} cannot be used. {error}") from error
+
+
+def require_writable(paths: Sequence[Path]) -> None:
+    """Raises Unavailable, naming the folder, if this user must not write to one of them.
+
+    A disk that is read-only for all may be read, and may become writable.
+    """
+    for path in paths:
+        if not os.access(path, os.W_OK | os.X_OK) and not _is_read_only(path):
+            raise Unavailable(f"The folder {path} cannot be written: permission denied.")
+
+
+def _is_read_only(path: Path) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
 def is_temporary(path: Path) -> bool:
     """Whether this is the name of content that is not published yet."""
     return bool(_TEMPORARY.fullmatch(path.name))

@@ -80,14 +80,16 @@ class Store:
     process finished before it. A version is the digest of a file's bytes.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writable: bool = False) -> None:
         """Opens the folder, makes what is missing in it, sweeps what crashes left in it.
 
-        Raises Unavailable if the folder cannot be made, read or locked, Full if the disk is.
+        Raises Unavailable if the folder cannot be made, read or locked, or not be written to by
+        this user though it is to be `writable`; Full if the disk is.
         """
         self._folders = (folder / "bookmarks", folder / "tombstones")
-        for path in (folder, *self._folders):
-            files.make_folder(path)
+        files.make_folders((folder, *self._folders))
+        if writable:
+            files.require_writable(self._folders)
         self._reported: dict[tuple[int, str], str] = {}
         self.seen = 0  # How many changes of the folder were seen so far.
         self._open()

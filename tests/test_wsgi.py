@@ -1,9 +1,12 @@
-"""The callable held to PEP 3333, and several of it in one process."""
+"""The callable held to PEP 3333, several of it in one process, and folders it can't begin with."""
 
 import io
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
@@ -11,6 +14,8 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from storage.errors import Unavailable
+from tests.conftest import ROOT
 
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
 URI = "https://new.example/"
@@ -191,3 +196,77 @@ def test_two_applications_over_one_folder_are_one_collection(data):
         id = one.post_json("/", {"uri": f"x:{number}"}, status=201).json["id"]
         assert other.get(f"/{id}").json == one.get(f"/{id}").json
         assert other.get("/").body == one.get("/").body
+
+
+# --- A folder that it can't begin with ---
+
+
+def refusal(*arguments, prefix=()):
+    """The one line that the real command says as it refuses to run."""
+    command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.returncode not in (0, None)
+    assert done.stdout == "" and "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.fixture
+def unwritable(tmp_path):
+    """A folder that nobody may write to, and what makes root a user like any other."""
+    folder = tmp_path / "unwritable"
+    folder.mkdir()
+    folder.chmod(0o555)
+    if os.geteuid() != 0:
+        return folder, ()
+    if shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv")
+    return folder, ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+def test_the_command_refuses_a_folder_without_a_parent(tmp_path):
+    folder = tmp_path / "no" / "data"
+    for command in ("serve", "import", "export"):
+        line = refusal(command, "--data", str(folder), *["-"] * (command == "import"))
+        assert line.startswith(f"bookmarks: The folder {folder} ") and "No such file" in line
+    assert not folder.parent.exists()
+
+
+def test_the_command_refuses_a_folder_that_it_cannot_make(unwritable):
+    folder, prefix = unwritable
+    for data in (folder, folder / "data"):
+        line = refusal("serve", "--data", str(data), prefix=prefix)
+        assert line.startswith("bookmarks: ") and "Permission denied" in line
+        assert str(data) in line
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["bookmarks", "tombstones"])
+def test_the_command_refuses_a_folder_that_it_can_only_read(unwritable, data, kind):
+    _, prefix = unwritable
+    make_app(data)
+    (data / kind).chmod(0o555)
+    line = refusal("serve", "--data", str(data), prefix=prefix)
+    assert line.startswith("bookmarks: ") and f"{data / kind} cannot be written" in line
+
+
+def test_what_can_only_be_read_can_be_exported(unwritable, data, add):
+    _, prefix = unwritable
+    add()
+    (data / "bookmarks").chmod(0o555)
+    command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), "export", "--data", str(data)]
+    done = subprocess.run(command, capture_output=True, timeout=20, check=True)
+    assert len(json.loads(done.stdout)) == 1
+
+
+def test_the_command_refuses_a_file_in_place_of_the_folder(data):
+    data.write_text("")
+    assert str(data) in refusal("serve", "--data", str(data))
+
+
+@pytest.mark.parametrize("made", ["no/data", "file", "file/data"])
+def test_the_application_refuses_a_folder_that_cannot_be_made(tmp_path, made):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unavailable, match=f"{made} cannot be used"):
+        make_app(tmp_path / made)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
