@@ -30,9 +30,9 @@ from formats.errors import Malformed, Refused
 from formats.http import Guard, Kept, Parameters, Route
 from formats.item import Item
 from formats.progress import opened
-from formats.refusal import bodiless, refusing
 from formats.report import summary
 from formats.report import write as write_report
+from formats.server import answer_as_here
 from formats.validators import version_text
 from formats.view import View, listed
 from storage import errors
@@ -525,8 +525,7 @@ def _serve(options: argparse.Namespace) -> int:
     settings = WAITRESS | {"host": host.strip("[]"), "port": int(port)}
     if options.trusted_proxy:
         settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
-    waitress.channel.HTTPChannel.error_task_class = refusing(waitress.task.ErrorTask)
-    waitress.channel.HTTPChannel.task_class = bodiless(waitress.task.WSGITask)
+    answer_as_here(waitress)
     channels: dict[int, object] = {}
     server = waitress.create_server(
         AccessLog(app) if options.access_log else app, map=channels, **settings

@@ -323,9 +323,8 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def see_other(url: str) -> Response:
     """What a form is answered with: RFC 9110 section 15.4.4."""
-    # Some servers and gateways ask every answer that may have a body for its type.
     headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
-    return Response(status=303, headerlist=headers)
+    return Response(status=303, headerlist=headers)  # Some servers want a type of every answer.
 
 
 def report_type(request: Request) -> str:
@@ -486,10 +485,8 @@ def _asked(request: Request) -> tuple[str, ...] | None:
 
 
 _UNKEPT = _CONDITIONS - {"HTTP_IF_NONE_MATCH"}
-_ASKED = (
-    *("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_IF_NONE_MATCH"),
-    *_BASE,
-)
+_GET = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING")
+_ASKED = (*_GET, "HTTP_IF_NONE_MATCH", *_BASE)
 
 
 # --- Routes ---
