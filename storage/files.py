@@ -360,8 +360,13 @@ def require_writable(paths: Sequence[Path]) -> None:
     A disk that is read-only for all may be read, and may become writable.
     """
     for path in paths:
-        if not os.access(path, os.W_OK | os.X_OK) and not _is_read_only(path):
+        if not _is_open_to_us(path) and not _is_read_only(path):
             raise Unavailable(f"The folder {path} cannot be written: permission denied.")
+
+
+def _is_open_to_us(path: Path) -> bool:
+    # Not to whoever started this: rights may have been given or dropped since.
+    return os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _is_read_only(path: Path) -> bool:

@@ -47,16 +47,18 @@ def call(app, method, path, body=b"", **headers):
     return int(status[:3]), dict(headers), whole
 
 
+def place(data, id):
+    fields = {"created": "2024-01-01T00:00:00Z", "title": "Ünïcode", "tags": ["a", "ü"]}
+    bookmark = {"id": id, "uri": f"https://{id}.example/", **fields}
+    (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+
+
 @pytest.fixture
 def folder(data):
-    """A long collection with `one`, the deleted `gone` and the unreadable `broken`."""
+    """A collection with `one`, the deleted `gone` and the unreadable `broken`."""
     for kind in ("bookmarks", "tombstones"):
         (data / kind).mkdir(parents=True)
-    fields = {"created": "2024-01-01T00:00:00Z", "title": "Ünïcode", "tags": ["a", "ü"]}
-    for number in range(LONG):
-        id = "one" if number == 0 else f"b{number}"
-        bookmark = {"id": id, "uri": f"https://{id}.example/", **fields}
-        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+    place(data, "one")
     (data / "bookmarks" / "broken.json").write_text("{")
     grave = {"id": "gone", "deleted": "2024-01-02T00:00:00Z"}
     (data / "tombstones" / "gone.json").write_text(json.dumps(grave))
@@ -73,6 +75,8 @@ READS = [
 
 
 def test_the_validator_passes_every_read(folder):
+    for number in range(LONG):
+        place(folder, f"b{number}")
     app = make_app(folder)
     page = call(app, "GET", "/?format=html")[2].decode()
     for path in [*READS, *re.findall(r'(?:href|src)="(/[a-z]+-[0-9a-f]+\.[a-z]+)"', page)]:
