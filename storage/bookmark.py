@@ -440,16 +440,11 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
 def to_file(value: Bookmark | Tombstone, before: bytes = b"{}", limit: int | None = None) -> bytes:
     """The bytes of its file, with the members that its file had `before` and we don't know.
 
-    They are indented for people, if that keeps them within the limit. Raises Invalid if they are
-    too many for it.
+    All that was there keeps its place. They are indented for people, if that keeps them within
+    the limit. Raises Invalid if they are too many for it.
     """
-    members = _members.decode(msgspec.json.encode(value))
-    unknown = {
-        name: raw
-        for name, raw in _members.decode(before.removeprefix(_BOM)).items()
-        if name not in members
-    }
-    dense = msgspec.json.encode(members | unknown)
+    members = _members.decode(before.removeprefix(_BOM))
+    dense = msgspec.json.encode(members | _members.decode(msgspec.json.encode(value)))
     data = msgspec.json.format(dense, indent=2) + b"\n"
     if limit is None or len(data) <= limit:
         return data

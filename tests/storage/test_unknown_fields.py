@@ -71,6 +71,15 @@ def test_unknown_members_survive_a_rewrite(address, path, rewrite):
     require_unknown(path)
 
 
+@pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
+def test_all_members_keep_their_places(address, path, rewrite):
+    """What is not there yet comes last; a difference shows what has changed and nothing else."""
+    before = list(exactly(path.read_text(encoding="utf-8")))
+    assert rewrite(address).status == 200
+    after = list(exactly(path.read_text(encoding="utf-8")))
+    assert after == [*before, "description", "tags", "modified"]
+
+
 def test_unknown_members_survive_many_rewrites(address, path):
     for number in range(20):
         assert put(address, "a", f"{number}").status == 200
