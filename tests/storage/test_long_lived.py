@@ -1,0 +1,250 @@
+"""A folder of today's files: it is read, rewritten and written the same for as long as there are
+later versions.
+
+Files under golden/ never change. One that has to be changed for a test to pass is a change of the
+file format, after which the folders that people have are read or written in another way.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import webtest
+from clients import check, whole
+
+from bookmarks import make_app
+
+GOLDEN = Path(__file__).parent / "golden"
+TIME = "2024-02-29T12:00:00Z"
+LATER = "2025-12-31T23:59:59Z"
+
+
+def bookmark(id, uri, title="", description="", tags=(), created=TIME, modified=TIME):
+    title = title or uri
+    named = {"title": title, "description": description, "tags": list(tags)}
+    return {"id": id, "uri": uri, **named, "created": created, "modified": modified}
+
+
+# What today's version writes when these are given, byte for byte.
+WRITTEN = [
+    bookmark("0s9yex328jt74", "https://example.com/", "Example", "", ["a", "b c"]),
+    bookmark("untitled", "https://untitled.example/"),
+    bookmark("x_-0", "https://changed.example/", "Changed", modified=LATER),
+    bookmark(
+        "unicode",
+        "https://bücher.example/ä?q=日本語#ü",
+        'Ünïcode "quoted" \\ </script> 日本語 עברית 👩\u200d👩\u200d👧 \u00a0e',
+        "Several lines,\n\n\tindented,\nwith \u2028 and \x7f, 'quotes' & <tags>",
+        ["ß", "ΑΣ", "日本", "a/b", '"', "\\", "🏷"],
+    ),
+    bookmark("script", "javascript:alert('a\"b\\\\c')", "Not a link", "", ["JS"]),
+    bookmark("escaped", "HTTP://Example.COM:80/%7Ea/../b?c=%2F&d=#e", "As it was given"),
+    bookmark("early", "x:early", "Early", created="0001-01-01T00:00:00Z", modified=TIME),
+    bookmark("late", "x:late", "Late", created="9999-12-31T23:59:59Z", modified=LATER),
+    bookmark(
+        "long",
+        "https://long.example/?" + "u" * (65_536 - len("https://long.example/?")),
+        "t" * 4_096,
+        "d" * 65_536,
+        [f"{n:03}" + "t" * 252 for n in range(100)],
+    ),
+    bookmark("i" * 64, "x:id", "The longest id"),
+]
+# Files that today's version reads and has not written.
+READ = [
+    bookmark("handmade", "https://handmade.example/", created="2024-02-29T10:00:00Z",
+             modified="2024-02-29T10:00:00Z"),
+    bookmark("edited", "https://edited.example/", "Two lines", "a\nb",
+             ["One", "two"], modified=LATER),
+    bookmark("later", "https://later.example/", "From a later version", "", ["kept"]),
+    bookmark("mixed", "https://mixed.example/", "Members between", "", ["kept"]),
+]  # fmt: skip
+DELETED = {"gone": TIME, "gone-later": LATER}
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The folder of today's files."""
+    shutil.copytree(GOLDEN, tmp_path / "data")
+    return tmp_path / "data"
+
+
+def file(data, id):
+    return data / "bookmarks" / f"{id}.json"
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.glob("*/*")}
+
+
+# --- Reading ---
+
+
+@pytest.mark.parametrize("expected", WRITTEN + READ, ids=lambda b: b["id"][:20])
+def test_each_file_is_read_as_ever(app, expected):
+    assert app.get(f"/{expected['id']}", status=200).json == expected
+
+
+@pytest.mark.parametrize("id", DELETED)
+def test_each_tombstone_is_read_as_ever(app, id):
+    assert DELETED[id] in app.get(f"/{id}", status=410).json["detail"]
+
+
+def test_nothing_else_is_there_and_nothing_is_wrong(app, data):
+    listed = {bookmark["id"]: bookmark for bookmark in app.get("/").json}
+    assert listed == {bookmark["id"]: bookmark for bookmark in WRITTEN + READ}
+    assert check(data) == (0, [])
+
+
+def test_reading_changes_no_file(app, data):
+    for path in ("/", "/feed", "/tags.json", "/later", "/gone"):
+        app.get(path, status="*")
+    assert contents(data) == contents(GOLDEN)
+
+
+def test_writing_what_is_there_changes_no_file(app, data):
+    for one in WRITTEN + READ:
+        app.put_json(f"/{one['id']}", one, status=200)
+    app.post_json("/", WRITTEN + READ, status=200)
+    assert contents(data) == contents(GOLDEN)
+
+
+# --- Writing ---
+
+
+def put_each(app):
+    """PUT /{id}"""
+    for one in WRITTEN:
+        app.put_json(f"/{one['id']}", one, status=201)
+
+
+def import_all(app):
+    """import"""
+    assert app.post_json("/", WRITTEN, status=200).json["created"] == len(WRITTEN)
+
+
+@pytest.mark.parametrize("write", [put_each, import_all], ids=lambda write: write.__doc__)
+def test_what_is_written_is_what_was_written_ever(tmp_path, write):
+    write(webtest.TestApp(make_app(tmp_path / "new")))
+    written = contents(tmp_path / "new")
+    assert {path.stem for path in written} == {one["id"] for one in WRITTEN}
+    for path, content in written.items():
+        assert content == (GOLDEN / path).read_bytes(), path
+
+
+def test_a_tombstone_is_written_as_ever(app, data):
+    app.delete("/late", status=204)
+    content = (data / "tombstones" / "late.json").read_text()
+    deleted = json.loads(content)["deleted"]
+    golden = (GOLDEN / "tombstones" / "gone.json").read_text()
+    assert content.replace(deleted, TIME).replace("late", "gone") == golden
+    assert not file(data, "late").exists()
+
+
+# --- Rewriting ---
+
+
+def put_whole(app, id, uri):
+    """PUT /{id}"""
+    app.put_json(f"/{id}", whole(uri, "New", "", ["kept"]), status=200)
+    return "title", "New"
+
+
+def post(app, id, uri):
+    """POST /{id}"""
+    app.post_json(f"/{id}", {"title": "New"}, status=200)
+    return "title", "New"
+
+
+def post_uri(app, id, uri):
+    """POST /"""
+    app.post_json("/", {"uri": uri, "title": "New"}, status=200)
+    return "title", "New"
+
+
+def post_form(app, id, uri):
+    """POST /{id} of a form"""
+    app.post(f"/{id}", {"title": "New"}, status=303)
+    return "title", "New"
+
+
+def put_field(app, id, uri):
+    """PUT /{id}/{field}"""
+    app.put(f"/{id}/description", "New", {"Content-Type": "text/plain"}, status=200)
+    return "description", "New"
+
+
+def put_tags(app, id, uri):
+    """PUT /{id}/tags"""
+    app.put_json(f"/{id}/tags", ["new"], status=200)
+    return "tags", ["new"]
+
+
+def merge(app, id, uri):
+    """import"""
+    report = app.post_json("/", [{"uri": uri, "description": "New"}], status=200).json
+    assert report["updated"] == 1
+    return "description", "New"
+
+
+REWRITES = [put_whole, post, post_uri, post_form, put_field, put_tags, merge]
+
+
+def members(content):
+    """The members of a file in their order, each number as it is written."""
+    return json.loads(
+        content.removeprefix(b"\xef\xbb\xbf"),
+        object_pairs_hook=list,
+        parse_int=lambda digits: f"int {digits}",
+        parse_float=lambda digits: f"float {digits}",
+    )
+
+
+@pytest.mark.parametrize("id", ["later", "mixed"])
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.__doc__)
+def test_a_rewrite_leaves_what_a_later_version_wrote_untouched_and_in_place(
+    app, data, rewrite, id
+):
+    name, value = rewrite(app, id, f"https://{id}.example/")
+    modified = app.get(f"/{id}").json["modified"]
+    assert modified != TIME
+    before, after = members((GOLDEN / "bookmarks" / f"{id}.json").read_bytes()), file(data, id)
+    changed = {name: value, "modified": modified}
+    expected = [[member, changed.get(member, given)] for member, given in before]
+    assert [list(pair) for pair in members(after.read_bytes())] == expected
+
+
+@pytest.mark.parametrize("id", ["later", "mixed"])
+def test_a_rewrite_changes_no_line_but_its_own(app, data, id):
+    for rewrite in REWRITES[:4]:
+        rewrite(app, id, f"https://{id}.example/")
+    before = (GOLDEN / "bookmarks" / f"{id}.json").read_text().splitlines()
+    after = file(data, id).read_text().splitlines()
+    assert len(before) == len(after)
+    changed = [new.split('"')[1] for old, new in zip(before, after, strict=True) if old != new]
+    assert changed == ["title", "modified"]
+
+
+@pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.__doc__)
+def test_a_rewrite_completes_a_file_made_by_hand(app, data, rewrite):
+    name, value = rewrite(app, "handmade", "https://handmade.example/")
+    after = dict(members(file(data, "handmade").read_bytes()))
+    shown = app.get("/handmade").json
+    assert shown[name] == value
+    assert after == shown | {"note": "by hand"}
+    assert list(after)[:4] == ["uri", "note", "created", "id"]  # As they stood.
+
+
+def test_all_rewrites_one_after_the_other_leave_it_too(app, data):
+    for rewrite in [merge, *REWRITES[:-1]] * 2:
+        if rewrite is merge:
+            app.put("/later/description", "", {"Content-Type": "text/plain"}, status=200)
+        rewrite(app, "later", "https://later.example/")
+    before = members((GOLDEN / "bookmarks" / "later.json").read_bytes())
+    after = [list(pair) for pair in members(file(data, "later").read_bytes())]
+    known = WRITTEN[0].keys()
+    assert [name for name, _ in after] == [name for name, _ in before]
+    assert [v for name, v in after if name not in known] == [
+        v for name, v in before if name not in known
+    ]
