@@ -1,0 +1,205 @@
+"""A clean tree as pip, pipx and shiv install it, and as each Python runs it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, until
+
+TOOLS = Path(sys.executable).parent
+METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
+
+
+def readme(program):
+    """The README's command with this program."""
+    section = (ROOT / "README.md").read_text().partition("\n### Packages\n")[2]
+    (block,) = re.findall(r"```bash\n(.*?)```", re.split("\n##+ ", section)[0], re.DOTALL)
+    (command,) = [line for line in block.splitlines() if line.startswith(program + " ")]
+    return command
+
+
+def run(*command, cwd=None, **environment):
+    """What a command says that succeeds."""
+    path = f"{TOOLS}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PATH": path, **environment},
+    )
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def clean_tree(folder):
+    """A copy of the files that belong to the project, as they are now."""
+    if not (shutil.which("git") and (ROOT / ".git").exists()):
+        pytest.skip("needs git and a clone")
+    for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return clean_tree(tmp_path / "tree")
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """A folder with the project's wheel, and all that it takes to make and install it here."""
+    folder = tmp_path_factory.mktemp("wheels")
+    tree = clean_tree(tmp_path_factory.mktemp("tree"))
+    run("uv", "build", "-q", "--wheel", "-o", folder, tree)
+    (wheel,) = folder.glob("*.whl")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, wheel, "setuptools >= 64")
+    return folder
+
+
+@pytest.fixture
+def prepared(wheels):
+    """The environment in which pip and uv take all from the prepared folder."""
+    folder = str(wheels)
+    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folder}
+    return pip | {"UV_NO_INDEX": "1", "UV_FIND_LINKS": folder, "UV_PYTHON_DOWNLOADS": "never"}
+
+
+@contextmanager
+def serving(*command, folder, **environment):
+    """The address of a service that a command starts, over the folder `data` in this one."""
+    options = ["--data", str(folder / "data"), "--listen", "127.0.0.1:0"]
+    log = folder / "log"
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*map(str, command), *options],
+            cwd=folder,
+            stderr=stderr,
+            env={**os.environ, **environment},
+        )
+
+    def address():
+        assert process.poll() is None, log.read_text()
+        return re.search(r"http://[\d.]+:\d+", log.read_text())
+
+    try:
+        until(lambda: address() is not None, 20)
+        yield address()[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ask(address, path, method="GET", body=None):
+    """The status and text of an answer."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(address + path, data, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def require_serves(*command, folder, **environment):
+    """It says what it can do, and serves every format, the page's files and a deletion; leaves
+    files of its lists in the folder."""
+    assert "serve the bookmarks" in run(*command, "--help", cwd=folder, **environment)
+    with serving(*command, folder=folder, **environment) as address:
+        fields = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["t"]}
+        assert ask(address, "/a", "PUT", fields)[0] == 201
+        assert ask(address, "/", "POST", {"uri": "https://b.example/"})[0] == 201
+        for name in ("json", "xbel", "text", "csv", "html", "netscape"):
+            status, text = ask(address, f"/?format={name}")
+            assert (status, "https://a.example/" in text) == (200, True), name
+            (folder / f"list.{name}").write_text(text)
+        page = (folder / "list.html").read_text()
+        files = set(re.findall(r'(?:href|src)="(/[^"?]+\.(?:css|js|svg))"', page))
+        assert len(files) == 3
+        for path in ("/feed", "/tags.json", "/openapi.json", "/a/title", *files):
+            assert ask(address, path)[0] == 200
+        assert ask(address, "/a", "DELETE")[0] == 204
+        assert ask(address, "/a")[0] == 410
+
+
+def require_imports_and_exports(*command, folder):
+    """Files of lists come in whole and go out again."""
+    files = [folder / f"list.{name}" for name in ("json", "xbel", "csv", "netscape")]
+    options = ["--data", folder / "other"]
+    run(*command, "import", *options, *files, cwd=folder)
+    exported = run(*command, "export", *options, cwd=folder)
+    assert json.loads(exported) == json.loads(files[0].read_text())
+    assert run(*command, "check", *options, cwd=folder) == ""
+
+
+def test_the_wheel_holds_what_it_needs_and_nothing_else(wheels):
+    (wheel,) = wheels.glob("bookmarks-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    sources = run("git", "ls-files", "bookmarks.py", "storage", "formats", cwd=ROOT).split()
+    information = re.sub(r"-py3-.*", ".dist-info/", wheel.name)
+    assert held == set(sources) | {information + name for name in METADATA}
+
+
+def test_pip_installs_it_from_a_clean_tree(tree, tmp_path, prepared):
+    environment = tmp_path / "environment"
+    run(sys.executable, "-m", "venv", "--without-pip", environment)
+    pip = [sys.executable, "-m", "pip", "-q", "--python", environment]
+    run(*pip, "install", ".", cwd=tree, **prepared)
+    require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
+
+
+def test_pipx_installs_it(tree, tmp_path, prepared):
+    names = ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR", "PIPX_COMPLETION_DIR")
+    folders = {name: str(tmp_path / name) for name in names}
+    run(*readme("pipx").split(), cwd=tree, **prepared, **folders)
+    require_serves(tmp_path / "PIPX_BIN_DIR" / "bookmarks", folder=tmp_path)
+
+
+def test_shiv_makes_one_file_of_it(tree, tmp_path, prepared):
+    run(*readme("shiv").split(), cwd=tree, **prepared)
+    file = shutil.move(tree / "bookmarks.pyz", tmp_path)
+    bare = [sys.executable, "-I", "-S"]  # Nothing that is installed here can help it.
+    require_serves(*bare, file, folder=tmp_path, SHIV_ROOT=str(tmp_path / "unpacked"))
+
+
+def interpreter(version):
+    """A Python of this version, if the machine has one: this one, on the path, pyenv's or uv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [sys.executable, shutil.which(f"python{version}")]
+    found += pyenv.glob(f"versions/{version}.*/bin/python")
+    uv = [TOOLS / "uv", "python", "find", "--managed-python", "--no-python-downloads", version]
+    found.append(subprocess.run(uv, capture_output=True, text=True).stdout.strip())
+    for path in filter(None, found):
+        says = subprocess.run([path, "--version"], capture_output=True, text=True)
+        if says.stdout.startswith(f"Python {version}."):
+            return path
+    pytest.skip(f"needs Python {version}")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_it_runs_on_python(version, wheels, tmp_path):
+    python = interpreter(version)
+    (wheel,) = wheels.glob("bookmarks-*.whl")
+    environment = tmp_path / "environment"
+    run("uv", "venv", "--no-project", "-q", "--python", python, environment)
+    run("uv", "pip", "install", "-q", "--python", environment, wheel)
+    require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
+    require_imports_and_exports(environment / "bin" / "bookmarks", folder=tmp_path)
