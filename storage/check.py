@@ -1,6 +1,7 @@
 """The folder held against its contract: what is wrong in it, and what mends it without loss."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,8 @@ def _bookmark(path: Path, twins: dict[str, str]) -> Iterator[Finding]:
             yield Finding(path, f"has the same uri as {first}", "delete one of the two")
 
 
+# https://docs.syncthing.net/users/syncing.html#conflicting-changes
+_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
 _RESTORE = "mend it by hand, or put back a copy"
 
 
@@ -111,6 +114,9 @@ def _stranger(path: Path) -> Finding | None:
     """What is wrong with a file that is not named as one of ours."""
     if files.is_temporary(path):
         return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
+    if kept := _CONFLICT.fullmatch(path.name):
+        wrong = f"is another version of {kept[1]}.json, which Syncthing kept"
+        return Finding(path, wrong, "take from it what you want, then remove it")
     if path.suffix != ".json" or not ID.fullmatch(path.stem):
         todo = "rename it to its id, or move it away"
         return Finding(path, "is not named as a bookmark is", todo)

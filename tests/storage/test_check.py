@@ -77,6 +77,14 @@ def test_a_twin_is_reported_by_name(address, data):
     assert "a.json" in check(data, "--repair")[1][0]
 
 
+def test_a_conflict_file_of_syncthing_is_told_as_one_and_stays(address, data):
+    path = data / "bookmarks" / "a.sync-conflict-20240101-120000-ABCDEF7.json"
+    leave(path, content=(data / "bookmarks" / "a.json").read_bytes())
+    require_findings(check(data, "--repair"), path)
+    assert "another version of a.json, which Syncthing kept" in check(data)[1][0]
+    assert titles(address) == {"a": "a"}
+
+
 def test_repair_finishes_a_deletion_that_was_interrupted(address, data):
     path = interrupt_deletion(data)
     assert ask(address, path="/b").status == 410
