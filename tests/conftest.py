@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -107,3 +109,25 @@ def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
         time.sleep(0.01)
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on just now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def require_program(*programs: str) -> None:
+    """Skips the test where one of the programs is missing, but never in CI, which installs them."""
+    if missing := [program for program in programs if shutil.which(program) is None]:
+        assert "CI" not in os.environ, "needs " + ", ".join(missing)
+        pytest.skip("needs " + ", ".join(missing))
+
+
+def readme_block(language: str, word: str) -> str:
+    """The README's one block in this language that has this word in it."""
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    (block,) = [block for block in blocks if word in block]
+    return str(block)
