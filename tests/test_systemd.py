@@ -1,0 +1,173 @@
+"""The README's unit for systemd: sound, hardened, and the service can do its work so confined."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import readme_block, require_program, until
+from tests.storage.clients import ask
+
+INSTALLED = "/opt/bookmarks/.venv/bin/bookmarks"
+
+
+@pytest.fixture
+def unit(tmp_path):
+    """The unit as a file, for the command that this environment has."""
+    require_program("systemd-analyze")
+    text = readme_block("ini", "[Service]")
+    assert INSTALLED in text
+    path = tmp_path / "bookmarks.service"
+    path.write_text(text.replace(INSTALLED, str(Path(sys.executable).with_name("bookmarks"))))
+    return path
+
+
+def analyze(*arguments):
+    command = ["systemd-analyze", "--no-pager", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit(unit):
+    told = "".join(analyze("verify", unit))
+    assert str(unit) not in told and unit.name not in told, told
+
+
+def test_the_unit_is_exposed_to_less_than_2(unit):
+    report, _ = analyze("security", "--offline=true", "--threshold=20", unit)
+    assert float(re.search(r"exposure level for \S+: ([\d.]+)", report)[1]) < 2.0
+
+
+def values(unit, name):
+    return " ".join(re.findall(rf"^{name}=(.*)$", unit.read_text(), re.MULTILINE)).split()
+
+
+def allowed_calls(unit):
+    """The system calls that the unit's filters leave, as systemd resolves its groups."""
+    allowed = set()
+    for line in re.findall(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE):
+        names = {call for name in line.lstrip("~").split() for call in members(name)}
+        allowed = allowed - names if line.startswith("~") else allowed | names
+    return allowed
+
+
+def members(name):
+    if not name.startswith("@"):
+        return {name}
+    listed, _ = analyze("syscall-filter", name)
+    found = {line.strip() for line in listed.splitlines()[1:]}
+    found = {line for line in found if line and not line.startswith("#")}
+    return {call for line in found for call in members(line)}
+
+
+# What systemd does before it starts a service, as far as it can be done without systemd.
+CONFINED = """
+    import ctypes, json, os, socket, sys
+
+    ALLOW, REFUSE, EQUAL = 0x7FFF0000, 0x00050000 | 1, 4
+
+    class Compare(ctypes.Structure):
+        _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int),
+                    ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
+
+    calls, families = json.loads(sys.argv[1])
+    seccomp = ctypes.CDLL("libseccomp.so.2")
+    seccomp.seccomp_init.restype = ctypes.c_void_p
+    rules = ctypes.c_void_p(seccomp.seccomp_init(ctypes.c_uint32(REFUSE)))
+    for call in calls:
+        number = seccomp.seccomp_syscall_resolve_name(call.encode())
+        if number < 0:
+            continue
+        if call != "socket":
+            seccomp.seccomp_rule_add(rules, ctypes.c_uint32(ALLOW), number, 0)
+            continue
+        for family in families:
+            only = Compare(0, EQUAL, getattr(socket, family))
+            seccomp.seccomp_rule_add_array(
+                rules, ctypes.c_uint32(ALLOW), number, 1, ctypes.byref(only))
+    libc = ctypes.CDLL(None)
+    libc.prctl(65, 1, 0, 0, 0)  # PR_SET_MDWE, since Linux 6.3: no memory becomes executable
+    assert seccomp.seccomp_load(rules) == 0
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+NAMESPACES = """
+    mount --bind "$1" "$1" && mount -o remount,bind,ro / &&
+    mount -t tmpfs tmpfs /var/tmp &&
+    mount -t proc -o subset=pid,hidepid=invisible proc /proc || exit 77
+    shift
+    exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
+"""
+
+
+@pytest.fixture
+def confined(unit, tmp_path):
+    """The service, confined as the unit says: namespaces, read-only disk, no capability, a /proc
+    of processes only, the filter of system calls. Its address, and the folder of its files.
+    """
+    require_program("unshare", "setpriv")
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    for setting in (
+        "ProtectSystem=strict", "PrivateTmp=yes", "ProcSubset=pid", "ProtectProc=invisible",
+        "CapabilityBoundingSet=\n", "MemoryDenyWriteExecute=yes", "SystemCallErrorNumber=EPERM",
+    ):  # fmt: skip
+        assert setting in unit.read_text()
+    state = tmp_path / "private" / "bookmarks"
+    state.mkdir(parents=True)
+    (tmp_path / "bookmarks").symlink_to(state)  # As a dynamic user's state is.
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "token").chmod(0o400)
+    (command,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
+    command = command.replace("%S", str(tmp_path)).replace("%d", str(tmp_path))
+    rules = json.dumps([sorted(allowed_calls(unit)), values(unit, "RestrictAddressFamilies")])
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts",
+             "sh", "-c", textwrap.dedent(NAMESPACES), "sh", str(state),
+             sys.executable, "-c", textwrap.dedent(CONFINED), rules,
+             *command.split(), "--listen", "127.0.0.1:0"],
+            stdout=log, stderr=log, cwd="/",
+        )  # fmt: skip
+    try:
+        address = address_of(process, tmp_path / "log")
+        (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        status = Path(f"/proc/{child}/status").read_text()
+        for fact in ("CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"):
+            assert fact in status
+        yield address, state
+    finally:
+        process.kill()
+        process.wait()
+
+
+def address_of(process, log):
+    until(lambda: process.poll() is not None or "http://" in log.read_text(), 20)
+    if process.poll() == 77:
+        pytest.skip("needs to mount: " + log.read_text())
+    assert process.poll() is None, log.read_text()
+    return re.search(r"http://[\d.]+:\d+", log.read_text())[0]
+
+
+def test_confined_as_the_unit_says_it_does_all_its_work(confined):
+    address, state = confined
+    bearer = {"Authorization": "Bearer secret"}
+    assert ask(address).status == 401
+    created = ask(address, "POST", "/", {"uri": "https://example.com/"}, **bearer)
+    assert created.status == 201
+    path = "/" + created.json["id"]
+    assert ask(address, "POST", path, {"title": "Changed"}, **bearer).status == 200
+    many = [{"uri": f"https://example.com/{n}", "description": "x" * 1000} for n in range(1000)]
+    report = ask(address, "POST", "/", many, **bearer)
+    assert report.json["created"] == 1000
+    by_hand = {"id": "hand", "uri": "x:y", "created": "2024-01-01T00:00:00Z"}
+    (state / "bookmarks" / "hand.json").write_text(json.dumps(by_hand))
+    assert len(ask(address, **bearer).json) == 1002
+    assert ask(address, "DELETE", path, **bearer).status == 204
+    assert ask(address, path=path, **bearer).status == 410
+    assert b"deleted-entry" in ask(address, path="/feed", **bearer).body
