@@ -92,7 +92,7 @@ def test_each_runtime_dependency_is_justified():
     setup = (ROOT / "setup.cfg").read_text()
     required = setup.partition("install_requires =")[2].partition("[options.extras")[0]
     names = re.findall(r"^    ([\w-]+) >=", required, re.MULTILINE)
-    stated = README.partition("Runtime dependencies:")[2].partition("\n##")[0]
+    stated = README.partition("Runtime dependencies:")[2].partition("\n\n")[0]
     assert re.findall(r"([\w-]+) \(", stated) == names
 
 

@@ -2,15 +2,11 @@
 
 import contextlib
 import fcntl
-import grp
 import json
 import os
-import pwd
 import re
-import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import threading
 import time
@@ -20,7 +16,7 @@ import pytest
 
 from storage.errors import Unavailable
 from storage.store import Store
-from tests.conftest import ROOT, until
+from tests.conftest import ROOT
 
 
 def ask(address, path="/", headers=(), **options):
@@ -195,76 +191,6 @@ def test_what_an_untrusted_peer_says_changes_nothing(serve, proxy):
     status, headers, _ = ask(service.address, "/?limit=1", FORGED)
     assert status == 200
     assert "evil" not in headers["Link"] and service.address in headers["Link"]
-
-
-@pytest.fixture
-def nginx(tmp_path):
-    """Runs nginx with the README's server before a service; gives the port it listens on."""
-    if not (shutil.which("nginx") and shutil.which("openssl")):
-        assert "CI" not in os.environ, "needs nginx and openssl"
-        pytest.skip("needs nginx and openssl")
-    with contextlib.ExitStack() as stack:
-        yield lambda address, port=8443: stack.enter_context(_nginx(tmp_path, address, port))
-
-
-@contextlib.contextmanager
-def _nginx(folder, address, port):
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=bookmarks.example.com", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
-    command = ["openssl", "req", "-x509", "-keyout", str(key), "-out", str(certificate), *subject]
-    subprocess.run(command, check=True, capture_output=True)
-    (server,) = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
-    server = server.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
-    server = server.replace("http://127.0.0.1:8080", address)
-    server = server.replace("/etc/ssl/certs/bookmarks.pem", str(certificate))
-    server = server.replace("/etc/ssl/private/bookmarks.key", str(key))
-    temporary = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    (folder / "nginx.conf").write_text(
-        f"user {pwd.getpwuid(os.getuid()).pw_name} {grp.getgrgid(os.getgid()).gr_name};"
-        f"daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
-        f"http {{ access_log off; {temporary} {server} }}\n"
-    )
-    process = subprocess.Popen(["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")])
-    try:
-        until(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
-        yield port
-    finally:
-        process.terminate()
-        process.wait(timeout=10)
-
-
-def test_behind_nginx_links_are_those_of_the_public_address(serve, nginx):
-    service = serve("--trusted-proxy", "127.0.0.1", BOOKMARKS_TOKEN="secret")
-    port = nginx(service.address)
-    public = f"https://bookmarks.example.com:{port}"
-    trust = ssl.create_default_context()
-    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trust))
-
-    def ask_nginx(path="/", data=None, **headers):
-        given = {"Host": f"bookmarks.example.com:{port}", "Authorization": "Bearer secret"}
-        given |= {name.replace("_", "-"): value for name, value in headers.items()}
-        request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", data, given)
-        with opener.open(request, timeout=10) as answer:
-            return answer.status, answer.headers, answer.read()
-
-    body = b'{"uri": "https://example.com/"}'
-    status, headers, _ = ask_nginx(data=body, Content_Type="application/json", Origin=public)
-    assert status == 201 and headers["Location"].startswith(public + "/")
-    forged = {name.replace("-", "_"): value for name, value in FORGED.items()}
-    for more in ({}, forged):
-        _, headers, _ = ask_nginx("/?limit=1", **more)
-        assert f"<{public}/?limit=1&offset=0>" in headers["Link"]
-        assert "evil" not in headers["Link"]
-    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
-        ask_nginx(data=body, Content_Type="application/json", Origin="https://evil.example")
-    refused.value.close()
-    large = json.dumps([{"uri": f"https://example.com/{n}/{'x' * 2000}"} for n in range(1000)])
-    _, _, report = ask_nginx(data=large.encode(), Content_Type="application/json")
-    assert json.loads(report)["created"] == 1000
 
 
 # --- What is at risk ---
