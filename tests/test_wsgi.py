@@ -1,5 +1,6 @@
 """The callable held to PEP 3333, several of it in one process, and folders it can't begin with."""
 
+import gzip
 import io
 import json
 import os
@@ -88,6 +89,24 @@ def test_the_validator_passes_every_read(folder):
             status, _, body = call(app, method, path, If_None_Match=headers["ETag"])
             assert (status, body, path) == (304, b"", path)
         assert call(app, "OPTIONS", path)[::2] == (204, b"")
+
+
+@pytest.mark.parametrize("path", READS)
+def test_the_validator_passes_every_read_that_is_compressed(folder, path):
+    for number in range(LONG if path in ("/?format=json", "/feed?limit=2000") else 20):
+        place(folder, f"b{number}")
+    app, asked = make_app(folder), {"Accept_Encoding": "gzip"}
+    plain = call(app, "GET", path)[2]
+    for _ in range(3):
+        status, headers, body = call(app, "GET", path, **asked)
+        assert status == 200
+        is_packed = headers.get("Content-Encoding") == "gzip"
+        assert is_packed or len(plain) <= 1024
+        assert (gzip.decompress(body) if is_packed else body) == plain
+        assert call(app, "HEAD", path, **asked) == (200, headers, b"")
+    for method in ("GET", "HEAD"):
+        answer = call(app, method, path, If_None_Match=headers["ETag"], **asked)
+        assert answer[::2] == (304, b"")
 
 
 FORM_FILE = (
