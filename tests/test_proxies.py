@@ -238,7 +238,9 @@ def test_the_page_and_its_files_come_whole_whatever_was_asked_before(front):
     (style,) = re.findall(r'<link rel="stylesheet" href="(?:https://[^/]+)?(/[^"]+)"', page)
     whole = Front(front.service, int(front.service.address.rpartition(":")[2])).get(style)
     for _ in range(2):
-        assert front.get(style, If_None_Match=whole.headers["ETag"]).status == 304
+        again = front.get(style, If_None_Match=whole.headers["ETag"])
+        # Varnish asks for what is compressed, and that has another tag.
+        assert again.status == 304 or again.body == whole.body
         assert front.get(style).body == whole.body != b""
     asked = front.service.log.count(f"GET {style} ")
     assert front.get(style).body == whole.body
