@@ -6,7 +6,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ import feedparser
 import pytest
 from lxml import etree
 
-from tests.conftest import ROOT
+from tests.conftest import readme_block, require_program
 
 ELSEWHERE = "127.0.0.1:8080"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -25,21 +24,9 @@ OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
-def block(language):
-    """The one block of this language among the README's clients."""
-    section = (ROOT / "README.md").read_text().partition("\n### Clients\n")[2]
-    (found,) = re.findall(rf"```{language}\n(.*?)```", re.split("\n##+ ", section)[0], re.DOTALL)
-    return found
-
-
 def commands(word):
     """The commands in which a word occurs, one after the other."""
-    return "\n".join(line for line in block("bash").splitlines() if word in line)
-
-
-def need(*programs):
-    if missing := [program for program in programs if not shutil.which(program)]:
-        pytest.skip("needs " + ", ".join(missing))
+    return "\n".join(line for line in readme_block("bash", "newsboat").splitlines() if word in line)
 
 
 @pytest.fixture
@@ -91,12 +78,12 @@ def requests(service):
 
 
 def test_httpie_and_jq(serve, run, tmp_path):
-    need("http", "jq")
+    require_program("http", "jq")
     config = tmp_path / ".config" / "httpie" / "config.json"
     config.parent.mkdir(parents=True)
     config.write_text('{"disable_update_warnings": true}')
     address = serve().address
-    for step in re.split(r"^\$ ", block("shell-session"), flags=re.MULTILINE)[1:]:
+    for step in re.split(r"^\$ ", readme_block("shell-session", "jq"), flags=re.MULTILINE)[1:]:
         command, _, expected = step.partition("\n")
         assert run(command, address) == expected
 
@@ -123,7 +110,7 @@ def website(tmp_path):
 
 
 def test_wget_gets_the_pages_of_a_tag(serve, run, website, tmp_path):
-    need("curl", "wget")
+    require_program("curl", "wget")
     address = serve().address
     put(address, "a", "With\ttab", uri=f"{website}/first.html", tags=["offline", "news"])
     put(address, "b", uri=f"{website}/second.html", tags=["Offline"])
@@ -137,7 +124,7 @@ def test_wget_gets_the_pages_of_a_tag(serve, run, website, tmp_path):
 
 
 def test_a_spreadsheet_opens_the_csv_with_every_cell_as_text(serve, run, tmp_path):
-    need("curl", "soffice")
+    require_program("curl", "soffice")
     address = serve().address
     put(address, "0123", "=1+1", description="Two\nlines, \"quoted\" and 'not'", tags=["a", "b"])
     put(address, "1e5", "00123", description="TRUE", tags=["2024-05-01"])
@@ -169,7 +156,7 @@ def cells(file):
 
 def test_newsboat_reads_the_feed_and_reads_it_again_only_when_it_has_changed(serve, run):
     """newsboat 2.21 forgets the validators of its first fetch: its third is the first 304."""
-    need("newsboat")
+    require_program("newsboat")
     service = serve("--access-log")
     put(service.address, "a", created="2024-05-01T12:00:00Z")
     put(service.address, "b", created="2024-05-01T12:00:00Z")
@@ -208,7 +195,7 @@ class Copy:
     def __init__(self, address, folder):
         self.file = folder / "copy.json"
         program = folder / "sync.py"
-        program.write_text(block("python"))
+        program.write_text(readme_block("python", "deleted-entry"))
         self._command = [sys.executable, "-W", "error", program, address, self.file]
 
     def sync(self):

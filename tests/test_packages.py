@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, until
+from tests.conftest import ROOT, readme_block, until
 
 TOOLS = Path(sys.executable).parent
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
@@ -23,9 +23,8 @@ METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", 
 
 def readme(program):
     """The README's command with this program."""
-    section = (ROOT / "README.md").read_text().partition("\n### Packages\n")[2]
-    (block,) = re.findall(r"```bash\n(.*?)```", re.split("\n##+ ", section)[0], re.DOTALL)
-    (command,) = [line for line in block.splitlines() if line.startswith(program + " ")]
+    commands = readme_block("bash", "pipx").splitlines()
+    (command,) = [line for line in commands if line.startswith(program + " ")]
     return command
 
 

@@ -1,15 +1,13 @@
 """The README's archives of the folder are backups, at any moment, and restore while it runs."""
 
 import os
-import re
-import shutil
 import subprocess
 
 import pytest
-from clients import ROOT, Ledger, ask, load, put, require_kept, service_of, titles
+from clients import Ledger, ask, load, put, require_kept, service_of, titles
 from test_backup import require_complete
 
-from tests.conftest import until
+from tests.conftest import readme_block, require_program, until
 
 WRITERS = 3
 # How each ends when files come and go while it reads.
@@ -18,9 +16,8 @@ WARNED = {"tar": 1, "restic": 3, "borg": 1}
 
 def commands_of(tool):
     """The README's commands of a tool: some that prepare, the backup, the restoring."""
-    section = (ROOT / "README.md").read_text().partition("### Backup and restore\n")[2]
-    (block,) = re.findall(r"```bash\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
-    (lines,) = [part for part in block.split("\n\n") if part.startswith(tool)]
+    parts = readme_block("bash", "restic").split("\n\n")
+    (lines,) = [part for part in parts if part.startswith(tool)]
     return lines.splitlines()
 
 
@@ -56,8 +53,7 @@ class Archive:
 
 @pytest.fixture(params=list(WARNED))
 def archive(request, tmp_path):
-    if not shutil.which(request.param):
-        pytest.skip(f"needs {request.param}")
+    require_program(request.param)
     return Archive(request.param, tmp_path / "archive")
 
 
