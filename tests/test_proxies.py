@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.conftest import free_port, readme_block, require_program, until
+from tests.conftest import ROOT, free_port, readme_block, require_program, until
 from tests.storage.clients import Answer, Server, service_of
 
 HOST = "bookmarks.example.com"
 PUBLIC = f"https://{HOST}"
+README = (ROOT / "README.md").read_text()
 BODY = {"Content-Type": "application/json"}
 
 
@@ -122,11 +123,12 @@ def varnish(folder, service):
     assert '.port = "8080"' in vcl
     port = service.address.rpartition(":")[2]
     (folder / "default.vcl").write_text(vcl.replace('"8080"', f'"{port}"'))
+    (options,) = re.findall(r"`varnishd -a :6081 -f bookmarks.vcl (.*)`", README)
     name = ["-n", str(folder / "varnish")]
     with (folder / "varnish.log").open("wb") as log:
         process = subprocess.Popen(
             ["varnishd", "-F", "-j", "none", *name, "-f", str(folder / "default.vcl"),
-             "-a", "127.0.0.1:0", "-s", "malloc,16m"],
+             "-a", "127.0.0.1:0", "-s", "malloc,16m", *options.split()],
             stdout=log, stderr=log,
         )  # fmt: skip
 
@@ -215,6 +217,23 @@ def test_a_410_is_kept_in_each_of_its_formats(front):
     assert front.ask("PUT", path, {}).status == 410
     front.require_asked(f"PUT {path} 410", 1)
     assert front.service.log.count(f"GET {path} 410") == asked
+
+
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
+def test_who_asks_for_gzip_gets_it_and_its_304(front, coding):
+    path = create(front, f"long-{coding}", description="long " * 1000)
+    page = front.get("/", Accept="text/html").body.decode()
+    (style,) = re.findall(r'<link rel="stylesheet" href="(?:https://[^/]+)?(/[^"]+)"', page)
+    other = {"gzip": "identity", "identity": "gzip"}[coding]
+    for address in (path, "/", style):
+        assert front.get(address, Accept_Encoding=other).status == 200
+        for _ in range(2):
+            answer = front.get(address, Accept_Encoding=coding)
+            assert answer.headers.get("Content-Encoding", "identity") == coding
+            etag = answer.headers["ETag"]
+            again = front.get(address, Accept_Encoding=coding, If_None_Match=etag)
+            assert (again.status, again.headers["ETag"]) == (304, etag)
+            assert front.get(address, Accept_Encoding=other).headers["ETag"] != etag
 
 
 def test_a_404_is_not_kept(front):
