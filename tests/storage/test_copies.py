@@ -64,6 +64,7 @@ class Syncthing:
         commands = commands.replace("OTHER-DEVICE-ID", other.id)
         commands = commands.replace("/srv/bookmarks/data", str(self.data))
         run("bash", "-ec", commands)
+        assert self.tell("GET", "config/folders/bookmarks").json["maxConflicts"] == -1
 
     def dial(self, other):
         """Where the other is, which nobody announces here. Only one side is told: two that dial
@@ -182,9 +183,9 @@ class Plain:
 def add_apart(one, two):
     """Both sides have `edited` and `deleted` already; `two` edits last."""
     for number, machine in enumerate((one, two), 1):
+        time.sleep(1.1 * (number - 1))  # Times of files may be compared by the second.
         assert put(machine.address, f"added-{number}", "Apart").status == 201
         assert put(machine.address, "edited", f"By {number}").status == 200
-        time.sleep(1.1)  # Times of files are compared by the second.
     assert ask(one.address, "DELETE", "/deleted").status == 204
 
 
@@ -262,6 +263,7 @@ def test_rsync_brings_what_was_added_edited_and_deleted(tmp_path, start):
     exchange()
     assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
     add_apart(one, two)
+    assert put(two.address, "deleted", "Still wanted").status == 200
     exchange()
     require_alike(one, two, edited="By 2")
     assert "By 1" in (one.data / "replaced" / "bookmarks" / "edited.json").read_text()
