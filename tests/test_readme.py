@@ -97,4 +97,4 @@ def test_each_runtime_dependency_is_justified():
 
 
 def test_it_fits():
-    assert README.count("\n") <= 560
+    assert README.count("\n") <= 600
