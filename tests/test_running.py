@@ -100,7 +100,7 @@ def test_what_is_in_flight_is_answered_and_then_it_ends(serve, data, locked, how
     answers = []
     threads = [
         threading.Thread(target=lambda n=n: answers.append(post(service.address, f"x:{n}")[0]))
-        for n in range(6)  # more than the server has threads
+        for n in range(12)  # more than the server has threads
     ]
     for thread in threads:
         thread.start()
@@ -114,7 +114,7 @@ def test_what_is_in_flight_is_answered_and_then_it_ends(serve, data, locked, how
     assert time.monotonic() - begun < 5
     for thread in threads:
         thread.join()
-    assert answers == [201] * 6
+    assert answers == [201] * 12
     service.process.stderr.close()
 
 
