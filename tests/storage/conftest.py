@@ -1,9 +1,11 @@
 """What the storage tests share: servers of every kind, disks of their own."""
 
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -45,7 +47,6 @@ class Mount:
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
         self._options = options
-        path.mkdir()
         self.mount()
 
     def mount(self) -> None:
@@ -69,15 +70,19 @@ class Mount:
 
 
 @pytest.fixture
-def mount(tmp_path: Path, require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount]]:
-    """Mounts a file system by mount's options, and unmounts it after the test."""
-    mounts: list[Mount] = []
+def mount(require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount]]:
+    """Mounts a file system by mount's options, and unmounts it after the test.
 
-    def mount(*options: str) -> Mount:
-        require_programs("mount", "umount")
-        mounts.append(Mount(tmp_path / f"disk-{len(mounts)}", *options))
-        return mounts[-1]
+    It stands outside of ``tmp_path``: a mount that a killed test left would keep a later run of
+    pytest from removing the folder around it.
+    """
+    with contextlib.ExitStack() as stack:
 
-    yield mount
-    for one in mounts:
-        one.abandon()
+        def mount(*options: str) -> Mount:
+            require_programs("mount", "umount")
+            folder = tempfile.TemporaryDirectory(prefix="bookmarks-disk-")
+            disk = Mount(Path(stack.enter_context(folder)), *options)
+            stack.callback(disk.abandon)
+            return disk
+
+        yield mount
