@@ -15,5 +15,6 @@ def opened(name: str) -> Iterator[Stream]:
     with open(0 if name == "-" else name, "rb", closefd=name != "-") as file:
         size = os.fstat(file.fileno()).st_size or None
         # None disables the bar where nobody sees it.
-        with tqdm.wrapattr(file, "read", total=size, desc=name, disable=None) as stream:
+        shown = os.path.basename(name)[-30:]  # A whole path may take all of the line.
+        with tqdm.wrapattr(file, "read", total=size, desc=shown, disable=None) as stream:
             yield stream

@@ -278,10 +278,11 @@ def test_a_terminal_shows_a_bar(data, tmp_path):
     import pty
     import termios
 
-    (tmp_path / "x").write_text("https://example.com/\n")
+    file = tmp_path / ("x" * 200)
+    file.write_text("https://example.com/\n")
     terminal, far = pty.openpty()
     termios.tcsetwinsize(far, (24, 80))
-    command = [sys.executable, str(ROOT / "bookmarks.py"), "import", str(tmp_path / "x")]
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "import", str(file)]
     subprocess.run([*command, "--data", str(data)], stderr=far, check=True, timeout=60)
     os.close(far)
     shown = b""
