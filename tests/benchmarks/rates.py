@@ -76,13 +76,11 @@ def while_written(bench: Bench) -> Measured:
         with Writer(bench.many.port, tag):
             return bench.load(bench.many, requests)
 
-    with collection.restored(bench.data):
-        rounds = bench.turns(
-            lambda: bench.load(bench.many, requests),
-            busy,
-            lambda: bench.load(bench.constant, requests),
-        )
-    first(bench.many.port)
+    rounds = bench.turns(
+        lambda: bench.load(bench.many, requests),
+        busy,
+        lambda: bench.load(bench.constant, requests),
+    )
     quiet, written, ceiling = zip(*rounds, strict=True)
     tails = [[sample.percentile(99) for sample in samples] for samples in (written, quiet)]
     ratio = median(tail / before for tail, before in zip(*tails, strict=True))

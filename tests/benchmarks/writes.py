@@ -9,9 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
-import collection
 from bench import Bench, share
-from load import first
 from servers import Server
 from table import Goal, Measured, Row
 
@@ -89,12 +87,10 @@ def _create(port: int, deadline: float) -> int:
 
 def creates(bench: Bench, clients: int) -> Measured:
     """Durable creates, against plain file operations."""
-    with collection.restored(bench.data):
-        rates = bench.turns(
-            lambda: rate(bench.many, clients, bench.seconds),
-            lambda: rate(bench.files, clients, bench.seconds),
-        )
-    first(bench.many.port)
+    rates = bench.turns(
+        lambda: rate(bench.many, clients, bench.seconds),
+        lambda: rate(bench.files, clients, bench.seconds),
+    )
     return share(rates)
 
 
