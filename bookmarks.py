@@ -135,7 +135,7 @@ class Application:
     def _listed(
         self, request: Request, name: str, format: Format, parameters: Parameters, wanted: Query
     ) -> Response:
-        if unchanged := http.not_modified(request, name, self.store.state()):
+        if unchanged := http.not_modified(request, name, self.store.state):
             return unchanged
         page = self.store.select(wanted)
         reach = max(page.total, page.buried if wanted.deletions else 0)
@@ -166,7 +166,7 @@ class Application:
         if entry := self.store.holder(given["uri"].strip()):
             return self._read(request, "html", format, entry)
         state = self.store.state()
-        if unchanged := http.not_modified(request, "html", state):
+        if unchanged := http.not_modified(request, "html", lambda: state):
             return unchanged
         response = http.response(format, html.write_form(given, self._here(request)))
         http.validate(response, "html", state)
@@ -175,7 +175,7 @@ class Application:
     def tags(self, request: Request) -> Response:
         """GET /tags.json: all tags with the numbers of their bookmarks, the most used first."""
         format = formats.TAGS[http.negotiate(request, formats.TAGS)]
-        if unchanged := http.not_modified(request, "tags", self.store.state()):
+        if unchanged := http.not_modified(request, "tags", self.store.state):
             return unchanged
         counts, state = self.store.tag_counts()
         response = http.response(format, format.write((), View("", counts=counts)))
@@ -207,7 +207,7 @@ class Application:
     def _read(
         self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
     ) -> Response:
-        unchanged = http.not_modified(request, f"{field}.{name}" if field else name, entry)
+        unchanged = http.not_modified(request, f"{field}.{name}" if field else name, lambda: entry)
         return unchanged or self._shown(request, name, format, entry, field)
 
     def _shown(
@@ -247,7 +247,7 @@ class Application:
     ) -> tuple[Entry, int]:
         seen = self.store.state() if http.is_conditional(request) else None
         http.require(request, seen)
-        if holder := self.store.holder(fields["uri"]):
+        if holder := self.store.holder(fields["uri"], for_new=True):
             if version:  # A form of a new bookmark would blank the one that nobody had in mind.
                 raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
             changed = update(holder.bookmark, fields, _now())
@@ -342,9 +342,9 @@ class Application:
             return http.see_other(url)
         response = self._shown(request, name, formats.ONE[name], entry)
         response.status_int = status
-        response.headers["Content-Location"] = url
+        response.headerlist.append(("Content-Location", url))
         if status == 201:
-            response.headers["Location"] = url
+            response.headerlist.append(("Location", url))
         return response
 
     # --- What answers have in common ---

@@ -160,9 +160,9 @@ def field_value(request: Request, field: str) -> object:
 def _reader(
     request: Request, table: Mapping[str, T], default: str = ""
 ) -> tuple[T, dict[str, str]]:
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    if request.environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
         raise Unsupported("The body must not be compressed.", table)
-    return formats.reader(table, request.headers.get("Content-Type") or default)
+    return formats.reader(table, request.environ.get("CONTENT_TYPE") or default)
 
 
 def _bytes(request: Request) -> bytes:
@@ -238,6 +238,8 @@ def require(request: Request, current: Current | None, form_version: object = No
     """
     if form_version and (current is None or form_version != version_text(current.version)):
         raise PreconditionFailed("It has changed since the form was opened.", current)
+    if _CONDITIONS.isdisjoint(request.environ):
+        return
     if "HTTP_IF_MATCH" in request.environ:  # A missing one, an empty one and a * are one to WebOb.
         if not request.headers["If-Match"] or not _matches(request.if_match, current):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
@@ -247,7 +249,7 @@ def require(request: Request, current: Current | None, form_version: object = No
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
     if request.method in ("GET", "HEAD"):
         return
-    if "If-None-Match" in request.headers and _matches(request.if_none_match, current):
+    if "HTTP_IF_NONE_MATCH" in request.environ and _matches(request.if_none_match, current):
         raise PreconditionFailed("An entity tag in If-None-Match is that of this version.")
 
 
@@ -257,11 +259,12 @@ def _matches(tags: object, current: Current | None) -> bool:
     return tags is AnyETag or is_current(getattr(tags, "etags", ()), current)
 
 
-def not_modified(request: Request, name: str, current: Current) -> Response | None:
-    """A 304, if what the client has is what it would get."""
+def not_modified(request: Request, name: str, look: Callable[[], Current]) -> Response | None:
+    """A 304, if what the client has is what it would get; only if it has any, a look tells."""
     environ = request.environ
     if _CONDITIONS.isdisjoint(environ):
         return None
+    current = look()
     require(request, current)
     if "HTTP_IF_NONE_MATCH" in environ:
         tag = _tag(current, name) + _coding(request)
@@ -347,7 +350,7 @@ def problem_response(request: Request, told: problem.Problem, path: str) -> Resp
 
 def asset_response(request: Request, asset: assets.Asset) -> Response:
     """A file of the service itself, or a 304."""
-    if unchanged := not_modified(request, "file", asset):
+    if unchanged := not_modified(request, "file", lambda: asset):
         return unchanged
     response = body_response(asset.media_type, asset.body)
     validate(response, "file", asset)
@@ -579,9 +582,9 @@ def _is_our_name(host: str, base_url: str | None) -> bool:
 
 def _is_cross_site(request: Request, base_url: str | None) -> bool:
     """Whether a browser says that a page of another site sends this."""
-    if site := request.headers.get("Sec-Fetch-Site"):
+    if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")
-    sender = request.headers.get("Origin")
+    sender = request.environ.get("HTTP_ORIGIN")
     return sender is not None and sender not in (request.host_url, _origin(base_url))
 
 

@@ -58,9 +58,7 @@ def write_tags(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
 def read_value(body: bytes) -> object:
     """The value that the body holds. Raises Malformed, for a name given twice too."""
     try:
-        return json.loads(
-            body.decode("utf-8-sig"), parse_constant=_no_constant, object_pairs_hook=_object
-        )
+        return _decoder.decode(body.decode("utf-8-sig"))
     except RecursionError:
         raise Malformed("The JSON is nested too deep.") from None
     except ValueError as error:
@@ -84,6 +82,9 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(members) < len(pairs):
         raise Malformed("The JSON has an object with the same name twice.")
     return members
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
 
 
 # --- Reading a file ---

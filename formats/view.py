@@ -27,7 +27,8 @@ class Draft(msgspec.Struct, frozen=True):
 
 class View(msgspec.Struct, frozen=True):
     """`base` is the service's address without the slash at its end, `path` the part of it that
-    begins every link that stays on this host, `address` the document's own address.
+    begins every link that stays on this host, `document` the list's address without its query,
+    `parameters` that query.
 
     `tags` and `words` are the filter as it was asked for, `links` maps first, prev, next and last
     to the addresses of other pages, `total` counts the bookmarks of all of them, `updated` is the
@@ -41,7 +42,8 @@ class View(msgspec.Struct, frozen=True):
 
     base: str
     path: str = ""
-    address: str = ""
+    document: str = ""
+    parameters: Parameters = ()
     tags: tuple[str, ...] = ()
     words: str = ""
     links: Mapping[str, str] = {}
@@ -55,6 +57,11 @@ class View(msgspec.Struct, frozen=True):
     counts: Sequence[tuple[str, int]] = ()
     exports: Sequence[str] = ()
     draft: Draft | None = None
+
+    @property
+    def address(self) -> str:
+        """The list's own address."""
+        return address(self.document, self.parameters)
 
     @property
     def filter(self) -> list[tuple[str, str]]:
@@ -74,7 +81,8 @@ def listed(
     document = here.base + path
     return replace(
         here,
-        address=address(document, parameters),
+        document=document,
+        parameters=parameters,
         tags=tuple(value for name, value in parameters if name == "tag" and value.strip()),
         words=" ".join(value for name, value in parameters if name == "q"),
         links=page_links(document, parameters, limit, offset, total),

@@ -480,4 +480,4 @@ class Minter:
         with self._turn:
             self._last = max(now << 22 | random.getrandbits(22), self._last + 1)
             number = self._last
-        return "".join(_CROCKFORD[number >> shift & 31] for shift in range(60, -1, -5))
+        return "".join([_CROCKFORD[number >> shift & 31] for shift in range(60, -1, -5)])

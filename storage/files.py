@@ -154,15 +154,26 @@ def _read_all(descriptor: int, size: int) -> bytes:
     return data
 
 
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Names what the disk refuses: raises Full or Unavailable for an OSError."""
-    try:
-        yield
-    except OSError as error:
+class _Failures:
+    """Names what the disk refuses: raises Full or Unavailable for an OSError. A context manager."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not isinstance(error, OSError):
+            return
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Full("The disk is full.") from error
         raise Unavailable(f"The disk cannot be written: {error.strerror}.") from error
+
+
+_failures = _Failures()
 
 
 class Staged:
@@ -177,7 +188,7 @@ class Staged:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._named = False
-        with _failures():
+        with _failures:
             self._descriptor = self._open(folder)
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
@@ -211,7 +222,7 @@ class Staged:
 
     def publish_new(self) -> None:
         """Gives the content its name. Raises Stale if something has that name."""
-        with _failures():
+        with _failures:
             try:
                 self._link(self._target)
             except FileExistsError:
@@ -224,7 +235,7 @@ class Staged:
 
     def publish(self) -> None:
         """Gives the content its name, in place of what had the name before."""
-        with _failures():
+        with _failures:
             if not self._named:
                 self._link(self._temporary)
                 self._named = True
@@ -266,7 +277,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures():
+    with _failures:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -280,12 +291,12 @@ class Disk:
     """
 
     def __init__(self, folder: Path) -> None:
-        with _failures():
+        with _failures:
             self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def sync(self, staged: Sequence[Staged]) -> None:
         """Makes staged content durable, all of it at once where the system can."""
-        with _failures():
+        with _failures:
             sync_disk = _syncfs()
             if sync_disk is None:
                 for one in staged:
@@ -329,7 +340,7 @@ def settled(path: Path) -> None:
 
 def remove(path: Path) -> None:
     """Removes a file, if it is there. Raises Full or Unavailable."""
-    with _failures():
+    with _failures:
         path.unlink(missing_ok=True)
 
 
@@ -338,7 +349,7 @@ def make_folder(path: Path) -> None:
 
     Raises Full or Unavailable, for a missing parent too.
     """
-    with _failures():
+    with _failures:
         if path.is_dir():
             return
         path.mkdir(exist_ok=True)

@@ -157,12 +157,13 @@ class Index:
             del self._keys[entry.key]
 
     def _insert(self, entry: Entry) -> None:
-        insort(self._order, entry, key=_entry_order)
         insort(self._moments, entry.bookmark.modified)
-        for tag in entry.tags:
-            insort(self._tags.setdefault(tag, []), entry, key=_entry_order)
-        for selection in self._selected(entry):
-            insort(selection, entry, key=_entry_order)
+        tagged = [self._tags.setdefault(tag, []) for tag in entry.tags]
+        for found in (self._order, *tagged, *self._selected(entry)):
+            if found and _entry_order(entry) < _entry_order(found[-1]):
+                insort(found, entry, key=_entry_order)
+            else:  # It is the newest, mostly.
+                found.append(entry)
 
     def _remove(self, entry: Entry) -> None:
         _discard(self._order, entry, _entry_order)

@@ -112,6 +112,7 @@ class Store:
         """Drops what is known of the files; the next look reads them all."""
         self._watch.close()
         self._index = Index()
+        self._own: set[tuple[int, str]] = set()  # What the next look will tell, but is known.
         self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
 
@@ -166,10 +167,16 @@ class Store:
         with self._fresh() as index:
             return index.state
 
-    def holder(self, uri: str) -> Entry | None:
-        """The bookmark that has this uri, the oldest if there are several."""
-        with self._fresh() as index:
-            return next(iter(index.holders(uri_key(uri))), None)
+    def holder(self, uri: str, for_new: bool = False) -> Entry | None:
+        """The bookmark that has this uri, the oldest if there are several.
+
+        Before a new one is added, which makes sure of it, None may be what was so at the last look.
+        """
+        key = uri_key(uri)
+        with self._mutex:
+            if self._index.holders(key) or not for_new:
+                self._refresh()
+            return next(iter(self._index.holders(key)), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Each tag with the number of its bookmarks, the most used first; the validators."""
@@ -397,9 +404,10 @@ class Store:
     def _locked(self) -> Iterator[Index]:
         """The up-to-date index while no other thread or process can write."""
         while True:
-            with self._lock.held() as locked, self._fresh() as index:
+            with self._lock.held() as locked, self._mutex:
+                self._refresh()
                 if locked == self._watch.identity:
-                    yield index
+                    yield self._index
                     return
             # The folder was replaced by another one just now, which nobody has locked.
 
@@ -412,10 +420,8 @@ class Store:
             self._refresh()
             yield self._index
 
-    def _refresh(self, published: Entry | None = None) -> None:
-        """Brings the index up to what the folder holds now; what was just published as new need
-        not be read if nothing has happened to it since.
-        """
+    def _refresh(self) -> None:
+        """Brings the index up to what the folder holds now."""
         try:
             changes = self._watch.changes()
         except Unavailable:
@@ -423,28 +429,40 @@ class Store:
             changes = self._watch.changes()
         if changes is not None:  # Files that are being staged may tell of themselves too.
             changes = [(kind, name) for kind, name in changes if _id_of(name)]
-            if not changes:
-                return
-        is_own = published and changes == [(_BOOKMARKS, published.bookmark.id + _SUFFIX)]
-        self._look(changes, published if is_own else None)
+            if self._own:
+                changes = self._not_own(changes)
+        self._own.clear()
+        if changes is None or changes:
+            self._look(changes)
+
+    def _not_own(self, changes: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        """The changes without the first of each name that was learned: any other is a stranger's.
+
+        Inotify makes one of two that are alike, but nothing can come into being twice without going
+        in between.
+        """
+        others = []
+        for change in changes:
+            if change in self._own:
+                self._own.remove(change)
+            else:
+                others.append(change)
+        return others
 
     def _learn(self, published: Entry) -> None:
-        """Takes into the index what was just published as new, while nobody else publishes.
+        """Takes into the index what was just published as new, while nobody else publishes."""
+        if self._watch.tells:  # Otherwise the next look is at all.
+            self.seen += 1
+            id = published.bookmark.id
+            self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
+            self._index.touched = max(self._index.touched, published.touched)
+            self._index.change({id: published}, {})
+            self._own.add((_BOOKMARKS, id + _SUFFIX))
 
-        Its own event is the only one of its name then, as one of an existing name might not be:
-        inotify makes one of two that are alike.
-        """
-        if self._watch.tells:  # Otherwise it costs a look at all.
-            with suppress(StorageError):  # What fails now fails again at the next look.
-                self._refresh(published)
-
-    def _look(self, changes: list[tuple[int, str]] | None, known: Entry | None = None) -> None:
+    def _look(self, changes: list[tuple[int, str]] | None) -> None:
         """Reads the changed files into the index; without changes, all that differ."""
         try:
-            if known:
-                self._take(known)
-            else:
-                self._apply(list(self._differences()) if changes is None else changes)
+            self._apply(list(self._differences()) if changes is None else changes)
         except OSError as error:
             self._forget()  # These changes will not be told again.
             message = f"The data folder cannot be read: {error.strerror}."
@@ -454,12 +472,6 @@ class Store:
             raise
         finally:
             self.seen += 1
-
-    def _take(self, entry: Entry) -> None:
-        id = entry.bookmark.id
-        self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
-        self._index.touched = max(self._index.touched, entry.touched)
-        self._index.change({id: entry}, {})
 
     def _restore_tombstones(self) -> None:
         """Makes the folder of tombstones again: git, for one, keeps no empty folder."""

@@ -23,8 +23,8 @@ FEW = 1000
 class Bench:
     """The collection in `data`, a folder for the rest beside it, and servers that start when asked.
 
-    A context manager, which ends the servers and removes what was created. `busy` tells how much of the time the client itself
-    was at work while the ceiling was measured.
+    A context manager, which ends the servers and removes what was created. `busy` tells how much
+    of the time the client itself was at work while the ceiling was measured.
     """
 
     data: Path

@@ -12,7 +12,7 @@ import storage.files
 import storage.watch
 from bookmarks import main
 from storage.bookmark import Tombstone, clean, create, to_file, update
-from storage.errors import Busy, Full, Gone, NotFound, Stale, Unavailable, Unreadable
+from storage.errors import Busy, Conflict, Full, Gone, NotFound, Stale, Unavailable, Unreadable
 from storage.index import EPOCH
 from storage.query import Query
 from storage.store import Store
@@ -217,31 +217,70 @@ def test_what_was_just_added_is_known_without_being_read(store, tmp_path, monkey
     assert store.state().version == Store(tmp_path).state().version
 
 
-@pytest.mark.parametrize("what", ["written in place", "replaced", "removed", "another added"])
-def test_what_happens_to_it_right_after_is_seen_too(store, tmp_path, monkeypatch, what):
+def written_in_place(path):
+    path.write_bytes(to_file(bookmark("a", title="B")))
+    return {"a": "B"}
+
+
+def replaced(path):
+    other = path.parents[1] / "other"
+    other.write_bytes(to_file(bookmark("a", title="B")))
+    os.rename(other, path)
+    return {"a": "B"}
+
+
+def removed(path):
+    path.unlink()
+    return {}
+
+
+def removed_and_linked_anew(path):
+    path.unlink()
+    other = path.parents[1] / "other"
+    other.write_bytes(to_file(bookmark("a", title="B")))
+    os.link(other, path)
+    return {"a": "B"}
+
+
+def another_added(path):
+    path.with_name("b.json").write_bytes(to_file(bookmark("b", title="B")))
+    return {"a": "A", "b": "B"}
+
+
+@pytest.mark.parametrize(
+    "change", [written_in_place, replaced, removed, removed_and_linked_anew, another_added]
+)
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_what_happens_to_it_right_after_is_seen_too(
+    store, tmp_path, monkeypatch, change, is_at_once
+):
     path = tmp_path / "bookmarks" / "a.json"
     publish = storage.files.Staged.publish_new
-    after = {"a": "B"}
+    after = {}
 
     def publish_and_change(staged):
-        nonlocal after
         publish(staged)
-        if what == "written in place":
-            path.write_bytes(to_file(bookmark("a", title="B")))
-        elif what == "replaced":
-            (tmp_path / "a").write_bytes(to_file(bookmark("a", title="B")))
-            os.rename(tmp_path / "a", path)
-        elif what == "removed":
-            path.unlink()
-            after = {}
-        else:
-            path.with_name("b.json").write_bytes(to_file(bookmark("b", title="B")))
-            after = {"a": "A", "b": "B"}
+        if is_at_once:
+            after.update(change(path))
 
     store.state()
     monkeypatch.setattr(storage.files.Staged, "publish_new", publish_and_change)
     store.add(bookmark("a", title="A"))
+    if not is_at_once:
+        after.update(change(path))
     assert shown(store) == after
+    assert store.state().version == Store(tmp_path).state().version
+
+
+def test_before_adding_only_a_known_holder_is_looked_for(store, tmp_path):
+    other = Store(tmp_path)
+    assert store.holder(bookmark("a").uri, for_new=True) is None
+    other.add(bookmark("a"))
+    with pytest.raises(Conflict):
+        store.add(bookmark("b", uri=bookmark("a").uri))
+    assert store.holder(bookmark("a").uri, for_new=True).bookmark.id == "a"
+    other.delete(other.get("a"))
+    assert store.holder(bookmark("a").uri, for_new=True) is None
 
 
 def test_what_is_added_and_removed_when_the_watch_is_lost_is_seen(store, tmp_path, monkeypatch):
