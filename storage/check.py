@@ -94,7 +94,7 @@ def _names(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             paths = sorted(Path(entry) for entry in entries)
-            return [p for p in paths if not files.is_temporary(p) or files.is_stale(p)]
+            return [p for p in paths if not files.is_temporary(p.name) or files.is_stale(p)]
     except OSError as error:
         message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
         raise Unavailable(message) from error
@@ -112,7 +112,7 @@ def _leftover(path: Path) -> Finding:
 
 def _stranger(path: Path) -> Finding | None:
     """What is wrong with a file that is not named as one of ours."""
-    if files.is_temporary(path):
+    if files.is_temporary(path.name):
         return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
     if kept := _CONFLICT.fullmatch(path.name):
         wrong = f"is another version of {kept[1]}.json, which Syncthing kept"

@@ -384,9 +384,9 @@ def _is_read_only(path: Path) -> bool:
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
-def is_temporary(path: Path) -> bool:
-    """Whether this is the name of content that is not published yet."""
-    return bool(_TEMPORARY.fullmatch(path.name))
+def is_temporary(name: str) -> bool:
+    """Whether content that is not published yet has this name."""
+    return bool(_TEMPORARY.fullmatch(name))
 
 
 def is_stale(path: Path) -> bool:

@@ -119,7 +119,8 @@ class Store:
     def _sweep(self) -> None:
         """Removes the temporary files that crashes left more than an hour ago."""
         for folder in self._folders:
-            for path in filter(files.is_temporary, folder.iterdir()):
+            for name in filter(files.is_temporary, os.listdir(folder)):
+                path = folder / name
                 if files.is_stale(path):
                     try:
                         files.remove(path)

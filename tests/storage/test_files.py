@@ -125,7 +125,7 @@ def test_a_disk_without_files_that_have_no_name_is_written_all_the_same(
     monkeypatch.setattr(os, "open", open_named)
     with Staged(tmp_path, "a.json", b"new") as staged:
         (temporary,) = tmp_path.iterdir()
-        assert files.is_temporary(temporary)
+        assert files.is_temporary(temporary.name)
         staged.publish()
     assert names(tmp_path) == ["a.json"]
 
