@@ -247,14 +247,14 @@ class Application:
     ) -> tuple[Entry, int]:
         seen = self.store.state() if http.is_conditional(request) else None
         http.require(request, seen)
-        if holder := self.store.holder(fields["uri"], for_new=True):
-            if version:  # A form of a new bookmark would blank the one that nobody had in mind.
-                raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
-            changed = update(holder.bookmark, fields, _now())
-            return self._replaced(changed, holder, seen), 200
         try:
+            if holder := self.store.holder(fields["uri"]):
+                if version:  # A form of a new bookmark would blank the one that nobody had in mind.
+                    raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
+                changed = update(holder.bookmark, fields, _now())
+                return self._replaced(changed, holder, seen), 200
             return self.store.add(create(clean(given), self.store.mint(), _now()), seen), 201
-        except errors.Conflict:  # Somebody was faster with this uri: update theirs.
+        except (errors.Conflict, errors.Gone, errors.NotFound):  # Somebody else was faster.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:

@@ -220,11 +220,14 @@ class Staged:
         """Makes the content durable. Raises OSError."""
         os.fsync(self._descriptor)
 
-    def publish_new(self) -> None:
-        """Gives the content its name. Raises Stale if something has that name."""
+    def publish_new(self) -> bool:
+        """Gives the content its name; whether by a link, not a rename. Raises Stale if something
+        has that name.
+        """
         with _failures:
             try:
                 self._link(self._target)
+                return True
             except FileExistsError:
                 raise Stale from None
             except OSError as error:
@@ -232,6 +235,7 @@ class Staged:
                     raise
                 os.rename(self._temporary, self._target)
                 self._named = False
+                return False
 
     def publish(self) -> None:
         """Gives the content its name, in place of what had the name before."""

@@ -168,16 +168,10 @@ class Store:
         with self._fresh() as index:
             return index.state
 
-    def holder(self, uri: str, for_new: bool = False) -> Entry | None:
-        """The bookmark that has this uri, the oldest if there are several.
-
-        Before a new one is added, which makes sure of it, None may be what was so at the last look.
-        """
-        key = uri_key(uri)
-        with self._mutex:
-            if self._index.holders(key) or not for_new:
-                self._refresh()
-            return next(iter(self._index.holders(key)), None)
+    def holder(self, uri: str) -> Entry | None:
+        """The bookmark that has this uri, the oldest if there are several."""
+        with self._fresh() as index:
+            return next(iter(index.holders(uri_key(uri))), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Each tag with the number of its bookmarks, the most used first; the validators."""
@@ -249,8 +243,6 @@ class Store:
             with self._locked() as index:
                 self._require_state(index, state)
                 self._publish(index, staged, entry, seen)
-                if seen is None:
-                    self._learn(entry)
             self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
         return entry
 
@@ -282,8 +274,6 @@ class Store:
                         try:
                             self._publish(index, file, entry, change.seen)
                             written.append((change.bookmark.id, data, before))
-                            if change.seen is None:
-                                self._learn(entry)
                         except (Stale, Conflict, NotFound, Gone, Unreadable) as error:
                             undone.append((change, error))
             finally:
@@ -311,10 +301,10 @@ class Store:
             self._require_seen(index, seen)
         if seen is None or entry.key != seen.key:
             self._require_free(index, entry)
-        if seen is None:
-            staged.publish_new()
-        else:
+        if seen is not None:
             staged.publish()
+        elif staged.publish_new():
+            self._learn(entry)
 
     def keep(self, seen: Entry) -> Entry:
         """Makes sure that a version stands which somebody else may be writing just now.
@@ -439,8 +429,8 @@ class Store:
     def _not_own(self, changes: list[tuple[int, str]]) -> list[tuple[int, str]]:
         """The changes without the first of each name that was learned: any other is a stranger's.
 
-        Inotify makes one of two that are alike, but nothing can come into being twice without going
-        in between.
+        Inotify makes one of two that are alike, but nothing can be linked twice without going in
+        between.
         """
         others = []
         for change in changes:
@@ -450,15 +440,20 @@ class Store:
                 others.append(change)
         return others
 
-    def _learn(self, published: Entry) -> None:
-        """Takes into the index what was just published as new, while nobody else publishes."""
-        if self._watch.tells:  # Otherwise the next look is at all.
-            self.seen += 1
-            id = published.bookmark.id
+    def _learn(self, linked: Entry) -> None:
+        """Takes into the index what was just linked as new, while nobody else publishes."""
+        if not self._watch.tells:  # The next look is at all.
+            return
+        id = linked.bookmark.id
+        self.seen += 1
+        try:
             self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
-            self._index.touched = max(self._index.touched, published.touched)
-            self._index.change({id: published}, {})
+            self._index.touched = max(self._index.touched, linked.touched)
+            self._index.change({id: linked}, {})
             self._own.add((_BOOKMARKS, id + _SUFFIX))
+        except BaseException:
+            self._forget()
+            raise
 
     def _look(self, changes: list[tuple[int, str]] | None) -> None:
         """Reads the changed files into the index; without changes, all that differ."""

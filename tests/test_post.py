@@ -8,6 +8,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from storage.store import Store
 
 URI = "https://a.example/"
 XBEL = """\
@@ -334,3 +335,19 @@ def test_parameters_and_case_of_the_media_type_do_not_matter(app, content_type):
 
 def test_a_compressed_body_is_415(app):
     app.post_json("/", {"uri": URI}, headers={"Content-Encoding": "gzip"}, status=415)
+
+
+def test_what_is_deleted_while_it_is_updated_is_created_anew(app, data, monkeypatch):
+    deleted = app.post_json("/", {"uri": URI, "title": "Old"}).json
+    store, other = app.app.store, Store(data)
+    staged = store._staged
+
+    def late(*given, **named):
+        monkeypatch.undo()
+        other.delete(other.get(deleted["id"]))
+        return staged(*given, **named)
+
+    monkeypatch.setattr(store, "_staged", late)
+    created = app.post_json("/", {"uri": URI, "title": "New"}, status=201).json
+    assert created["id"] != deleted["id"]
+    assert only(app) == created

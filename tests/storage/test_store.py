@@ -9,10 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 import storage.files
+import storage.index
 import storage.watch
 from bookmarks import main
 from storage.bookmark import Tombstone, clean, create, to_file, update
-from storage.errors import Busy, Conflict, Full, Gone, NotFound, Stale, Unavailable, Unreadable
+from storage.errors import Busy, Full, Gone, NotFound, Stale, Unavailable, Unreadable
 from storage.index import EPOCH
 from storage.query import Query
 from storage.store import Store
@@ -272,15 +273,45 @@ def test_what_happens_to_it_right_after_is_seen_too(
     assert store.state().version == Store(tmp_path).state().version
 
 
-def test_before_adding_only_a_known_holder_is_looked_for(store, tmp_path):
-    other = Store(tmp_path)
-    assert store.holder(bookmark("a").uri, for_new=True) is None
-    other.add(bookmark("a"))
-    with pytest.raises(Conflict):
-        store.add(bookmark("b", uri=bookmark("a").uri))
-    assert store.holder(bookmark("a").uri, for_new=True).bookmark.id == "a"
-    other.delete(other.get("a"))
-    assert store.holder(bookmark("a").uri, for_new=True) is None
+def test_a_strangers_rename_right_after_one_of_ours_is_seen(store, tmp_path, monkeypatch):
+    """Of two renames to one name inotify may make one event."""
+
+    def no_link(*arguments, **options):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    elsewhere = tmp_path / "bookmarks" / "elsewhere"
+    elsewhere.mkdir()
+
+    def sync(folder):
+        (elsewhere / "a.json").write_bytes(to_file(bookmark("a", title="B")))
+        os.rename(elsewhere / "a.json", tmp_path / "bookmarks" / "a.json")
+
+    store.state()
+    monkeypatch.setattr(storage.files, "_O_TMPFILE", 0)
+    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(storage.files, "sync", sync)
+    store.add(bookmark("a", title="A"))
+    assert shown(store) == {"a": "B"}
+
+
+def test_an_error_between_publishing_and_knowing_leaves_no_half_of_it(store, tmp_path, monkeypatch):
+    for id in "bdf":
+        store.add(bookmark(id))
+    change = store._index.change
+
+    def half(entries, graves):
+        monkeypatch.setattr(store._index, "change", change)
+        monkeypatch.setattr(storage.index, "insort", no_memory)
+        change(entries, graves)
+
+    def no_memory(*arguments, **options):
+        monkeypatch.undo()
+        raise MemoryError
+
+    monkeypatch.setattr(store._index, "change", half)
+    with pytest.raises(MemoryError):
+        store.add(bookmark("c"))
+    assert list(shown(store)) == list("fdcb") == list(shown(Store(tmp_path)))
 
 
 def test_what_is_added_and_removed_when_the_watch_is_lost_is_seen(store, tmp_path, monkeypatch):
