@@ -359,7 +359,7 @@ class Application:
         return View(self._base(request), self._path(request), version=version, field=field)
 
     def _path(self, request: Request) -> str:
-        return urlsplit(self._base_url).path if self._base_url else str(request.script_name)
+        return urlsplit(self._base_url).path if self._base_url else http.base_path(request)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         told = problem.described(error, self._base(request))

@@ -50,10 +50,13 @@ def read_multipart_or_file(
     Raises Malformed, Invalid or TooLarge.
     """
     events = _events(stream, parameters)
-    fields, size = [], 0
+    fields: list[tuple[str, str]] = []
+    size = 0
     for segment in events:
         assert isinstance(segment, MultipartSegment)
         if segment.filename:
+            if fields:
+                raise Invalid([(name, "does not go with a file") for name, _ in fields])
             return File(events)
         value = b"".join(_content(events))
         size += len(value)
@@ -69,14 +72,20 @@ class File:
     """A file in a form: a stream that is read once, as the form comes in."""
 
     def __init__(self, events: Iterator[_Event]) -> None:
-        self._chunks = _content(events)
+        self._chunks = self._content(events)
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes; none at the end. Raises Malformed."""
+        """Up to so many bytes; none at the end. Raises Malformed, for a field after it too."""
         data = self._rest or next(self._chunks, b"")
         self._rest = data[size:]
         return data[:size]
+
+    def _content(self, events: Iterator[_Event]) -> Iterator[bytes]:
+        yield from _content(events)
+        for segment in events:
+            assert isinstance(segment, MultipartSegment)
+            raise Malformed(f"The form has more than a file: {segment.name!r} follows.")
 
 
 def _events(stream: Stream, parameters: Mapping[str, str]) -> Iterator[_Event]:

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import formatdate
 from itertools import islice
 from typing import Protocol, TypeVar
-from urllib.parse import urlsplit
-from wsgiref.handlers import format_date_time
+from urllib.parse import quote, urlsplit
 
 from webob import Request, Response
 from webob.acceptparse import (
@@ -103,7 +103,7 @@ def _acceptable(accept: str, offers: tuple[str, ...], also: tuple[str, ...]) -> 
     # Another name of a type counts only if it is asked for by name.
     offers += tuple(other for other in also if other in accept.lower())
     # A parameter of a range other than q, such as charset, narrows nothing here.
-    ranges = re.sub(r";\s*+(?![qQ]\s*=)[^;,]*", "", accept)
+    ranges = re.sub(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"|[^;,])*+', "", accept)
     found = create_accept_header(ranges or None).acceptable_offers(offers)
     return str(found[0][0]) if found else None
 
@@ -219,6 +219,11 @@ def _base_address(scheme: str, host: str, name: str, port: str, script: str) -> 
     return str(Request({key: value for key, value in environ.items() if value}).application_url)
 
 
+def base_path(request: Request) -> str:
+    """The path that the service's address ends with, as an address has it."""
+    return quote(request.environ.get("SCRIPT_NAME", "").encode("latin-1"), safe="/!$&'()*+,;=:@~")
+
+
 # --- Preconditions and validators: RFC 9110 section 13 ---
 
 _CONDITIONS = frozenset(
@@ -293,7 +298,8 @@ def _date(request: Request, name: str) -> float | None:
 def validate(response: Response, name: str, current: Current) -> None:
     """Gives the answer its validators."""
     response.headerlist.append(("ETag", f'"{_tag(current, name)}"'))
-    response.headerlist.append(("Last-Modified", format_date_time(last_modified(current))))
+    date = formatdate(last_modified(current), usegmt=True)
+    response.headerlist.append(("Last-Modified", date))
 
 
 def _tag(current: Current, name: str) -> str:

@@ -1,6 +1,9 @@
 """What waitress answers by itself, or ends an answer with, made to be as all answers here are."""
 
+from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from formats import http, problem
 from formats.view import View
@@ -11,6 +14,29 @@ def answer_as_here(waitress: ModuleType) -> None:
     channel, task = waitress.channel.HTTPChannel, waitress.task
     channel.error_task_class = _refusing(task.ErrorTask)
     channel.task_class = _bodiless(task.WSGITask)
+    waitress.proxy_headers.BadRequest = _told(waitress.proxy_headers.BadRequest)
+
+
+def _answer(error: Any) -> tuple[str, list[tuple[str, str]], bytes]:
+    """The status, the headers and the body for one of waitress' errors."""
+    told = problem.Problem(error.code, f"The server refuses this: {error.body[:500]}")
+    media_type, body = problem.write(problem.MEDIA_TYPES[0], told, View(""))
+    answer = http.finished(http.body_response(media_type, body), "no-cache")
+    return f"{told.status} {told.title}", answer.headerlist, body
+
+
+def _told(bad_request: type) -> type:
+    """The error for a header of a proxy that it cannot read."""
+
+    class Told(bad_request):  # type: ignore[misc]
+        def wsgi_response(
+            self, environ: WSGIEnvironment, start_response: StartResponse
+        ) -> Iterable[bytes]:
+            status, headers, body = _answer(self)
+            start_response(status, headers)
+            return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    return Told
 
 
 def _refusing(error_task: type) -> type:
@@ -18,12 +44,8 @@ def _refusing(error_task: type) -> type:
 
     class Refusing(error_task):  # type: ignore[misc]
         def execute(self) -> None:
-            error = self.request.error
-            told = problem.Problem(error.code, f"The server refuses this: {error.body[:500]}")
-            media_type, body = problem.write(problem.MEDIA_TYPES[0], told, View(""))
-            answer = http.finished(http.body_response(media_type, body), "no-cache")
-            self.status = f"{told.status} {told.title}"
-            self.response_headers += answer.headerlist
+            self.status, headers, body = _answer(self.request.error)
+            self.response_headers += headers
             self.content_length = len(body)
             self.set_close_on_finish()
             self.write(body)

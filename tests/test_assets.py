@@ -50,13 +50,16 @@ def test_a_file_needs_the_token_like_everything(data, name):
     assert response.headers["Cache-Control"] == "private, max-age=31536000, immutable"
 
 
-@pytest.mark.parametrize("prefix", ["", "/my/marks"])
-def test_each_page_names_the_files(app, prefix):
+@pytest.mark.parametrize(
+    "prefix, shown",
+    [("", ""), ("/my/marks", "/my/marks"), ("/a ?b#%20é", "/a%20%3Fb%23%2520%C3%A9")],
+)
+def test_each_page_names_the_files(app, prefix, shown):
     for path, status in [("/", 200), ("/?uri=x:y", 200), ("/nothing", 404)]:
-        environ = {"SCRIPT_NAME": prefix}
+        environ = {"SCRIPT_NAME": prefix.encode().decode("latin-1")}
         page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
         named = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg))"', page)
-        assert set(named) == {f"{prefix}/{name}" for name in assets()}
+        assert set(named) == {f"{shown}/{name}" for name in assets()}
 
 
 def test_a_page_with_another_style_is_another_page(app, data, monkeypatch):

@@ -120,6 +120,41 @@ def test_no_file_chosen_is_said(app):
     assert answer.json["errors"] == [{"field": "file", "reason": "must be a file that you choose"}]
 
 
+def form(*parts):
+    """The body of a form with these fields, each a name and its bytes."""
+    return (
+        b"".join(
+            b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+            % (name.encode(), b'; filename="x"' if name == "file" else b"", value)
+            for name, value in parts
+        )
+        + b"--b--\r\n"
+    )
+
+
+def send_form(app, body, status):
+    kind = "multipart/form-data; boundary=b"
+    return app.request("/", method="POST", body=body, content_type=kind, status=status).json
+
+
+def test_what_stands_in_a_form_before_a_file_is_refused(app):
+    body = form(("bogus", b"1"), ("file", b"https://example.com/\n"))
+    reason = "does not go with a file"
+    assert send_form(app, body, 422)["errors"] == [{"field": "bogus", "reason": reason}]
+
+
+@pytest.mark.parametrize("name", ["file", "bogus"])
+def test_what_follows_a_file_in_a_form_is_named(app, name):
+    follows = f"The form has more than a file: '{name}' follows."
+    file = b"https://example.com/\n"
+    assert send_form(app, form(("file", file), (name, file)), 400)["detail"].endswith(follows)
+    assert app.get("/").json == []
+    file *= 10_000  # Its beginning is taken by the time that its end comes.
+    report = send_form(app, form(("file", file), (name, file)), 200)
+    assert (report["created"], report["skipped"]) == (1, 1)
+    assert report["entries"][0]["reason"].endswith(follows)
+
+
 def test_a_file_that_is_none_is_refused(app):
     for body in (b"", b"\0\1\2", b"SQLite format 3\0"):
         app.post("/", upload_files=[("file", "x", body or b" ")], status=400)

@@ -112,6 +112,9 @@ def test_format_chooses_the_representation_whatever_is_accepted(app, add, name):
         ("image/png, text/csv;q=0.1", "csv"),
         ("image/png, */*;q=0.1", "json"),
         ("text/csv;q=0.2, */*;q=0.1", "csv"),
+        ('text/csv;x="a,b;q=0"', "csv"),
+        (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
+        ('text/csv;x="', "csv"),
     ],
 )
 def test_accept_decides_by_its_q_values(app, accept, name):
@@ -124,7 +127,10 @@ def test_without_accept_it_is_json(app):
     assert app.get("/", status=200).content_type == "application/json"
 
 
-@pytest.mark.parametrize("accept", ["image/png", "application/json;q=0", "text/turtle, audio/*"])
+@pytest.mark.parametrize(
+    "accept",
+    ["image/png", "application/json;q=0", "text/turtle, audio/*", 'image/png;x="a,b"'],
+)
 def test_an_accept_that_nothing_satisfies_is_406(app, accept):
     problem = app.get("/", headers={"Accept": accept}, status=406)
     assert problem.json["status"] == 406

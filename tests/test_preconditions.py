@@ -129,6 +129,12 @@ def test_last_modified_is_modified(app, a):
     assert headers["Last-Modified"] == "Sat, 03 Feb 2001 04:05:06 GMT"
 
 
+def test_the_year_of_a_date_has_four_digits(app):
+    fields = {"uri": "https://b.example/", "created": "0999-05-01T00:00:00Z"}
+    headers = app.post_json("/", fields, status=201).headers
+    assert headers["Last-Modified"] == "Wed, 01 May 0999 00:00:00 GMT"
+
+
 # --- 304 ---
 
 

@@ -193,6 +193,18 @@ def test_what_an_untrusted_peer_says_changes_nothing(serve, proxy):
     assert "evil" not in headers["Link"] and service.address in headers["Link"]
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_what_a_proxy_says_wrongly_is_a_problem(serve, method):
+    service = serve("--trusted-proxy", "127.0.0.1")
+    status, headers, body = ask(
+        service.address, "/", {"X-Forwarded-Proto": "javascript"}, method=method
+    )
+    assert (status, headers["Content-Type"]) == (400, "application/problem+json")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    if method == "GET":
+        assert "X-Forwarded-Proto" in json.loads(body)["detail"]
+
+
 # --- What is at risk ---
 
 
