@@ -103,7 +103,7 @@ def _acceptable(accept: str, offers: tuple[str, ...], also: tuple[str, ...]) -> 
     # Another name of a type counts only if it is asked for by name.
     offers += tuple(other for other in also if other in accept.lower())
     # A parameter of a range other than q, such as charset, narrows nothing here.
-    ranges = re.sub(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"|[^;,])*+', "", accept)
+    ranges = re.sub(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+', "", accept)
     found = create_accept_header(ranges or None).acceptable_offers(offers)
     return str(found[0][0]) if found else None
 

@@ -260,9 +260,11 @@ def test_what_happens_to_it_right_after_is_seen_too(
     after = {}
 
     def publish_and_change(staged):
-        publish(staged)
+        is_linked = publish(staged)
+        assert is_linked
         if is_at_once:
             after.update(change(path))
+        return is_linked
 
     store.state()
     monkeypatch.setattr(storage.files.Staged, "publish_new", publish_and_change)
