@@ -1,14 +1,11 @@
 """The programs that people have, by the README's commands: each finds what it needs here."""
 
 import csv
-import functools
-import http.server
 import json
 import os
 import re
 import subprocess
 import sys
-import threading
 import urllib.request
 import zipfile
 
@@ -16,7 +13,7 @@ import feedparser
 import pytest
 from lxml import etree
 
-from tests.conftest import readme_block, require_program
+from tests.conftest import readme_block, require_program, website
 
 ELSEWHERE = "127.0.0.1:8080"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -89,35 +86,25 @@ def test_httpie_and_jq(serve, run, tmp_path):
 
 
 @pytest.fixture
-def website(tmp_path):
-    """Serves the files of a folder; its address."""
+def pages(tmp_path):
+    """The address of three pages."""
     folder = tmp_path / "website"
     folder.mkdir()
     for name in ("first.html", "second.html", "third.html"):
         (folder / name).write_text(name)
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Handler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with website(folder) as address:
+        yield address
 
 
-def test_wget_gets_the_pages_of_a_tag(serve, run, website, tmp_path):
+def test_wget_gets_the_pages_of_a_tag(serve, run, pages, tmp_path):
     require_program("curl", "wget")
     address = serve().address
-    put(address, "a", "With\ttab", uri=f"{website}/first.html", tags=["offline", "news"])
-    put(address, "b", uri=f"{website}/second.html", tags=["Offline"])
-    put(address, "c", uri=f"{website}/third.html", tags=["news"])
+    put(address, "a", "With\ttab", uri=f"{pages}/first.html", tags=["offline", "news"])
+    put(address, "b", uri=f"{pages}/second.html", tags=["Offline"])
+    put(address, "c", uri=f"{pages}/third.html", tags=["news"])
     run(commands("wget"), address)
-    pages = {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()}
-    assert pages == {"first.html": "first.html", "second.html": "second.html"}
+    kept = {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()}
+    assert kept == {"first.html": "first.html", "second.html": "second.html"}
 
 
 # --- A spreadsheet ---

@@ -1,11 +1,8 @@
 """What the tests of the page share: a real Chromium, driven as a person would."""
 
-import functools
-import http.server
 import os
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.conftest import website
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -154,17 +153,5 @@ def foreign(tmp_path: Path) -> Iterator[str]:
         "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>A page &amp; “more”</title>"
         "<p>Words said here.</p>"
     )
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/page.html"
-        server.shutdown()
-        thread.join()
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing of it."""
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
+    with website(folder) as address:
+        yield f"{address}/page.html"
