@@ -80,8 +80,7 @@ class Application:
             response = self._finished(request, self._problem(request, error))
         except Exception as error:
             response = self._finished(request, self._failure(request, error))
-        answer: Iterable[bytes] = response(environ, start_response)
-        return answer
+        return http.send(request, response, start_response)
 
     def _answer(self, request: Request) -> Response:
         return self._finished(request, self._dispatch(request))

@@ -7,13 +7,14 @@ import hmac
 import ipaddress
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from itertools import islice
 from typing import Protocol, TypeVar
 from urllib.parse import quote, urlsplit
+from wsgiref.types import StartResponse
 
 from webob import Request, Response
 from webob.acceptparse import (
@@ -46,8 +47,8 @@ MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
-MAX_KEPT = 4 * 1024 * 1024
-MAX_ONCE = 1024
+MAX_KEPT = 16 * 1024 * 1024
+MAX_ONCE = 8192
 MAX_KEPT_ONE = 256 * 1024
 ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 
@@ -410,6 +411,15 @@ def coded(request: Request, response: Response) -> Response:
     return response
 
 
+def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
+    """The body, after its headers, as PEP 3333 has it; WebOb does more for addresses in headers
+    that are not absolute.
+    """
+    start_response(response.status, response.headerlist[:])
+    body: Iterable[bytes] = () if request.method == "HEAD" else response.app_iter
+    return body
+
+
 def _coding(request: Request) -> str:
     asked = request.environ.get("HTTP_ACCEPT_ENCODING", "")
     return coding.MARK if asked and _prefers_gzip(asked[:MAX_ACCEPT]) else ""
@@ -446,19 +456,22 @@ class Kept:
 
     def __init__(self, source: Changing) -> None:
         self._source = source
-        self._answers: dict[tuple[str, ...], tuple[int, Response]] = {}
+        self._answers: dict[_Asked, tuple[int, Response]] = {}
         self._size = 0
         self._once: set[int] = set()
 
     def answer(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """The kept answer to this request, or else what `make` makes of it."""
         asked = _asked(request)
-        if asked is None or self._is_first(asked):
+        if asked is None:
             return make(request)
-        kept = self._answers.get(asked)
-        with suppress(Unavailable):  # Without the folder, what needs none is served all the same.
-            if kept and kept[0] == self._source.changes():
-                return kept[1]
+        if kept := self._answers.get(asked):
+            seen, response = kept
+            with suppress(Unavailable):  # Without it, what needs no folder is served all the same.
+                if seen == self._source.changes():
+                    return response
+        elif self._is_first(asked):
+            return make(request)
         seen = self._source.seen
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.
@@ -466,7 +479,7 @@ class Kept:
             self._keep(asked, seen, response)
         return response
 
-    def _is_first(self, asked: tuple[str, ...]) -> bool:
+    def _is_first(self, asked: "_Asked") -> bool:
         number = hash(asked)
         if number in self._once:
             return False
@@ -475,8 +488,8 @@ class Kept:
         self._once.add(number)
         return True
 
-    def _keep(self, asked: tuple[str, ...], seen: int, response: Response) -> None:
-        size = ANSWER_SIZE + sum(map(len, asked)) + sum(map(len, response.app_iter))
+    def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
+        size = ANSWER_SIZE + sum(map(len, filter(None, asked))) + sum(map(len, response.app_iter))
         if size > MAX_KEPT_ONE:
             return
         self._size += size
@@ -485,14 +498,16 @@ class Kept:
         self._answers[asked] = seen, response
 
 
-def _asked(request: Request) -> tuple[str, ...] | None:
+def _asked(request: Request) -> "_Asked | None":
     """All of a GET that its answer depends on; None if that is more, such as the time of day."""
     environ = request.environ
-    if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not _UNKEPT.isdisjoint(environ):
+    is_read = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+    if not is_read or not environ.keys().isdisjoint(_UNKEPT):
         return None
-    return tuple([environ.get(name, "") for name in _ASKED])
+    return tuple(map(environ.get, _ASKED))
 
 
+_Asked = tuple[str | None, ...]
 _UNKEPT = _CONDITIONS - {"HTTP_IF_NONE_MATCH"}
 _GET = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING")
 _ASKED = (*_GET, "HTTP_IF_NONE_MATCH", *_BASE)
@@ -546,10 +561,11 @@ class Guard:
     def check(self, request: Request) -> None:
         """Raises Refused for a request that must not come in."""
         host, method = request.environ.get("HTTP_HOST", "localhost"), request.method
-        if not HOST.fullmatch(host):
-            raise Refused(400, "The Host header is no name or address of a host.")
-        if self.token is None and not _is_our_name(host, self.base_url):
-            raise Refused(421, "This service does not answer to the name in Host.")
+        if self.token is not None or not _is_our_name(host, self.base_url):
+            if not HOST.fullmatch(host):
+                raise Refused(400, "The Host header is no name or address of a host.")
+            if self.token is None:
+                raise Refused(421, "This service does not answer to the name in Host.")
         if method not in SAFE_METHODS and _is_cross_site(request, self.base_url):
             raise Refused(403, "A page of another site cannot change anything here.")
         is_open = self.token is None or (self.public_read and method in ("GET", "HEAD"))
@@ -582,6 +598,8 @@ def is_loopback(name: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def _is_our_name(host: str, base_url: str | None) -> bool:
     """Whether Host names this machine to itself, or is the name of the base address."""
+    if not HOST.fullmatch(host):
+        return False
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 

@@ -1,6 +1,6 @@
 """What waitress answers by itself, or ends an answer with, made to be as all answers here are."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -10,10 +10,12 @@ from formats.view import View
 
 
 def answer_as_here(waitress: ModuleType) -> None:
-    """Has waitress refuse by problem documents, and send nothing after the headers of HEAD."""
+    """Has waitress refuse by problem documents, send our headers as they are and nothing after
+    those of HEAD, and go on after a 204 or 304.
+    """
     channel, task = waitress.channel.HTTPChannel, waitress.task
     channel.error_task_class = _refusing(task.ErrorTask)
-    channel.task_class = _bodiless(task.WSGITask)
+    channel.task_class = _brief(task.WSGITask, waitress.utilities.build_http_date)
     waitress.proxy_headers.BadRequest = _told(waitress.proxy_headers.BadRequest)
 
 
@@ -53,14 +55,29 @@ def _refusing(error_task: type) -> type:
     return Refusing
 
 
-def _bodiless(task: type) -> type:
+def _brief(task: type, http_date: Callable[[float], str]) -> type:
     """The task for any other request."""
 
-    class Bodiless(task):  # type: ignore[misc]
+    class Brief(task):  # type: ignore[misc]
         def build_response_header(self) -> bytes:
+            # It would spell and sort them anew for each answer.
+            if self._is_usual():
+                lines = [f"HTTP/1.1 {self.status}", *map(": ".join, self.response_headers)]
+                lines += [f"Date: {http_date(self.start_time)}", "", ""]
+                return "\r\n".join(lines).encode("latin-1")
             headers: bytes = super().build_response_header()
             if self.request.command == "HEAD":  # Else it ends a chunked body that isn't there.
                 self.chunked_response = False
             return headers
 
-    return Bodiless
+        def _is_usual(self) -> bool:
+            """Whether the connection may stay: where the answer ends can be told from its headers.
+
+            That a 204 or 304 has no body, its status tells: RFC 9112 section 6.3.
+            """
+            length = ("Content-Length", str(self.content_length))
+            asked = self.request.headers.get("CONNECTION", "").lower()
+            stays = self.version == "1.1" and asked != "close" and not self.close_on_finish
+            return stays and (not self.has_body or length in self.response_headers)
+
+    return Brief

@@ -154,13 +154,16 @@ class Store:
             return self._got(id)
 
     def _got(self, id: str) -> Entry:
-        with self._mutex:  # As `_fresh`, without its price.
-            self._refresh()
+        quiet = self._watch.is_quiet()  # As `_fresh`, without its price.
+        with self._mutex:
+            self._refresh(quiet)
             return self._get(self._index, id)
 
     def changes(self) -> int:
         """How many changes of the folder there were: the same number means that there was none."""
-        with self._fresh():
+        quiet = self._watch.is_quiet()  # As `_fresh`, without its price.
+        with self._mutex:
+            self._refresh(quiet)
             return self.seen
 
     def state(self) -> State:
@@ -407,12 +410,15 @@ class Store:
     @contextmanager
     def _fresh(self) -> Iterator[Index]:
         """The up-to-date index, for this thread alone while the block lasts."""
+        quiet = self._watch.is_quiet()  # Not while others have to wait: it is all, mostly.
         with self._mutex:
-            self._refresh()
+            self._refresh(quiet)
             yield self._index
 
-    def _refresh(self) -> None:
-        """Brings the index up to what the folder holds now."""
+    def _refresh(self, quiet: bool = False) -> None:
+        """Brings the index up to what the folder holds now, unless the watch was just `quiet`."""
+        if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
+            return
         try:
             changes = self._watch.changes()
         except Unavailable:

@@ -1,9 +1,11 @@
 """What changed in some folders since the last look."""
 
+import fcntl
 import os
 import re
 import stat
 import sys
+import termios
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +27,8 @@ if sys.platform == "linux":
     )
     _REPLACED = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
+
+_NO_BYTES = bytes(4)
 
 
 class Watch:
@@ -60,6 +64,18 @@ class Watch:
             if number is not None:
                 changes.append((number, event.name))
         return changes
+
+    def is_quiet(self) -> bool:
+        """Whether there is nothing to tell: dearer to be told by `changes`, and another thread may
+        ask for those meanwhile. Raises Unavailable if the first folder is missing.
+        """
+        watched = self._inotify
+        if watched is None or [_identity(self._first)] != self._identities[:1]:
+            return False
+        try:
+            return fcntl.ioctl(watched, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
+        except (OSError, ValueError):  # Closed just now.
+            return False
 
     @property
     def tells(self) -> bool:

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+from http.client import HTTPConnection
 
 import pytest
 
@@ -162,6 +163,48 @@ def test_nothing_follows_the_headers_of_head(serve, data):
             answer = b"".join(iter(lambda: client.recv(65_536), b""))
         assert answer.startswith(b"HTTP/1.1 ") and answer.endswith(b"\r\n\r\n")
         assert answer.count(b"\r\n\r\n") == 1, path
+
+
+def test_the_headers_are_the_same_whether_the_connection_stays_or_not(serve):
+    service = serve()
+    post(service.address, "https://example.com/")
+    host, _, port = service.address.removeprefix("http://").partition(":")
+
+    def lines(version, connection):
+        with socket.create_connection((host, int(port)), timeout=10) as client:
+            request = f"GET /?limit=1 HTTP/{version}\r\nHost: localhost\r\n{connection}\r\n"
+            client.sendall(request.encode())
+            client.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: client.recv(65_536), b"")).decode()
+        head, _, body = answer.partition("\r\n\r\n")
+        first, *headers = head.split("\r\n")
+        assert first == f"HTTP/{version} 200 OK" and json.loads(body) and "\r\nDate: " in head
+        told = [header.partition(": ")[::2] for header in headers]
+        return {name.lower(): value for name, value in told if name != "Date"}
+
+    stays = lines("1.1", "")
+    assert {"content-length", "etag", "content-security-policy"} <= stays.keys()
+    assert lines("1.1", "Connection: keep-alive\r\n") == stays
+    assert lines("1.1", "Connection: Close\r\n") == stays | {"connection": "close"}
+    assert lines("1.0", "") == stays | {"connection": "close"}
+    assert lines("1.0", "Connection: keep-alive\r\n") == stays | {"connection": "Keep-Alive"}
+
+
+def test_the_connection_stays_after_an_answer_without_a_body(serve):
+    service = serve()
+    _, headers, body = post(service.address, "https://example.com/")
+    path, known = f"/{json.loads(body)['id']}", {"If-None-Match": headers["ETag"]}
+    connection = HTTPConnection(service.address.removeprefix("http://"), timeout=10)
+    connection.connect()
+    connected = connection.sock
+    asked = [("GET", path, known, 304), ("OPTIONS", "/", {}, 204), ("GET", path, {}, 200)]
+    for method, path, headers, status in [*asked * 2, ("DELETE", path, {}, 204), asked[1]]:
+        connection.request(method, path, headers=headers)
+        with connection.getresponse() as answer:
+            assert (answer.status, answer.getheader("Connection")) == (status, None)
+            assert bool(answer.read()) == (status == 200)
+        assert connection.sock is connected
+    connection.close()
 
 
 def test_a_second_signal_ends_it_at_once(serve, data, locked):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 CLIENTS = 8
 _LENGTH = re.compile(rb"\r\nContent-Length: (\d+)")
-_ETAG = re.compile(rb"\r\nEtag: (\S+)")
+_ETAG = re.compile(rb"(?i)\r\netag: (\S+)")
 
 
 @dataclass(frozen=True)

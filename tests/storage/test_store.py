@@ -316,6 +316,22 @@ def test_an_error_between_publishing_and_knowing_leaves_no_half_of_it(store, tmp
     assert list(shown(store)) == list("fdcb") == list(shown(Store(tmp_path)))
 
 
+@pytest.mark.parametrize("read", [shown, lambda store: {"a": store.get("a").bookmark.title}])
+def test_who_fails_meanwhile_makes_nobody_else_see_nothing(store, monkeypatch, read):
+    store.add(bookmark("a", title="A"))
+    seen = store.changes()
+    is_quiet = store._watch.is_quiet
+
+    def somebody_fails():
+        quiet = is_quiet()
+        store._forget()
+        return quiet
+
+    monkeypatch.setattr(store._watch, "is_quiet", somebody_fails)
+    assert read(store) == {"a": "A"}
+    assert store.changes() > seen
+
+
 def test_what_is_added_and_removed_when_the_watch_is_lost_is_seen(store, tmp_path, monkeypatch):
     store.state()
     store.add(bookmark("a", title="A"))
