@@ -48,7 +48,6 @@ MAX_ACCEPT = 4096
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
 MAX_KEPT = 16 * 1024 * 1024
-MAX_ONCE = 8192
 MAX_KEPT_ONE = 256 * 1024
 ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
 
@@ -450,15 +449,14 @@ class Changing(Protocol):
 class Kept:
     """Answers to GET that are asked for again, each given again until anything has changed.
 
-    They and their requests take up to `MAX_KEPT` bytes together. What is asked for once, as most
-    single bookmarks are, would only cost its place.
+    They and their requests take up to `MAX_KEPT` bytes together; when they become more, they are
+    all dropped, and those that are asked for often are soon there again.
     """
 
     def __init__(self, source: Changing) -> None:
         self._source = source
         self._answers: dict[_Asked, tuple[int, Response]] = {}
         self._size = 0
-        self._once: set[int] = set()
 
     def answer(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """The kept answer to this request, or else what `make` makes of it."""
@@ -470,23 +468,12 @@ class Kept:
             with suppress(Unavailable):  # Without it, what needs no folder is served all the same.
                 if seen == self._source.changes():
                     return response
-        elif self._is_first(asked):
-            return make(request)
         seen = self._source.seen
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.
         if seen == self._source.seen and isinstance(response.app_iter, list):
             self._keep(asked, seen, response)
         return response
-
-    def _is_first(self, asked: "_Asked") -> bool:
-        number = hash(asked)
-        if number in self._once:
-            return False
-        if len(self._once) >= MAX_ONCE:
-            self._once = set()
-        self._once.add(number)
-        return True
 
     def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
         size = ANSWER_SIZE + sum(map(len, filter(None, asked))) + sum(map(len, response.app_iter))

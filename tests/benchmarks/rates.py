@@ -11,7 +11,7 @@ from load import CLIENTS, Sample, conditional, first, get
 from table import Goal, Measured, Row
 from writes import Writer
 
-_MOST = 5000  # More different requests than answers are kept.
+_MOST = 5000
 _COMMON = collection.TAGS[:20]
 _PAIRS = [
     (tag, other) for tag in collection.TAGS[:4] for other in collection.TAGS[:4] if tag < other
