@@ -469,9 +469,7 @@ def _parser() -> argparse.ArgumentParser:
     exports = commands.add_parser("export", help="write the collection to a file")
     exports.set_defaults(run=_export)
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help="where to write it")
-    exports.add_argument(
-        "--format", choices=EXPORTS, default="json", help="the format (default: json)"
-    )
+    exports.add_argument("--format", choices=EXPORTS, default="json", help="default: json")
     for command in (serve, checks, imports, exports):
         _option(command, "--data", "data", "the data folder", metavar="DIR")
     return parser
@@ -488,9 +486,8 @@ def _option(
         parser.add_argument(name, default=given, metavar=metavar, help=help)
     else:
         is_set = (given or "").lower() in ("1", "true", "yes", "on")
-        parser.add_argument(
-            name, action="store_true", default=is_set, help=f"{help} ({variable}=1)"
-        )
+        help = f"{help} ({variable}=1)"
+        parser.add_argument(name, action="store_true", default=is_set, help=help)
 
 
 def _configured(options: argparse.Namespace) -> Application:
@@ -540,8 +537,11 @@ def _serve(options: argparse.Namespace) -> int:
         signal.signal(number, functools.partial(_stop, is_busy))
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+    gc.disable()
     app.store.state()  # Who asks before all is loaded waits.
     gc.freeze()  # No collection of garbage has to walk through what is there for good.
+    gc.enable()
+    sys.setswitchinterval(0.01)  # Whoever searches in a large collection is interrupted less.
     server.run()
     return 0
 
