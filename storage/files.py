@@ -29,7 +29,7 @@ STALE_SECONDS = 3600.0
 Content = tuple[bytes, os.stat_result]
 
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_TEMPORARY = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _OF_THE_FILE = {
     errno.ELOOP: "is a symbolic link",
@@ -46,13 +46,13 @@ class BadFile(StorageError):
     """What is there under this name is not a file that can be read; the text says why."""
 
 
-def read(path: str | Path) -> Content:
-    """A regular file's bytes and its status from before they were read.
+def read(path: str | Path, limit: int = MAX_SIZE) -> Content:
+    """A regular file's bytes, up to a limit, and its status from before they were read.
 
     Raises FileNotFoundError, BadFile if it is a link, no file, too large or not readable, or
     Unavailable if nothing could be opened or read now.
     """
-    return _read_open(_open(path))
+    return _read_open(_open(path), limit)
 
 
 def read_all(folder: Path, names: Sequence[str]) -> Iterator[Content | StorageError | None]:
@@ -122,14 +122,14 @@ def _open(path: str | Path) -> int:
         raise _bad(error) from error
 
 
-def _read_open(descriptor: int) -> Content:
+def _read_open(descriptor: int, limit: int = MAX_SIZE) -> Content:
     """The open file's bytes and status; closes it."""
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BadFile("is not a regular file")
-        if status.st_size > MAX_SIZE:
-            raise BadFile(f"is larger than {MAX_SIZE:,} bytes")
+        if status.st_size > limit:
+            raise BadFile(f"is larger than {limit:,} bytes")
         return _read_all(descriptor, status.st_size), status
     except OSError as error:
         raise _bad(error) from error
@@ -268,14 +268,20 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    """The descriptor of a folder while the block lasts. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with _failures, opened(folder) as descriptor:
+        os.fsync(descriptor)
 
 
 class Disk:
@@ -379,7 +385,7 @@ def _is_read_only(path: Path) -> bool:
 
 def is_temporary(name: str) -> bool:
     """Whether content that is not published yet has this name."""
-    return bool(_TEMPORARY.fullmatch(name))
+    return name.startswith(".") and bool(_TEMPORARY.fullmatch(name))
 
 
 def is_stale(path: Path) -> bool:

@@ -5,12 +5,12 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from storage import files
+from storage import files, snapshot
 from storage.bookmark import (
     ID,
     Bookmark,
@@ -62,6 +62,8 @@ _Value = TypeVar("_Value", Entry, Grave)
 
 
 SWAP_SECONDS = 5.0
+# So many files are worth a snapshot: reading them takes half a second.
+MANY = 10_000
 # Each holds a file open until all are written, and a process may not open many.
 MAX_CHANGES = 200
 
@@ -86,6 +88,7 @@ class Store:
         Raises Unavailable if the folder cannot be made, read or locked, or not be written to by
         this user though it is to be `writable`; Full if the disk is.
         """
+        self._folder, self._writable = folder, writable
         self._folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folders((folder, *self._folders))
         if writable:
@@ -118,7 +121,7 @@ class Store:
 
     def _sweep(self) -> None:
         """Removes the temporary files that crashes left more than an hour ago."""
-        for folder in self._folders:
+        for folder in (self._folder, *self._folders):
             for name in filter(files.is_temporary, os.listdir(folder)):
                 path = folder / name
                 if files.is_stale(path):
@@ -150,7 +153,7 @@ class Store:
             return self._got(id)
         except Unreadable:  # What hindered may have passed.
             with self._mutex:
-                self._look([(kind, id + _SUFFIX) for kind in (_BOOKMARKS, _TOMBSTONES)])
+                self._look([(kind, id) for kind in (_BOOKMARKS, _TOMBSTONES)])
             return self._got(id)
 
     def _got(self, id: str) -> Entry:
@@ -420,12 +423,13 @@ class Store:
         if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
             return
         try:
-            changes = self._watch.changes()
+            told = self._watch.changes()
         except Unavailable:
             self._restore_tombstones()
-            changes = self._watch.changes()
-        if changes is not None:  # Files that are being staged may tell of themselves too.
-            changes = [(kind, name) for kind, name in changes if _id_of(name)]
+            told = self._watch.changes()
+        changes = None
+        if told is not None:  # Files that are being staged may tell of themselves too.
+            changes = [(kind, id) for kind, name in told if (id := _id_of(name))]
             if self._own:
                 changes = self._not_own(changes)
         self._own.clear()
@@ -433,7 +437,7 @@ class Store:
             self._look(changes)
 
     def _not_own(self, changes: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """The changes without the first of each name that was learned: any other is a stranger's.
+        """The changes without the first of each id that was learned: any other is a stranger's.
 
         Inotify makes one of two that are alike, but nothing can be linked twice without going in
         between.
@@ -456,7 +460,7 @@ class Store:
             self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
             self._index.touched = max(self._index.touched, linked.touched)
             self._index.change({id: linked}, {})
-            self._own.add((_BOOKMARKS, id + _SUFFIX))
+            self._own.add((_BOOKMARKS, id))
         except BaseException:
             self._forget()
             raise
@@ -482,9 +486,8 @@ class Store:
 
     def _apply(self, changes: list[tuple[int, str]]) -> None:
         ids: tuple[dict[str, None], dict[str, None]] = ({}, {})
-        for kind, name in changes:
-            if id := _id_of(name):
-                ids[kind][id] = None
+        for kind, id in changes:
+            ids[kind][id] = None
         graves = self._read_all(_TOMBSTONES, ids[_TOMBSTONES], _grave)
         # A tombstone that comes hides the bookmark, one that goes uncovers it.
         named = ids[_BOOKMARKS] | ids[_TOMBSTONES]
@@ -493,17 +496,51 @@ class Store:
             self._unreadable[_BOOKMARKS].pop(id, None)
             self._signatures[_BOOKMARKS].pop(id, None)
         shown = [id for id in named if id not in hidden] if hidden else named
-        entries = self._read_all(_BOOKMARKS, shown, _entry) | hidden
+        entries = self._read_bookmarks(shown) | hidden
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
         self._index.change(entries, graves)
+
+    def _read_bookmarks(self, ids: Collection[str]) -> dict[str, Entry | None]:
+        """What each file holds; what can be told without reading it, if they are many."""
+        if len(ids) < MANY:
+            return self._read_all(_BOOKMARKS, ids, _entry)
+        recalled = self._recalled(set(ids))
+        unknown = [id for id in ids if id not in recalled]
+        found = recalled | self._read_all(_BOOKMARKS, unknown, _entry)
+        if self._writable and len(unknown) >= MANY:
+            self._remember(found)
+        return found
+
+    def _recalled(self, ids: Collection[str]) -> dict[str, Entry | None]:
+        """The entries of those files that are as they were when all were last read."""
+        recalled: dict[str, Entry | None] = {}
+        signatures, touched = self._signatures[_BOOKMARKS], [self._index.touched]
+        with files.opened(self._folders[_BOOKMARKS]) as folder:
+
+            def is_same(id: str, signature: int) -> bool:
+                return id in ids and signature == _signature_of(folder, id)
+
+            for signature, entry in snapshot.read(self._folder, is_same):
+                id = entry.bookmark.id
+                recalled[id], signatures[id] = entry, signature
+                touched.append(entry.touched)
+        self._index.touched = max(touched)
+        return recalled
+
+    def _remember(self, found: Mapping[str, Entry | None]) -> None:
+        signatures = self._signatures[_BOOKMARKS]
+        known = ((signatures.get(id), entry) for id, entry in found.items() if entry)
+        try:
+            snapshot.write(self._folder, [(sign, entry) for sign, entry in known if sign])
+        except StorageError as error:
+            log.warning("%s is not renewed: %s", self._folder / snapshot.NAME, error)
 
     def _read_all(
         self, kind: int, ids: Collection[str], parse: Callable[[str, bytes, float], _Value]
     ) -> dict[str, _Value | None]:
         """What each file holds, or None if there is none or it is not of this kind."""
-        names = [id + _SUFFIX for id in ids]
-        contents = files.read_all(self._folders[kind], names)
+        contents = files.read_all(self._folders[kind], [id + _SUFFIX for id in ids])
         return {
             id: self._parsed(kind, id, content, parse)
             for id, content in zip(ids, contents, strict=True)
@@ -548,19 +585,20 @@ class Store:
             log.warning("%s is skipped: %s", self._path(kind, id), reason)
 
     def _differences(self) -> Iterator[tuple[int, str]]:
-        """The names whose file's identity, size or times are not those of the last look."""
+        """The ids whose file's identity, size or times are not those of the last look."""
         for kind, folder in enumerate(self._folders):
             known = self._signatures[kind]
             missing = set(known) | set(self._unreadable[kind])
             self._index.touched = max(self._index.touched, folder.stat().st_mtime)
-            with os.scandir(folder) as entries:
+            with files.opened(folder) as descriptor, os.scandir(descriptor) as entries:
                 # In the order in which a disk has them, mostly.
                 for entry in sorted(entries, key=os.DirEntry.inode):
                     if id := _id_of(entry.name):
                         missing.discard(id)
-                        if known.get(id) is None or known[id] != _signature_of(entry):
-                            yield kind, entry.name
-            yield from ((kind, id + _SUFFIX) for id in missing)
+                        signature = known.get(id)
+                        if not signature or signature != _signature_of(descriptor, id):
+                            yield kind, id
+            yield from ((kind, id) for id in missing)
 
 
 def swap(attempt: Callable[[], _Result]) -> _Result:
@@ -597,15 +635,16 @@ def _id_of(name: str) -> str | None:
     return id if id != name and ID.fullmatch(id) else None
 
 
-def _signature_of(entry: os.DirEntry[str]) -> int | None:
+def _signature_of(folder: int, id: str) -> int | None:
+    """The signature of an id's file in an open folder; None if it is gone."""
     try:
-        return _signature(entry.stat(follow_symlinks=False))
-    except FileNotFoundError:  # Gone since it was listed.
+        return _signature(os.stat(id + _SUFFIX, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
         return None
 
 
 def _signature(status: os.stat_result) -> int | None:
     """Differs whenever a file's identity, size or times do; None if they may not show a change."""
-    if status.st_mtime_ns > time.time_ns() - _RACY_NS:
+    if max(status.st_mtime_ns, status.st_ctime_ns) > time.time_ns() - _RACY_NS:
         return None
     return hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

@@ -17,6 +17,7 @@ FLOORS = {
     "storage.query": ("storage.bookmark", "storage.errors"),
     "storage.watch": ("storage.errors",),
     "storage.index": ("storage.bookmark", "storage.query"),
+    "storage.snapshot": ("storage.files", "storage.bookmark", "storage.index"),
     "storage.store": ("storage",),
     "storage.merge": ("storage",),
     "storage.check": ("storage.bookmark", "storage.files", "storage.errors"),

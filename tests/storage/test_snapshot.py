@@ -1,0 +1,324 @@
+"""A start reads only what changed since the last one, and shows what it would show without that."""
+
+import logging
+import os
+import shutil
+import time
+import unicodedata
+
+import pytest
+from test_store import bookmark
+
+import storage.files
+import storage.snapshot
+import storage.store
+from storage.bookmark import Tombstone, to_file
+from storage.errors import Full
+from storage.query import Query
+from storage.store import Store
+
+MINUTE = 60
+TITLES = {
+    "a": {"title": "A", "tags": ["x", "Y"], "description": "several\nlines"},
+    "b": {"title": "Ünï ✓ 日本", "tags": ["Straße", "x"], "uri": "HTTPS://b.Example:443/%7eb"},
+    "c": {"title": "", "created": "2020-01-01T00:00:00Z", "modified": "2021-01-01T00:00:00Z"},
+    "d": {"tags": [f"t{n}" for n in range(100)], "uri": "mailto:d@example.com"},
+    "e": {"tags": ["y"], "uri": "https://e.example/ä"},
+}
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    """So few files are worth a snapshot, and the disk's clock is exact."""
+    monkeypatch.setattr(storage.store, "MANY", len(TITLES) - 1)
+    monkeypatch.setattr(storage.store, "_RACY_NS", 0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A data folder with some bookmarks that were written a while ago, and a tombstone."""
+    data = tmp_path / "data"
+    Store(data)
+    for id, fields in TITLES.items():
+        write(data, id, **fields)
+    bury(data, "f")
+    return data
+
+
+def path(data, id):
+    return data / "bookmarks" / f"{id}.json"
+
+
+def write(data, id, **fields):
+    path(data, id).write_bytes(to_file(bookmark(id, **fields)))
+    age(data, id)
+
+
+def age(data, id):
+    past = time.time() - MINUTE
+    os.utime(path(data, id), (past, past))
+
+
+def bury(data, id):
+    tombstone = Tombstone(id, "2024-01-02T00:00:00Z")
+    (data / "tombstones" / f"{id}.json").write_bytes(to_file(tombstone))
+
+
+@pytest.fixture
+def start(monkeypatch, folder):
+    """Starts a store over the folder; it, and the ids whose files it read."""
+
+    def start(data=folder, **options):
+        read = []
+        read_all = storage.files.read_all
+
+        def counted(where, names):
+            if where.name == "bookmarks":
+                read.extend(name.removesuffix(".json") for name in names)
+            return read_all(where, names)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(storage.files, "read_all", counted)
+            store = Store(data, **{"writable": True} | options)
+            store.state()
+        return store, sorted(read)
+
+    return start
+
+
+def everything(store):
+    """All that can be asked of a store."""
+    page = store.select(Query(deletions=True, counts=100))
+    lists = {
+        query: store.select(query)
+        for query in (Query(tags=("x",)), Query(tags=("x", "y")), Query(words=("ünï",)))
+    }
+    holders = {b.uri: store.holder(b.uri).bookmark.id for b in page.bookmarks}
+    return page, lists, holders, store.tag_counts()
+
+
+def unaided(data, monkeypatch):
+    """The same of a store that reads all."""
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.store, "MANY", 1000)
+        return everything(Store(data))
+
+
+def test_the_next_start_reads_nothing_and_shows_the_same(folder, start, monkeypatch):
+    assert start()[1] == sorted(TITLES)
+    store, read = start()
+    assert read == []
+    assert everything(store) == unaided(folder, monkeypatch)
+    assert len(store.select(Query()).bookmarks) == len(TITLES)
+
+
+def test_who_only_looks_writes_none_but_uses_it(folder, start):
+    assert start(writable=False)[1] == sorted(TITLES)
+    assert not (folder / storage.snapshot.NAME).exists()
+    start()
+    assert start(writable=False)[1] == []
+
+
+def test_few_bookmarks_need_none(folder, start, monkeypatch):
+    monkeypatch.setattr(storage.store, "MANY", len(TITLES) + 1)
+    start()
+    assert sorted(entry.name for entry in folder.iterdir()) == ["bookmarks", "tombstones"]
+
+
+def in_place(data):
+    """Edited in place to the same size, and the old time given back."""
+    before = path(data, "a").stat()
+    time.sleep(0.02)  # The clock of a file's change has a resolution of some milliseconds.
+    with path(data, "a").open("r+b") as file:
+        content = file.read().replace(b'"A"', b'"B"')
+        file.seek(0)
+        file.write(content)
+    os.utime(path(data, "a"), ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path(data, "a").stat().st_size == before.st_size
+    return ["a"]
+
+
+def replaced(data):
+    """Replaced by another file with the same time."""
+    before = path(data, "a").stat()
+    other = data / "other"
+    other.write_bytes(path(data, "a").read_bytes().replace(b'"A"', b'"B"'))
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.rename(path(data, "a"))
+    return ["a"]
+
+
+def touched(data):
+    """Touched."""
+    path(data, "a").touch()
+    return ["a"]
+
+
+def added(data):
+    """One more."""
+    write(data, "new", title="New")
+    return ["new"]
+
+
+def removed(data):
+    """Removed."""
+    path(data, "a").unlink()
+    return []
+
+
+def buried(data):
+    """Deleted, its file still there."""
+    bury(data, "a")
+    return []
+
+
+def unburied(data):
+    """A tombstone taken away."""
+    (data / "tombstones" / "f.json").unlink()
+    return []
+
+
+def broken(data):
+    """Broken."""
+    path(data, "a").write_bytes(b"{")
+    return ["a"]
+
+
+def a_link(data):
+    """A link in its place."""
+    path(data, "a").rename(data / "elsewhere")
+    path(data, "a").symlink_to(data / "elsewhere")
+    return ["a"]
+
+
+def renamed(data):
+    """Under another id, which is not the one inside."""
+    path(data, "a").rename(path(data, "z"))
+    return ["z"]
+
+
+def swapped(data):
+    """Two files under each other's names."""
+    path(data, "a").rename(data / "other")
+    path(data, "b").rename(path(data, "a"))
+    (data / "other").rename(path(data, "b"))
+    return ["a", "b"]
+
+
+CHANGES = (
+    in_place, replaced, touched, added, removed, buried, unburied, broken, a_link, renamed, swapped,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__doc__.rstrip("."))
+def test_what_changed_since_is_read(folder, start, monkeypatch, change):
+    start()
+    changed = change(folder)
+    store, read = start()
+    assert read == changed
+    assert everything(store) == unaided(folder, monkeypatch)
+
+
+def test_what_may_change_again_without_showing_it_is_read(folder, start, monkeypatch):
+    monkeypatch.setattr(storage.store, "_RACY_NS", 2_000_000_000)
+    time.sleep(2.1)
+    age(folder, "a")  # Its time is old; that it was given this time is not.
+    path(folder, "b").touch()
+    start()
+    assert start()[1] == ["a", "b"]
+
+
+def test_a_copy_of_the_folder_reads_all(folder, start, tmp_path, monkeypatch):
+    start()
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    store, read = start(copy)
+    assert read == sorted(TITLES)
+    assert everything(store) == unaided(copy, monkeypatch)
+    assert start(copy)[1] == []
+
+
+def cut(snapshot):
+    os.truncate(snapshot, snapshot.stat().st_size - 1)
+
+
+def emptied(snapshot):
+    os.truncate(snapshot, 0)
+
+
+def flipped(snapshot):
+    content = bytearray(snapshot.read_bytes())
+    content[len(content) // 2] ^= 1
+    snapshot.write_bytes(content)
+
+
+def flipped_at_its_beginning(snapshot):
+    content = bytearray(snapshot.read_bytes())
+    content[0] ^= 1
+    snapshot.write_bytes(content)
+
+
+def gone(snapshot):
+    snapshot.unlink()
+
+
+def linked(snapshot):
+    snapshot.rename(snapshot.with_name("elsewhere"))
+    snapshot.symlink_to(snapshot.with_name("elsewhere"))
+
+
+def a_pipe(snapshot):
+    snapshot.unlink()
+    os.mkfifo(snapshot)
+
+
+DAMAGES = (cut, emptied, flipped, flipped_at_its_beginning, gone, linked, a_pipe)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_one_that_is_not_whole_counts_for_nothing_and_comes_back(folder, start, damage):
+    before = everything(start()[0])
+    damage(folder / storage.snapshot.NAME)
+    store, read = start()
+    assert read == sorted(TITLES)
+    assert everything(store) == before
+    assert start()[1] == []
+
+
+def test_one_that_cannot_be_replaced_hinders_nothing(folder, start, caplog):
+    (folder / storage.snapshot.NAME).mkdir()
+    before = everything(start()[0])
+    store, read = start()
+    assert (read, everything(store)) == (sorted(TITLES), before)
+    assert "snapshot.index is not renewed" in caplog.text
+    assert not list(folder.glob(".*"))
+
+
+def test_without_room_for_it_all_is_there_all_the_same(folder, start, monkeypatch, caplog):
+    def full(*arguments):
+        raise Full("The disk is full.")
+
+    monkeypatch.setattr(storage.snapshot, "write", full)
+    caplog.set_level(logging.WARNING)
+    assert len(start()[0].select(Query()).bookmarks) == len(TITLES)
+    assert "The disk is full." in caplog.text
+
+
+def test_what_other_rules_have_read_is_read_anew(folder, start, monkeypatch):
+    start()
+    monkeypatch.setattr(unicodedata, "unidata_version", "0.0.0")
+    assert start()[1] == sorted(TITLES)
+
+
+def test_one_that_a_crash_left_unfinished_is_swept_after_an_hour(folder, start):
+    left = folder / ".snapshot.index.0123456789abcdef.tmp"
+    left.write_bytes(b"x")
+    other = folder / ".mine.tmp"
+    other.write_bytes(b"x")
+    past = time.time() - 3601
+    os.utime(other, (past, past))
+    start()
+    assert left.exists()
+    os.utime(left, (past, past))
+    start()
+    assert not left.exists() and other.exists()
