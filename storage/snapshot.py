@@ -95,10 +95,12 @@ def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
     Raises Full or Unavailable. A power cut may take it: its digest tells.
     """
     numbers: dict[tuple[str, str], int] = {}
-    rows = [_row(signature, entry, numbers) for signature, entry in found]
-    blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
-    tags = [tag for tag, _ in numbers], [folded for _, folded in numbers]
-    data = msgspec.msgpack.encode((*tags, blocks))
+    blocks = []
+    for start in range(0, len(found), _BLOCK):
+        rows = [_row(*one, numbers) for one in found[start : start + _BLOCK]]
+        blocks.append(msgspec.Raw(msgspec.msgpack.encode(rows)))
+    spelled, folded = [tag for tag, _ in numbers], [tag for _, tag in numbers]
+    data = msgspec.msgpack.encode(_Content(spelled, folded, blocks))
     with files.Staged(folder, NAME, _head(data) + data, durable=False) as staged:
         staged.publish()
 

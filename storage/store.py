@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -496,24 +496,17 @@ class Store:
             self._unreadable[_BOOKMARKS].pop(id, None)
             self._signatures[_BOOKMARKS].pop(id, None)
         shown = [id for id in named if id not in hidden] if hidden else named
-        entries = self._read_bookmarks(shown) | hidden
+        recalled = self._recalled(set(shown)) if len(shown) >= MANY else {}
+        unread = [id for id in shown if id not in recalled]
+        entries = recalled | self._read_all(_BOOKMARKS, unread, _entry) | hidden
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
         self._index.change(entries, graves)
-
-    def _read_bookmarks(self, ids: Collection[str]) -> dict[str, Entry | None]:
-        """What each file holds; what can be told without reading it, if they are many."""
-        if len(ids) < MANY:
-            return self._read_all(_BOOKMARKS, ids, _entry)
-        recalled = self._recalled(set(ids))
-        unknown = [id for id in ids if id not in recalled]
-        found = recalled | self._read_all(_BOOKMARKS, unknown, _entry)
-        if self._writable and len(unknown) >= MANY:
-            self._remember(found)
-        return found
+        if self._writable and len(unread) >= MANY:
+            self._remember()
 
     def _recalled(self, ids: Collection[str]) -> dict[str, Entry | None]:
-        """The entries of those files that are as they were when all were last read."""
+        """The entries of those files that are as a snapshot has them."""
         recalled: dict[str, Entry | None] = {}
         signatures, touched = self._signatures[_BOOKMARKS], [self._index.touched]
         with files.opened(self._folders[_BOOKMARKS]) as folder:
@@ -528,11 +521,12 @@ class Store:
         self._index.touched = max(touched)
         return recalled
 
-    def _remember(self, found: Mapping[str, Entry | None]) -> None:
-        signatures = self._signatures[_BOOKMARKS]
-        known = ((signatures.get(id), entry) for id, entry in found.items() if entry)
+    def _remember(self) -> None:
+        """Has a snapshot tell the next start of all files whose times would show a change."""
+        entries, signatures = self._index.entries, self._signatures[_BOOKMARKS]
+        found = [(s, entries[id]) for id, s in signatures.items() if s and id in entries]
         try:
-            snapshot.write(self._folder, [(sign, entry) for sign, entry in known if sign])
+            snapshot.write(self._folder, found)
         except StorageError as error:
             log.warning("%s is not renewed: %s", self._folder / snapshot.NAME, error)
 

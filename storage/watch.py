@@ -66,8 +66,8 @@ class Watch:
         return changes
 
     def is_quiet(self) -> bool:
-        """Whether there is nothing to tell: dearer to be told by `changes`, and another thread may
-        ask for those meanwhile. Raises Unavailable if the first folder is missing.
+        """Whether `changes` would name none: it costs less, and another thread may ask for those at
+        the same time. Raises Unavailable if the first folder is missing.
         """
         watched = self._inotify
         if watched is None or [_identity(self._first)] != self._identities[:1]:

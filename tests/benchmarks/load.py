@@ -8,6 +8,7 @@ import selectors
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 CLIENTS = 8
@@ -48,7 +49,7 @@ class Connection:
 
     def connect(self) -> None:
         """Begins anew."""
-        self.socket = socket.create_connection(("127.0.0.1", self._port), timeout=60)
+        self.socket = socket.create_connection(("127.0.0.1", self._port), timeout=600)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, request: bytes) -> None:
@@ -129,20 +130,21 @@ def _go_on(selector: selectors.BaseSelector, connection: Connection, request: by
 
 def first(port: int, path: str = "/?limit=1") -> bytes:
     """The answer to one GET on a connection of its own."""
-    connection = Connection(port)
-    try:
+    with closing(Connection(port)) as connection:
         return connection.ask(get(path))
-    finally:
-        connection.close()
+
+
+def ask_once(port: int, requests: list[bytes]) -> None:
+    """Asks each, one after the other."""
+    with closing(Connection(port)) as connection:
+        for request in requests:
+            connection.ask(request)
 
 
 def conditional(port: int, paths: list[str]) -> list[bytes]:
     """Prepared requests for what the client has already, as the entity tags of now tell."""
-    connection = Connection(port)
-    try:
+    with closing(Connection(port)) as connection:
         tags = [_tag(connection.ask(get(path))) for path in paths]
-    finally:
-        connection.close()
     return [get(path, f"If-None-Match: {tag}") for path, tag in zip(paths, tags, strict=True)]
 
 

@@ -322,3 +322,11 @@ def test_one_that_a_crash_left_unfinished_is_swept_after_an_hour(folder, start):
     os.utime(left, (past, past))
     start()
     assert not left.exists() and other.exists()
+
+
+def test_one_that_is_written_while_it_runs_tells_of_all(folder, start):
+    store, _ = start()
+    for number in range(len(TITLES)):
+        write(folder, f"new{number}")
+    assert len(store.select(Query()).bookmarks) == 2 * len(TITLES)
+    assert start()[1] == []
