@@ -122,7 +122,11 @@ class Store:
     def _sweep(self) -> None:
         """Removes the temporary files that crashes left more than an hour ago."""
         for folder in (self._folder, *self._folders):
-            for name in filter(files.is_temporary, os.listdir(folder)):
+            try:
+                names = os.listdir(folder)
+            except PermissionError:  # Of one of the two, the first look tells.
+                continue
+            for name in filter(files.is_temporary, names):
                 path = folder / name
                 if files.is_stale(path):
                     try:

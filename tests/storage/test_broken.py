@@ -234,6 +234,17 @@ def refuse_to_open(*_, **__):
     raise OSError(errno.EMFILE, "Too many open files")
 
 
+def test_a_data_folder_that_cannot_be_listed_is_of_use(start, data, prefix):
+    for folder in ("bookmarks", "tombstones"):
+        (data / folder).mkdir(parents=True)
+    data.chmod(0o311)
+    address = start([*prefix, *service_of(data)]).address
+    assert put(address, "a", "A").status == 201
+    (data / "bookmarks" / "a.json").unlink()
+    assert ask(address, "GET", "/a").status == 404
+    data.chmod(0o755)
+
+
 # --- Files that are whole, but not as the service would have made them ---
 
 
