@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 from wsgiref.types import StartResponse
@@ -49,7 +49,8 @@ STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
 MAX_KEPT = 16 * 1024 * 1024
 MAX_KEPT_ONE = 256 * 1024
-ANSWER_SIZE = 2048  # Of an answer's headers and objects, about.
+ANSWER_SIZE = 2048  # Of an answer's objects, about.
+MAX_HOST = 261  # A name has 253 characters at most, a port five.
 
 # What every answer says besides.
 ALWAYS = (
@@ -476,7 +477,8 @@ class Kept:
         return response
 
     def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
-        size = ANSWER_SIZE + sum(map(len, filter(None, asked))) + sum(map(len, response.app_iter))
+        texts = chain(filter(None, asked), response.app_iter, *response.headerlist)
+        size = ANSWER_SIZE + sum(map(len, texts))
         if size > MAX_KEPT_ONE:
             return
         self._size += size
@@ -548,6 +550,8 @@ class Guard:
     def check(self, request: Request) -> None:
         """Raises Refused for a request that must not come in."""
         host, method = request.environ.get("HTTP_HOST", "localhost"), request.method
+        if len(host) > MAX_HOST:
+            raise Refused(400, "The Host header is too long.")
         if self.token is not None or not _is_our_name(host, self.base_url):
             if not HOST.fullmatch(host):
                 raise Refused(400, "The Host header is no name or address of a host.")

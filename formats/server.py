@@ -76,8 +76,8 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
             That a 204 or 304 has no body, its status tells: RFC 9112 section 6.3.
             """
             length = ("Content-Length", str(self.content_length))
-            asked = self.request.headers.get("CONNECTION", "").lower()
-            stays = self.version == "1.1" and asked != "close" and not self.close_on_finish
+            wants_close = "close" in self.request.headers.get("CONNECTION", "").lower()
+            stays = self.version == "1.1" and not wants_close and not self.close_on_finish
             return stays and (not self.has_body or length in self.response_headers)
 
     return Brief

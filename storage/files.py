@@ -178,12 +178,14 @@ class Staged:
     published is discarded. Until it is left, `settled` waits for it. Raises Full or Unavailable.
     """
 
-    def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
+    def __init__(
+        self, folder: Path, name: str, data: bytes, durable: bool = True, mode: int = 0o666
+    ) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._named = False
         with _failures:
-            self._descriptor = self._open(folder)
+            self._descriptor = self._open(folder, mode)
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 _write_all(self._descriptor, data)
@@ -193,15 +195,15 @@ class Staged:
                 self.discard()
                 raise
 
-    def _open(self, folder: Path) -> int:
+    def _open(self, folder: Path, mode: int) -> int:
         flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
-                return os.open(folder, flags | _O_TMPFILE, 0o666)
+                return os.open(folder, flags | _O_TMPFILE, mode)
             except OSError as error:
                 if error.errno not in _NO_TMPFILE:
                     raise
-        descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, mode)
         self._named = True
         return descriptor
 

@@ -6,6 +6,7 @@ and times which it had then, and may be deleted at any time.
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
@@ -63,7 +64,7 @@ def read(folder: Path, is_same: Callable[[str, int], bool]) -> Iterator[tuple[in
     except (FileNotFoundError, files.BadFile):
         return
     rest = memoryview(data)[_HEAD:]
-    if data[:_HEAD] != _head(rest):
+    if not rules() or data[:_HEAD] != rules() + _digest(rest):
         return
     content = _content.decode(rest)
     for block in content.blocks:
@@ -92,8 +93,11 @@ def _entry(row: _Row, content: _Content) -> Entry:
 def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
     """Replaces the folder's snapshot by these signatures and entries.
 
-    Raises Full or Unavailable. A power cut may take it: its digest tells.
+    It is for its owner alone, since the folder of the bookmarks may be. Raises Full or Unavailable.
+    A power cut may take it: its digest tells.
     """
+    if not rules():
+        return
     numbers: dict[tuple[str, str], int] = {}
     blocks = []
     for start in range(0, len(found), _BLOCK):
@@ -101,7 +105,8 @@ def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
         blocks.append(msgspec.Raw(msgspec.msgpack.encode(rows)))
     spelled, folded = [tag for tag, _ in numbers], [tag for _, tag in numbers]
     data = msgspec.msgpack.encode(_Content(spelled, folded, blocks))
-    with files.Staged(folder, NAME, _head(data) + data, durable=False) as staged:
+    head = rules() + _digest(data)
+    with files.Staged(folder, NAME, head + data, durable=False, mode=0o600) as staged:
         staged.publish()
 
 
@@ -126,12 +131,22 @@ _SIZE = 16
 _HEAD = 2 * _SIZE
 
 
-def _head(rest: bytes | memoryview) -> bytes:
-    """What a snapshot begins with: by which rules it was read, and the digest of its rest.
+@cache
+def rules() -> bytes:
+    """A digest of the rules by which this process reads files; nothing if it cannot be told.
 
-    The rules are the very text that says them: what it reads differently counts no more.
+    They are the very text that says them, which must be looked at before an upgrade replaces it.
     """
     folder = resources.files(__package__)
-    texts = [(folder / name).read_bytes() for name in ("bookmark.py", "snapshot.py")]
-    rules = b"".join([*texts, unicodedata.unidata_version.encode()])
-    return b"".join(blake2b(part, digest_size=_SIZE).digest() for part in (rules, rest))
+    try:
+        texts = [(folder / name).read_bytes() for name in _RULES]
+    except OSError:  # There may be none, or none any more.
+        return b""
+    return _digest(b"".join([*texts, unicodedata.unidata_version.encode()]))
+
+
+_RULES = ("bookmark.py", "index.py", "snapshot.py", "store.py")
+
+
+def _digest(data: bytes | memoryview) -> bytes:
+    return blake2b(data, digest_size=_SIZE).digest()

@@ -95,6 +95,7 @@ class Store:
             files.require_writable(self._folders)
         self._reported: dict[tuple[int, str], str] = {}
         self.seen = 0  # How many changes of the folder were seen so far.
+        snapshot.rules()
         self._open()
         self._lock.check()
         self._sweep()
@@ -471,6 +472,7 @@ class Store:
 
     def _look(self, changes: list[tuple[int, str]] | None) -> None:
         """Reads the changed files into the index; without changes, all that differ."""
+        self._looked = time.time_ns()
         try:
             self._apply(list(self._differences()) if changes is None else changes)
         except OSError as error:
@@ -500,37 +502,51 @@ class Store:
             self._unreadable[_BOOKMARKS].pop(id, None)
             self._signatures[_BOOKMARKS].pop(id, None)
         shown = [id for id in named if id not in hidden] if hidden else named
-        recalled = self._recalled(set(shown)) if len(shown) >= MANY else {}
+        knows_none = not self._index.entries
+        recalled, is_current = self._recalled(set(shown)) if knows_none else ({}, True)
         unread = [id for id in shown if id not in recalled]
         entries = recalled | self._read_all(_BOOKMARKS, unread, _entry) | hidden
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
         self._index.change(entries, graves)
-        if self._writable and len(unread) >= MANY:
+        if self._writable and (len(unread) >= MANY or not is_current):
             self._remember()
 
-    def _recalled(self, ids: Collection[str]) -> dict[str, Entry | None]:
-        """The entries of those files that are as a snapshot has them."""
+    def _recalled(self, ids: Collection[str]) -> tuple[dict[str, Entry | None], bool]:
+        """The entries of those files that are as a snapshot has them; whether it tells of no other,
+        such as one that was deleted since.
+        """
         recalled: dict[str, Entry | None] = {}
         signatures, touched = self._signatures[_BOOKMARKS], [self._index.touched]
+        told = 0
         with files.opened(self._folders[_BOOKMARKS]) as folder:
 
             def is_same(id: str, signature: int) -> bool:
-                return id in ids and signature == _signature_of(folder, id)
+                nonlocal told
+                told += 1
+                return id in ids and signature == _signature_of(folder, id, self._looked)
 
             for signature, entry in snapshot.read(self._folder, is_same):
                 id = entry.bookmark.id
                 recalled[id], signatures[id] = entry, signature
                 touched.append(entry.touched)
+                self._unreadable[_BOOKMARKS].pop(id, None)
+                self._reported.pop((_BOOKMARKS, id), None)
         self._index.touched = max(touched)
-        return recalled
+        is_there = os.path.lexists(self._folder / snapshot.NAME)
+        return recalled, told == len(recalled) and is_there == bool(told)
 
     def _remember(self) -> None:
-        """Has a snapshot tell the next start of all files whose times would show a change."""
+        """Has a snapshot tell the next start of all files whose times would show a change, if it is
+        worth it.
+        """
         entries, signatures = self._index.entries, self._signatures[_BOOKMARKS]
         found = [(s, entries[id]) for id, s in signatures.items() if s and id in entries]
         try:
-            snapshot.write(self._folder, found)
+            if len(found) >= MANY:
+                snapshot.write(self._folder, found)
+            else:
+                files.remove(self._folder / snapshot.NAME)
         except StorageError as error:
             log.warning("%s is not renewed: %s", self._folder / snapshot.NAME, error)
 
@@ -561,7 +577,7 @@ class Store:
             if isinstance(content, StorageError):
                 raise content
             data, status = content
-            self._signatures[kind][id] = _signature(status)
+            self._signatures[kind][id] = _signature(status, self._looked)
             self._index.touched = max(self._index.touched, status.st_mtime)
             value = parse(id, data, status.st_mtime)
         except files.BadFile as error:
@@ -593,8 +609,8 @@ class Store:
                 for entry in sorted(entries, key=os.DirEntry.inode):
                     if id := _id_of(entry.name):
                         missing.discard(id)
-                        signature = known.get(id)
-                        if not signature or signature != _signature_of(descriptor, id):
+                        before = known.get(id)
+                        if not before or before != _signature_of(descriptor, id, self._looked):
                             yield kind, id
             yield from ((kind, id) for id in missing)
 
@@ -633,16 +649,18 @@ def _id_of(name: str) -> str | None:
     return id if id != name and ID.fullmatch(id) else None
 
 
-def _signature_of(folder: int, id: str) -> int | None:
+def _signature_of(folder: int, id: str, looked: int) -> int | None:
     """The signature of an id's file in an open folder; None if it is gone."""
     try:
-        return _signature(os.stat(id + _SUFFIX, dir_fd=folder, follow_symlinks=False))
+        return _signature(os.stat(id + _SUFFIX, dir_fd=folder, follow_symlinks=False), looked)
     except FileNotFoundError:
         return None
 
 
-def _signature(status: os.stat_result) -> int | None:
-    """Differs whenever a file's identity, size or times do; None if they may not show a change."""
-    if max(status.st_mtime_ns, status.st_ctime_ns) > time.time_ns() - _RACY_NS:
+def _signature(status: os.stat_result, looked: int) -> int | None:
+    """Differs whenever a file's identity, size or times do; None if they may not show a change, at
+    a look that began then.
+    """
+    if max(status.st_mtime_ns, status.st_ctime_ns) > looked - _RACY_NS:
         return None
     return hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))

@@ -146,6 +146,14 @@ def test_an_answer_that_the_time_may_change_is_not_kept(header):
     assert len({id(answer) for answer in answers}) == 3
 
 
+def test_what_headers_take_counts(monkeypatch):
+    kept = http.Kept(Source())
+    for n in range(200):
+        long = [("Link", "x" * 100_000)]
+        kept.answer(ask(f"/?n={n}"), lambda _: Response(headerlist=long, app_iter=[b""]))
+    assert len(kept._answers) <= http.MAX_KEPT / 100_000
+
+
 def test_what_is_kept_is_bounded(monkeypatch):
     monkeypatch.setattr(http, "MAX_KEPT", 100_000)
     kept = http.Kept(Source())

@@ -119,6 +119,13 @@ def test_what_is_no_host_is_refused(app, host):
     assert call(app, Host=host).status_int in (400, 421)
 
 
+@pytest.mark.parametrize("options", [{}, {"token": "secret", "public_read": True}])
+def test_a_host_longer_than_any_is_refused(data, options):
+    app = webtest.TestApp(make_app(data, **options))
+    for host in ("a" * 262, "[" + ":" * 300 + "]", "a" * 300_000):
+        app.get("/", headers={"Host": host}, status=400)
+
+
 def test_a_forwarded_name_does_not_count(app):
     for name in ("X-Forwarded-Host", "Forwarded", "X-Host"):
         value = "host=localhost" if name == "Forwarded" else "localhost"

@@ -13,7 +13,7 @@ import storage.files
 import storage.snapshot
 import storage.store
 from storage.bookmark import Tombstone, to_file
-from storage.errors import Full
+from storage.errors import Full, Stale, Unreadable
 from storage.query import Query
 from storage.store import Store
 
@@ -221,6 +221,7 @@ def test_what_changed_since_is_read(folder, start, monkeypatch, change):
 
 def test_what_may_change_again_without_showing_it_is_read(folder, start, monkeypatch):
     monkeypatch.setattr(storage.store, "_RACY_NS", 2_000_000_000)
+    monkeypatch.setattr(storage.store, "MANY", len(TITLES) - 2)
     time.sleep(2.1)
     age(folder, "a")  # Its time is old; that it was given this time is not.
     path(folder, "b").touch()
@@ -306,8 +307,56 @@ def test_without_room_for_it_all_is_there_all_the_same(folder, start, monkeypatc
 
 def test_what_other_rules_have_read_is_read_anew(folder, start, monkeypatch):
     start()
-    monkeypatch.setattr(unicodedata, "unidata_version", "0.0.0")
-    assert start()[1] == sorted(TITLES)
+    here = storage.snapshot.rules()
+    storage.snapshot.rules.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(unicodedata, "unidata_version", "0.0.0")
+        assert storage.snapshot.rules() != here
+        assert start()[1] == sorted(TITLES)
+    storage.snapshot.rules.cache_clear()
+    assert storage.snapshot.rules() == here
+
+
+def test_without_its_rules_there_is_none(folder, start, monkeypatch):
+    storage.snapshot.rules.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.snapshot, "_RULES", ("gone.py",))
+        assert [start()[1] for _ in range(2)] == [sorted(TITLES)] * 2
+    storage.snapshot.rules.cache_clear()
+    assert not (folder / storage.snapshot.NAME).exists()
+
+
+def test_it_is_for_its_owner_alone(folder, start):
+    start()
+    assert (folder / storage.snapshot.NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_deleted_is_not_in_it_for_long(folder, start):
+    start()
+    assert b"several" in (folder / storage.snapshot.NAME).read_bytes()
+    path(folder, "a").unlink()
+    assert start()[1] == []
+    assert b"several" not in (folder / storage.snapshot.NAME).read_bytes()
+    assert start()[1] == []
+    path(folder, "b").unlink()
+    start()  # Too few are left for it.
+    assert not (folder / storage.snapshot.NAME).exists()
+
+
+def test_what_comes_back_whole_is_no_longer_broken(folder, start):
+    store, _ = start()
+    (folder / "bookmarks").rename(folder / "aside")
+    (folder / "bookmarks").mkdir()
+    path(folder, "a").write_bytes(b"{")
+    with pytest.raises(Unreadable):
+        store.get("a")
+    path(folder, "a").unlink()
+    (folder / "bookmarks").rmdir()
+    (folder / "aside").rename(folder / "bookmarks")
+    entry = store.get("a")
+    assert store.keep(entry) is entry
+    with pytest.raises(Stale):
+        store.add(entry.bookmark)
 
 
 def test_one_that_a_crash_left_unfinished_is_swept_after_an_hour(folder, start):
