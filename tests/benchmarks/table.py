@@ -48,7 +48,7 @@ class Row:
         """What the table shows of it."""
         pairs = list(zip(self.goals, measured.values, strict=False))
         met = all(goal.is_met(value) for goal, value in pairs)
-        verdict = "" if not self.goals else "skipped" if not pairs else "met" if met else "not met"
+        verdict = "skipped" if not pairs else "met" if met else "not met"
         values = ", ".join(f"{_number(value)} {goal.unit}".rstrip() for goal, value in pairs)
         details = f"({measured.details})" if values and measured.details else measured.details
         goals = ", ".join(map(str, self.goals))
@@ -62,7 +62,7 @@ def _number(value: float) -> str:
 def line(cells: Sequence[str]) -> str:
     """A row for the terminal."""
     what, goal, measured, verdict = cells
-    return f"{verdict:8} {what}\n{'':8} {f'{goal}: ' if goal else ''}{measured}"
+    return f"{verdict:8} {what}\n{'':8} {goal}: {measured}"
 
 
 def markdown(rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
