@@ -59,12 +59,14 @@ def read(folder: Path, is_same: Callable[[str, int], bool]) -> Iterator[tuple[in
 
     Raises Unavailable if nothing can be opened or read now.
     """
+    if not rules():
+        return
     try:
         data, _ = files.read(folder / NAME, _MAX_SIZE)
     except (FileNotFoundError, files.BadFile):
         return
     rest = memoryview(data)[_HEAD:]
-    if not rules() or data[:_HEAD] != rules() + _digest(rest):
+    if data[:_HEAD] != rules() + _digest(rest):
         return
     content = _content.decode(rest)
     for block in content.blocks:
