@@ -47,10 +47,9 @@ log = logging.getLogger("bookmarks")
 
 HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-# Threads that write wait for the disk, mostly; what a client does not read yet waits on the disk,
-# and never holds one of them.
+# What a client does not read yet waits on the disk, and never holds a thread.
 WAITRESS = dict(
-    threads=8, ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300,
+    ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300,
     channel_timeout=60, cleanup_interval=10, outbuf_high_watermark=1024**3,
     outbuf_overflow=http.BLOCK // 2, asyncore_use_poll=True,
 )  # fmt: skip

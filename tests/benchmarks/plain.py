@@ -51,14 +51,14 @@ def loop(folder: str) -> None:
             json.loads(file.read())
 
 
-def serve(app: Callable[..., list[bytes]], threads: int) -> None:
+def serve(app: Callable[..., list[bytes]]) -> None:
     """Serves the app as the service is served, and says where."""
     import logging
 
     import waitress  # Not for the loop.
 
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    server = waitress.create_server(app, host="127.0.0.1", port=0, ident="", threads=threads)
+    server = waitress.create_server(app, host="127.0.0.1", port=0, ident="")
     print(f"http://127.0.0.1:{server.effective_port}/", file=sys.stderr, flush=True)
     server.run()
 
@@ -68,4 +68,4 @@ if __name__ == "__main__":
         loop(sys.argv[2])
     else:
         app = {"constant": constant, "unchanged": unchanged, "files": files}[sys.argv[1]]
-        serve(app, threads=8 if app is files else 4)  # 4 is what waitress has by itself.
+        serve(app)
