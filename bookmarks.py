@@ -20,14 +20,14 @@ from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from msgspec.structs import replace
-from webob import Request, Response
+from webob import Request
 
 import formats
 from formats import Format, html, http, openapi, problem
 from formats.accesslog import AccessLog
 from formats.assets import assets
 from formats.errors import Malformed, Refused
-from formats.http import Guard, Kept, Parameters, Route
+from formats.http import Guard, Kept, Parameters, Response, Route
 from formats.item import Item
 from formats.progress import opened
 from formats.report import summary
@@ -66,8 +66,9 @@ class Application:
         self, store: Store, token: str | None, public_read: bool, base_url: str | None
     ) -> None:
         self.store = store
-        self._base_url = base_url.rstrip("/") if base_url else None
-        self.guard = Guard(token.encode() if token else None, public_read, self._base_url)
+        base_url = base_url.rstrip("/") if base_url else None
+        self._base = View(base_url, urlsplit(base_url).path) if base_url else None
+        self.guard = Guard(token.encode() if token else None, public_read, base_url)
         self._kept = Kept(store)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -77,8 +78,8 @@ class Application:
             response = self._kept.answer(request, self._answer)
         except (Refused, *problem.PROBLEMS) as error:  # type: ignore[misc]
             response = self._finished(request, self._problem(request, error))
-        except Exception as error:
-            response = self._finished(request, self._failure(request, error))
+        except Exception:
+            response = self._finished(request, self._failure(request))
         return http.send(request, response, start_response)
 
     def _answer(self, request: Request) -> Response:
@@ -94,7 +95,7 @@ class Application:
         if "id" in arguments and request.method not in ("GET", "HEAD"):
             self._find(arguments["id"])  # What is deleted is gone whatever the method.
         if request.method == "OPTIONS":
-            return Response(status=204, headerlist=[("Allow", route.allow)])
+            return Response(http.NO_CONTENT, [("Allow", route.allow)])
         handler = route.methods.get("GET" if request.method == "HEAD" else request.method)
         if handler is None:
             raise Refused(405, f"{request.method} is not for this path.", Allow=route.allow)
@@ -103,7 +104,7 @@ class Application:
     def _route(self, request: Request) -> tuple["Route", dict[str, str]]:
         # The path as the server passed it: ids and fields are ASCII, so nothing needs decoding.
         path = request.environ.get("PATH_INFO") or "/"
-        for route in ROUTES:
+        for route in FIXED.get(path, VARIABLE):
             if (arguments := route.match(path)) is not None:
                 return route, arguments
         parts = path.split("/")
@@ -152,10 +153,10 @@ class Application:
         chunks = format.write(page.bookmarks, view)
         response = http.response(format, chunks, streamed=len(page.bookmarks) > http.STREAMED)
         http.validate(response, name, page.state)
-        response.headerlist.append(("X-Total-Count", str(page.total)))
+        response.headers.append(("X-Total-Count", str(page.total)))
         if view.links:
             links = [f'<{url}>; rel="{relation}"' for relation, url in view.links.items()]
-            response.headerlist.append(("Link", ", ".join(links)))
+            response.headers.append(("Link", ", ".join(links)))
         return response
 
     def _opened_form(self, request: Request, parameters: Parameters) -> Response:
@@ -186,13 +187,13 @@ class Application:
             raise Refused(404, "There is nothing at this path.")
         response = http.asset_response(request, asset)
         caching = self._caching("public, ", "max-age=31536000, immutable")
-        response.headerlist.append(("Cache-Control", caching))
+        response.headers.append(("Cache-Control", caching))
         return response
 
     def description(self, request: Request) -> Response:
         """GET /openapi.json: all of this, described for programs."""
-        guard = self.guard
-        made = openapi.document(self._base(request), guard.token is not None, guard.public_read)
+        base, guard = self._here(request).base, self.guard
+        made = openapi.document(base, guard.token is not None, guard.public_read)
         return http.asset_response(request, made)
 
     def get(self, request: Request, id: str, field: str = "") -> Response:
@@ -211,7 +212,7 @@ class Application:
     def _shown(
         self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
     ) -> Response:
-        view = self._here(request, version_text(entry.version), field)
+        view = replace(self._here(request), version=version_text(entry.version), field=field)
         response = http.response(format, format.write([entry.bookmark], view))
         http.validate(response, f"{field}.{name}" if field else name, entry)
         return response
@@ -242,7 +243,7 @@ class Application:
 
     def _post(
         self, request: Request, given: Mapping[str, object], fields: Fields, version: object
-    ) -> tuple[Entry, int]:
+    ) -> tuple[Entry, str]:
         seen = self.store.state() if http.is_conditional(request) else None
         http.require(request, seen)
         try:
@@ -250,8 +251,9 @@ class Application:
                 if version:  # A form of a new bookmark would blank the one that nobody had in mind.
                     raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
                 changed = update(holder.bookmark, fields, _now())
-                return self._replaced(changed, holder, seen), 200
-            return self.store.add(create(clean(given), self.store.mint(), _now()), seen), 201
+                return self._replaced(changed, holder, seen), http.OK
+            new = create(fields | _fixed(given), self.store.mint(), _now())
+            return self.store.add(new, seen), http.CREATED
         except (errors.Conflict, errors.Gone, errors.NotFound):  # Somebody else was faster.
             raise errors.Stale from None
 
@@ -265,11 +267,11 @@ class Application:
             raise errors.Invalid([("_method", "must be DELETE, if it is there")])
         if method == "DELETE":
             self._delete(request, id, version)
-            return http.see_other(self._base(request) + "/")
+            return http.see_other(f"{self._here(request).base}/")
         fields = _changes(given, id)
         name = "json" if is_form else http.negotiate(request, formats.ONE)
         entry = self._update(request, id, fields, version)
-        return self._written(request, name, entry, 200, is_form)
+        return self._written(request, name, entry, http.OK, is_form)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: creates the bookmark, or sets all of it."""
@@ -283,12 +285,12 @@ class Application:
 
     def _put(
         self, request: Request, id: str, given: Mapping[str, object], fields: Fields
-    ) -> tuple[Entry, int]:
+    ) -> tuple[Entry, str]:
         entry = self._find(id)
         http.require(request, entry)
         if entry is None:
-            return self.store.add(create(clean(given), id, _now())), 201
-        return self._replaced(update(entry.bookmark, fields, _now()), entry), 200
+            return self.store.add(create(fields | _fixed(given), id, _now())), http.CREATED
+        return self._replaced(update(entry.bookmark, fields, _now()), entry), http.OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: sets one field."""
@@ -301,7 +303,7 @@ class Application:
     def delete(self, request: Request, id: str) -> Response:
         """DELETE /{id}: deletes the bookmark for good."""
         self._delete(request, id)
-        return Response(status=204, headerlist=[])
+        return Response(http.NO_CONTENT, [])
 
     def _update(self, request: Request, id: str, fields: Fields, version: object = None) -> Entry:
         def attempt() -> Entry:
@@ -333,16 +335,16 @@ class Application:
             return None
 
     def _written(
-        self, request: Request, name: str, entry: Entry, status: int, is_form: bool
+        self, request: Request, name: str, entry: Entry, status: str, is_form: bool
     ) -> Response:
-        url = f"{self._base(request)}/{entry.bookmark.id}"
+        url = self._here(request).bookmark(entry.bookmark.id)
         if is_form:
             return http.see_other(url)
         response = self._shown(request, name, formats.ONE[name], entry)
-        response.status_int = status
-        response.headerlist.append(("Content-Location", url))
-        if status == 201:
-            response.headerlist.append(("Location", url))
+        response.status = status
+        response.headers.append(("Content-Location", url))
+        if status == http.CREATED:
+            response.headers.append(("Location", url))
         return response
 
     # --- What answers have in common ---
@@ -350,28 +352,22 @@ class Application:
     def _caching(self, shared: str, directive: str) -> str:
         return (shared if self.guard.token is None else "private, ") + directive
 
-    def _base(self, request: Request) -> str:
-        return self._base_url or http.base_address(request)
-
-    def _here(self, request: Request, version: str = "", field: str = "") -> View:
-        return View(self._base(request), self._path(request), version=version, field=field)
-
-    def _path(self, request: Request) -> str:
-        return urlsplit(self._base_url).path if self._base_url else http.base_path(request)
+    def _here(self, request: Request) -> View:
+        return self._base or http.here(request)
 
     def _problem(self, request: Request, error: Exception) -> Response:
-        told = problem.described(error, self._base(request))
+        here = self._here(request)
+        told = problem.described(error, here.base)
         if told.status == 410:
             told.headers["Cache-Control"] = self._caching("public, ", "max-age=86400")
-        return http.problem_response(request, told, self._path(request))
+        return http.problem_response(request, told, here)
 
-    def _failure(self, request: Request, error: Exception) -> Response:
+    def _failure(self, request: Request) -> Response:
         """A 500, which says nothing of the inside; the log says it all under the same number."""
         number = secrets.token_hex(8)
-        asked = request.method, request.environ.get("PATH_INFO")
-        log.error("error %s at %s %r", number, *asked, exc_info=error)
+        log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
         detail = f"Something went wrong here. The server's log tells more, at error {number}."
-        return http.problem_response(request, problem.Problem(500, detail), self._path(request))
+        return http.problem_response(request, problem.Problem(500, detail), self._here(request))
 
 
 # --- Routes ---
@@ -391,6 +387,8 @@ ROUTES = (
     Route("/{id}/{field}", {"GET": App.get, "PUT": App.put_field}, WHOLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get}, FIXED_FIELDS),
 )
+FIXED = {route.template: [route] for route in ROUTES if "{" not in route.template}
+VARIABLE = [route for route in ROUTES if route.template not in FIXED]
 
 
 def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
@@ -398,6 +396,11 @@ def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
     if given.get("id", id) != id:
         raise errors.Invalid([("id", f"must be {id}, as in the address, or absent")])
     return clean({name: value for name, value in given.items() if name not in FIXED_FIELDS})
+
+
+def _fixed(given: Mapping[str, object]) -> Fields:
+    """What only a creation sets of these values."""
+    return clean({name: given[name] for name in FIXED_FIELDS if name in given})
 
 
 def _now() -> str:
@@ -522,9 +525,8 @@ def _serve(options: argparse.Namespace) -> int:
         settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
     answer_as_here(waitress)
     channels: dict[int, object] = {}
-    server = waitress.create_server(
-        AccessLog(app) if options.access_log else app, map=channels, **settings
-    )
+    served = AccessLog(app) if options.access_log else app
+    server = waitress.create_server(served, map=channels, **settings)
     tasks = server.task_dispatcher
     tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
 

@@ -8,9 +8,10 @@ LEVEL = 4  # Of zlib: half of what level 6 costs, for a twentieth more to send.
 MARK = "-gzip"  # What the entity tag of a client that asks for it ends with: RFC 9110 8.8.3.3.
 
 Headers = list[tuple[str, str]]
+Body = list[bytes] | Iterator[bytes]
 
 
-def coded(headers: Headers, body: Iterable[bytes]) -> tuple[Headers, Iterable[bytes]]:
+def coded(headers: Headers, body: Body) -> tuple[Headers, Body]:
     """An answer's headers and blocks as a client gets them that asks for gzip.
 
     A list of blocks that is not larger than `MIN_SIZE` stays as it is, but for the entity tag.

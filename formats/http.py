@@ -9,14 +9,15 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import chain, islice
 from typing import Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 from wsgiref.types import StartResponse
 
-from webob import Request, Response
+from msgspec.structs import replace
+from webob import Request
 from webob.acceptparse import (
     AcceptEncodingValidHeader,
     create_accept_encoding_header,
@@ -41,6 +42,7 @@ from formats.view import Draft, View
 from storage.bookmark import ID, Bookmark, split_tags
 from storage.errors import Invalid, PreconditionFailed, Unavailable
 
+OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
@@ -49,7 +51,7 @@ STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
 MAX_KEPT = 16 * 1024 * 1024
 MAX_KEPT_ONE = 256 * 1024
-ANSWER_SIZE = 2048  # Of an answer's objects, about.
+ANSWER_SIZE = 1536  # Of an answer's objects, about.
 MAX_HOST = 261  # A name has 253 characters at most, a port five.
 
 # What every answer says besides.
@@ -72,6 +74,17 @@ _TYPED = "bookmarks.typed"
 
 T = TypeVar("T")
 Parameters = list[tuple[str, str]]
+
+
+@dataclass(slots=True)
+class Response:
+    """The status code with its reason, the headers in order, and the blocks of the body: a list of
+    them can be sent again, an iterator only once.
+    """
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: list[bytes] | Iterator[bytes] = field(default_factory=list)
 
 
 # --- Requests ---
@@ -205,24 +218,19 @@ class _Body:
         return chunk
 
 
-def base_address(request: Request) -> str:
-    """The address of the service as the request names it, without a slash at its end."""
-    environ = request.environ
-    return _base_address(*[environ.get(name, "") for name in _BASE])
+def here(request: Request) -> View:
+    """The service's address as the request names it."""
+    return _here(*map(request.environ.get, _BASE))
 
 
 _BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
 
 
 @functools.lru_cache(maxsize=256)
-def _base_address(scheme: str, host: str, name: str, port: str, script: str) -> str:
-    environ = dict(zip(_BASE, (scheme, host, name, port, script), strict=True))
-    return str(Request({key: value for key, value in environ.items() if value}).application_url)
-
-
-def base_path(request: Request) -> str:
-    """The path that the service's address ends with, as an address has it."""
-    return quote(request.environ.get("SCRIPT_NAME", "").encode("latin-1"), safe="/!$&'()*+,;=:@~")
+def _here(*values: str | None) -> View:
+    environ = {name: value for name, value in zip(_BASE, values, strict=True) if value}
+    path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe="/!$&'()*+,;=:@~")
+    return View(f"{Request(environ).host_url}{path}", path)
 
 
 # --- Preconditions and validators: RFC 9110 section 13 ---
@@ -281,7 +289,7 @@ def not_modified(request: Request, name: str, look: Callable[[], Current]) -> Re
         unchanged = since is not None and is_unchanged_since(since, current)
     if not unchanged:
         return None
-    response = Response(status="304 Not Modified", headerlist=[])
+    response = Response("304 Not Modified", [])
     validate(response, name, current)
     return response
 
@@ -298,9 +306,12 @@ def _date(request: Request, name: str) -> float | None:
 
 def validate(response: Response, name: str, current: Current) -> None:
     """Gives the answer its validators."""
-    response.headerlist.append(("ETag", f'"{_tag(current, name)}"'))
-    date = formatdate(last_modified(current), usegmt=True)
-    response.headerlist.append(("Last-Modified", date))
+    response.headers.append(("ETag", f'"{_tag(current, name)}"'))
+    response.headers.append(("Last-Modified", _http_date(last_modified(current))))
+
+
+# Lists have one date until something changes, and what is imported has few.
+_http_date = functools.lru_cache(maxsize=1024)(functools.partial(formatdate, usegmt=True))
 
 
 def _tag(current: Current, name: str) -> str:
@@ -317,10 +328,10 @@ def response(format: Format, chunks: Iterator[bytes], streamed: bool = False) ->
     if format.file_name:  # RFC 6266 section 4
         headers.append(("Content-Disposition", f'attachment; filename="{format.file_name}"'))
     if streamed:
-        return Response(headerlist=headers, app_iter=_blocks(chunks))
+        return Response(OK, headers, _blocks(chunks))
     body = b"".join(chunks)
     headers.append(("Content-Length", str(len(body))))
-    return Response(headerlist=headers, app_iter=[body])
+    return Response(OK, headers, [body])
 
 
 def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -334,7 +345,7 @@ def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def see_other(url: str) -> Response:
     """What a form is answered with: RFC 9110 section 15.4.4."""
     headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
-    return Response(status=303, headerlist=headers)  # Some servers want a type of every answer.
+    return Response("303 See Other", headers)  # Some servers want a type of every answer.
 
 
 def report_type(request: Request) -> str:
@@ -345,13 +356,13 @@ def report_type(request: Request) -> str:
     return wanted
 
 
-def problem_response(request: Request, told: problem.Problem, path: str) -> Response:
-    """A problem document, or its page for a browser, whose links begin with `path`."""
-    view = View("", path, draft=_draft(request, path, told))
+def problem_response(request: Request, told: problem.Problem, here: View) -> Response:
+    """A problem document, or its page for a browser."""
+    view = replace(here, draft=_draft(request, here.path, told))
     media_type, body = problem.write(_best(request, problem.MEDIA_TYPES) or "", told, view)
     response = body_response(media_type, body)
     response.status = f"{told.status} {told.title}"
-    response.headerlist.extend(told.headers.items())
+    response.headers += told.headers.items()
     return response
 
 
@@ -367,7 +378,7 @@ def asset_response(request: Request, asset: assets.Asset) -> Response:
 def body_response(media_type: str, body: bytes) -> Response:
     """A 200 with this body."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
-    return Response(headerlist=headers, app_iter=[body])
+    return Response(OK, headers, [body])
 
 
 def _draft(request: Request, path: str, told: problem.Problem) -> Draft | None:
@@ -396,28 +407,23 @@ def _draft(request: Request, path: str, told: problem.Problem) -> Draft | None:
 
 def finished(response: Response, caching: str) -> Response:
     """The answer with what every one has, and with this Cache-Control unless it has its own."""
-    headers = response.headerlist
-    if not any(name == "Cache-Control" for name, _ in headers):
-        headers.append(("Cache-Control", caching))
-    headers += ALWAYS
+    if "Cache-Control" not in dict(response.headers):
+        response.headers.append(("Cache-Control", caching))
+    response.headers += ALWAYS
     return response
 
 
 def coded(request: Request, response: Response) -> Response:
     """The answer as this client gets it: compressed, if it asks for that."""
     if _coding(request):
-        headers, response.app_iter = coding.coded(response.headerlist, response.app_iter)
-        response.headerlist = headers  # Last: WebOb takes the length of another body off.
+        response.headers, response.body = coding.coded(response.headers, response.body)
     return response
 
 
 def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
-    """The body, after its headers, as PEP 3333 has it; WebOb does more for addresses in headers
-    that are not absolute.
-    """
-    start_response(response.status, response.headerlist[:])
-    body: Iterable[bytes] = () if request.method == "HEAD" else response.app_iter
-    return body
+    """The body, after its headers, as PEP 3333 has it."""
+    start_response(response.status, response.headers[:])
+    return [] if request.method == "HEAD" else response.body
 
 
 def _coding(request: Request) -> str:
@@ -472,12 +478,12 @@ class Kept:
         seen = self._source.seen
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.
-        if seen == self._source.seen and isinstance(response.app_iter, list):
+        if seen == self._source.seen and isinstance(response.body, list):
             self._keep(asked, seen, response)
         return response
 
     def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
-        texts = chain(filter(None, asked), response.app_iter, *response.headerlist)
+        texts = chain(filter(None, asked), response.body, *response.headers)
         size = ANSWER_SIZE + sum(map(len, texts))
         if size > MAX_KEPT_ONE:
             return

@@ -32,8 +32,7 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
     """An array, one bookmark on each line."""
     separator = b"[\n"
     for bookmark in bookmarks:
-        yield separator
-        yield _encode(bookmark)
+        yield separator + _encode(bookmark)
         separator = b",\n"
     yield b"[]\n" if separator == b"[\n" else b"\n]\n"
 

@@ -24,7 +24,7 @@ def _answer(error: Any) -> tuple[str, list[tuple[str, str]], bytes]:
     told = problem.Problem(error.code, f"The server refuses this: {error.body[:500]}")
     media_type, body = problem.write(problem.MEDIA_TYPES[0], told, View(""))
     answer = http.finished(http.body_response(media_type, body), "no-cache")
-    return f"{told.status} {told.title}", answer.headerlist, body
+    return f"{told.status} {told.title}", answer.headers, body
 
 
 def _told(bad_request: type) -> type:

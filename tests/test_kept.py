@@ -6,7 +6,7 @@ import random
 
 import pytest
 import webtest
-from webob import Request, Response
+from webob import Request
 
 from bookmarks import make_app
 from formats import http
@@ -111,13 +111,17 @@ def ask(path="/"):
     return Request.blank(path)
 
 
+def answer(body=b"", headers=()):
+    return http.Response(http.OK, list(headers), [body])
+
+
 def test_an_answer_that_is_asked_for_again_is_made_once_until_the_next_change():
     source, made = Source(), []
     kept = http.Kept(source)
 
     def make(request):
         made.append(request.path)
-        return Response(b"x")
+        return answer(b"x")
 
     once = kept.answer(ask(), make)
     assert kept.answer(ask(), make) is once
@@ -132,7 +136,7 @@ def test_what_changes_while_an_answer_is_made_is_not_kept():
 
     def make(request):
         source.seen += 1
-        return Response(b"x")
+        return answer(b"x")
 
     answers = [kept.answer(ask(), make) for _ in range(3)]
     assert len({id(answer) for answer in answers}) == 3
@@ -142,7 +146,7 @@ def test_what_changes_while_an_answer_is_made_is_not_kept():
 def test_an_answer_that_the_time_may_change_is_not_kept(header):
     kept = http.Kept(Source())
     request = Request.blank("/", headers={header: '"x"'})
-    answers = [kept.answer(request, lambda _: Response()) for _ in range(3)]
+    answers = [kept.answer(request, lambda _: answer()) for _ in range(3)]
     assert len({id(answer) for answer in answers}) == 3
 
 
@@ -150,7 +154,7 @@ def test_what_headers_take_counts(monkeypatch):
     kept = http.Kept(Source())
     for n in range(200):
         long = [("Link", "x" * 100_000)]
-        kept.answer(ask(f"/?n={n}"), lambda _: Response(headerlist=long, app_iter=[b""]))
+        kept.answer(ask(f"/?n={n}"), lambda _: answer(headers=long))
     assert len(kept._answers) <= http.MAX_KEPT / 100_000
 
 
@@ -158,8 +162,8 @@ def test_what_is_kept_is_bounded(monkeypatch):
     monkeypatch.setattr(http, "MAX_KEPT", 100_000)
     kept = http.Kept(Source())
     for n in range(5000):
-        kept.answer(ask(f"/?n={n}"), lambda _: Response(b"x" * 2000))
-        assert len(kept._answers) <= 100_000 / 4000
+        kept.answer(ask(f"/?n={n}"), lambda _: answer(b"x" * 2000))
+        assert len(kept._answers) <= 100_000 / (2000 + http.ANSWER_SIZE)
     assert kept._answers
-    large = kept.answer(ask(), lambda _: Response(b"x" * http.MAX_KEPT_ONE))
-    assert kept.answer(ask(), lambda _: Response()) is not large
+    large = kept.answer(ask(), lambda _: answer(b"x" * http.MAX_KEPT_ONE))
+    assert kept.answer(ask(), lambda _: answer()) is not large
