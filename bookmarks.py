@@ -542,7 +542,7 @@ def _serve(options: argparse.Namespace) -> int:
     app.store.state()  # Who asks before all is loaded waits.
     gc.freeze()  # No collection of garbage has to walk through what is there for good.
     gc.enable()
-    sys.setswitchinterval(0.01)  # Whoever searches in a large collection is interrupted less.
+    sys.setswitchinterval(0.02)  # Whoever searches in a large collection is interrupted less.
     server.run()
     return 0
 
