@@ -64,7 +64,11 @@ class Syncthing:
         commands = commands.replace("OTHER-DEVICE-ID", other.id)
         commands = commands.replace("/srv/bookmarks/data", str(self.data))
         run("bash", "-ec", commands)
+        # What is written while it sets up its watch, its scan of each hour finds.
+        folder = ("config", "folders", "bookmarks")
+        run("syncthing", "cli", f"--home={self.home}", *folder, "rescan-intervals", "set", "5")
         assert self.tell("GET", "config/folders/bookmarks").json["maxConflicts"] == -1
+        assert self.tell("GET", "config/folders/bookmarks").json["rescanIntervalS"] == 5
 
     def dial(self, other):
         """Where the other is, which nobody announces here. Only one side is told: two that dial
