@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from msgspec.structs import replace
@@ -66,8 +65,8 @@ class Application:
         self, store: Store, token: str | None, public_read: bool, base_url: str | None
     ) -> None:
         self.store = store
-        base_url = base_url.rstrip("/") if base_url else None
-        self._base = View(base_url, urlsplit(base_url).path) if base_url else None
+        self._public = http.public(base_url)
+        base_url = self._public.base if self._public else None
         self.guard = Guard(token.encode() if token else None, public_read, base_url)
         self._kept = Kept(store)
 
@@ -353,7 +352,7 @@ class Application:
         return (shared if self.guard.token is None else "private, ") + directive
 
     def _here(self, request: Request) -> View:
-        return self._base or http.here(request)
+        return self._public or http.here(request)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         here = self._here(request)
@@ -400,7 +399,7 @@ def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
 
 def _fixed(given: Mapping[str, object]) -> Fields:
     """What only a creation sets of these values."""
-    return clean({name: given[name] for name in FIXED_FIELDS if name in given})
+    return clean({name: value for name, value in given.items() if name in FIXED_FIELDS})
 
 
 def _now() -> str:
@@ -419,7 +418,8 @@ def make_app(
 ) -> Application:
     """The WSGI application over the folder `data`.
 
-    Raises storage's Unavailable or Full if the folder cannot be made, read, written or locked.
+    Raises storage's Unavailable or Full if the folder cannot be made, read, written or locked,
+    Invalid if `base_url` is no address.
     """
     return Application(Store(Path(data), writable=True), token, public_read, base_url)
 

@@ -220,15 +220,35 @@ class _Body:
 
 def here(request: Request) -> View:
     """The service's address as the request names it."""
-    return _here(*map(request.environ.get, _BASE))
+    is_short = len(request.environ.get("HTTP_HOST", "")) <= MAX_HOST
+    return (_here if is_short else _here.__wrapped__)(*map(request.environ.get, _BASE))
+
+
+def public(base_url: str | None) -> View | None:
+    """The service's address, if it was given one. Raises Invalid."""
+    if not base_url:
+        return None
+    base_url = base_url.rstrip("/")
+    try:
+        parts = urlsplit(base_url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        reason = "must be an address, such as https://example.com/bookmarks"
+        raise Invalid([("base_url", reason)])
+    return View(base_url, parts.path)
 
 
 _BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
 
 
+_ANY = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
+
+
 @functools.lru_cache(maxsize=256)
 def _here(*values: str | None) -> View:
-    environ = {name: value for name, value in zip(_BASE, values, strict=True) if value}
+    given = {name: value for name, value in zip(_BASE, values, strict=True) if value}
+    environ = _ANY | given  # A server that says less is answered all the same.
     path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe="/!$&'()*+,;=:@~")
     return View(f"{Request(environ).host_url}{path}", path)
 

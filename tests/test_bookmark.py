@@ -93,7 +93,7 @@ def test_what_is_no_id_is_404(app, id, method):
 # --- PUT ---
 
 
-@pytest.mark.parametrize("id", ["a", "0", "a-b_c", "b-1", "feeds", "0" * 64])
+@pytest.mark.parametrize("id", ["a", "0", "a-b_c", "b-1", "feeds", "tagsxjson", "0" * 64])
 def test_put_creates_under_the_given_id_and_then_replaces(app, id):
     created = app.put_json(f"/{id}", WHOLE, status=201)
     assert created.headers["Location"] == f"http://localhost/{id}"

@@ -31,6 +31,10 @@ def test_an_address_is_a_host_and_a_port(data, address):
     assert "HOST:PORT" in refusal("--data", str(data), "--listen", address)
 
 
+def test_the_base_address_is_an_address(data):
+    assert "must be an address" in refusal("--data", str(data), "--base-url", "http://[::1")
+
+
 def test_a_token_file_must_be_there_and_say_something(data, tmp_path):
     token = tmp_path / "token"
     assert "token" in refusal("--data", str(data), "--token-file", str(token))

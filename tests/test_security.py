@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from bookmarks import make_app
+from formats import http
+from storage.errors import Invalid
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
@@ -124,6 +126,19 @@ def test_a_host_longer_than_any_is_refused(data, options):
     app = webtest.TestApp(make_app(data, **options))
     for host in ("a" * 262, "[" + ":" * 300 + "]", "a" * 300_000):
         app.get("/", headers={"Host": host}, status=400)
+
+
+def test_a_host_that_is_refused_is_not_remembered(app):
+    before = http._here.cache_info().currsize
+    for n in range(10):
+        app.get("/missing", headers={"Host": f"{n}" * 300}, status=400)
+    assert http._here.cache_info().currsize == before
+
+
+@pytest.mark.parametrize("base", ["http://[::1", "a.example", "ftp://a.example", "https:///marks"])
+def test_a_base_that_is_no_address_is_refused(data, base):
+    with pytest.raises(Invalid, match="base_url must be an address"):
+        make_app(data, base_url=base)
 
 
 def test_a_forwarded_name_does_not_count(app):

@@ -293,3 +293,14 @@ def test_the_application_refuses_a_folder_that_cannot_be_made(tmp_path, made):
     with pytest.raises(Unavailable, match=f"{made} cannot be used"):
         make_app(tmp_path / made)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("missing", [("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"), ("HTTP_HOST",)])
+def test_a_server_that_names_no_host_is_answered(data, missing):
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/"}
+    setup_testing_defaults(environ)
+    for name in missing:
+        del environ[name]
+    told = []
+    make_app(data)(environ, lambda *answer: told.append(answer))
+    assert told[0][0] == "200 OK"
