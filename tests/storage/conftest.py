@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from clients import Server
 
+from tests.conftest import until
+
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
@@ -61,7 +63,11 @@ class Mount:
 
     def unmount(self) -> None:
         if self.path.is_mount():
+            device = self.path.stat().st_dev
             subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
+            # Another test's namespace that was made meanwhile holds it for as long as it lasts.
+            loop = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/loop")
+            until(lambda: not loop.exists(), 60)
 
     def abandon(self) -> None:
         """Unmounts it even if somebody uses it still."""
