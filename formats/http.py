@@ -229,19 +229,13 @@ def public(base_url: str | None) -> View | None:
     if not base_url:
         return None
     base_url = base_url.rstrip("/")
-    try:
-        parts = urlsplit(base_url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _host_name(base_url) or urlsplit(base_url).scheme not in ("http", "https"):
         reason = "must be an address, such as https://example.com/bookmarks"
         raise Invalid([("base_url", reason)])
-    return View(base_url, parts.path)
+    return View(base_url, urlsplit(base_url).path)
 
 
 _BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
-
-
 _ANY = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 
 
@@ -555,8 +549,9 @@ class Route:
         id, field = f"(?P<id>{ID.pattern})", f"(?P<field>{'|'.join(self.fields)})"
         # A name with a dot, so that it can be no id.
         file = r"(?P<file>[a-z]+-[0-9a-f]+\.[a-z]+)"
-        variables = {"{id}": id, "{field}": field, "{file}": file}
-        return re.compile(re.sub("{[a-z]+}", lambda v: variables[v[0]], self.template))
+        variables = {"id": id, "field": field, "file": file}
+        template = re.escape(self.template)
+        return re.compile(re.sub(r"\\{([a-z]+)\\}", lambda v: variables[v[1]], template))
 
 
 # --- Strangers, names and addresses ---

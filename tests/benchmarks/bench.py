@@ -17,6 +17,7 @@ from table import Measured
 
 T = TypeVar("T")
 FEW = 1000
+FIRST = "if nobody has asked since the last change"
 
 
 @dataclass

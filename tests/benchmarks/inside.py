@@ -10,7 +10,7 @@ from statistics import median
 from typing import ParamSpec, TypeVar
 
 import collection
-from bench import Bench
+from bench import FIRST, Bench
 from table import Goal, Measured, Row
 from webob import Request, Response
 
@@ -150,11 +150,10 @@ def _rows(name: str, what: str, bound: float, *arguments: object) -> tuple[Row, 
     what = f"in process: {what}"
     return (
         Row(name, what, goals, later_calls, arguments),
-        Row(f"{name}-first", f"{what}, {_FIRST}", goals, first_calls, arguments),
+        Row(f"{name}-first", f"{what}, {FIRST}", goals, first_calls, arguments),
     )
 
 
-_FIRST = "if nobody has asked since the last change"
 _SEEN = Goal("≤", 1, "ms")
 
 ROWS = (

@@ -6,7 +6,7 @@ from random import Random
 from statistics import median
 
 import collection
-from bench import Bench, share
+from bench import FIRST, Bench, share
 from load import CLIENTS, Sample, ask_once, conditional, first, get
 from table import Goal, Measured, Row
 from writes import Writer
@@ -128,11 +128,9 @@ _LISTS = (
     ("html", "the html page of 50", page, 0.6),
 )
 
-_FIRST = "if nobody has asked since the last change"
-
 ROWS = (
     Row("get", "`GET /{id}`", [Goal("≥", 0.8)], answers, [one]),
-    Row("get-first", f"the same, {_FIRST}", [Goal("≥", 0.8)], first_answers),
+    Row("get-first", f"the same, {FIRST}", [Goal("≥", 0.8)], first_answers),
     Row("get-304", "`GET /{id}` with `If-None-Match`", [Goal("≥", 0.8)], unchanged, [one]),
     *(Row(name, what, [Goal("≥", bound)], answers, [paths]) for name, what, paths, bound in _LISTS),
     Row("tag-304", "a list with `If-None-Match`", [Goal("≥", 0.8)], unchanged, [tagged]),
