@@ -10,8 +10,8 @@ from formats.view import View
 
 
 def answer_as_here(waitress: ModuleType) -> None:
-    """Has waitress refuse by problem documents, send our headers as they are and nothing after
-    those of HEAD, and go on after a 204 or 304.
+    """Has waitress refuse by problem documents, send our headers as they are, with a body that is
+    there already but nothing after those of HEAD, and go on after a 204 or 304.
     """
     channel, task = waitress.channel.HTTPChannel, waitress.task
     channel.error_task_class = _refusing(task.ErrorTask)
@@ -59,6 +59,8 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
     """The task for any other request."""
 
     class Brief(task):  # type: ignore[misc]
+        wrote_header: bool
+
         def build_response_header(self) -> bytes:
             # It would spell and sort them anew for each answer.
             if self._is_usual():
@@ -69,6 +71,16 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
             if self.request.command == "HEAD":  # Else it ends a chunked body that isn't there.
                 self.chunked_response = False
             return headers
+
+        def write(self, data: bytes) -> None:
+            is_whole = self.has_body and len(data) == self.content_length
+            if is_whole and not self.wrote_header:  # It would send the headers by themselves.
+                headers = self.build_response_header()
+                self.wrote_header = True
+                self.channel.write_soon(headers + data)
+                self.content_bytes_written = len(data)
+            else:
+                super().write(data)
 
         def _is_usual(self) -> bool:
             """Whether the connection may stay: where the answer ends can be told from its headers.

@@ -190,6 +190,15 @@ def test_the_headers_are_the_same_whether_the_connection_stays_or_not(serve):
     assert lines("1.0", "Connection: keep-alive\r\n") == stays | {"connection": "Keep-Alive"}
 
 
+def test_a_short_answer_is_sent_at_once_with_its_headers(serve):
+    host, _, port = serve().address.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        for _ in range(20):
+            client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = client.recv(65_536)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"\r\n\r\n[]\n")
+
+
 def test_the_connection_stays_after_an_answer_without_a_body(serve):
     service = serve()
     _, headers, body = post(service.address, "https://example.com/")
