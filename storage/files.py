@@ -29,6 +29,7 @@ STALE_SECONDS = 3600.0
 Content = tuple[bytes, os.stat_result]
 
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_A_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _OF_THE_FILE = {
@@ -273,7 +274,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 @contextmanager
 def opened(folder: Path) -> Iterator[int]:
     """The descriptor of a folder while the block lasts. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(folder, _A_FOLDER)
     try:
         yield descriptor
     finally:
@@ -282,8 +283,12 @@ def opened(folder: Path) -> Iterator[int]:
 
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures, opened(folder) as descriptor:
-        os.fsync(descriptor)
+    with _failures:
+        descriptor = os.open(folder, _A_FOLDER)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 class Disk:
@@ -293,7 +298,7 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         with _failures:
-            self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._descriptor = os.open(folder, _A_FOLDER)
 
     def sync(self, staged: Sequence[Staged]) -> None:
         """Makes staged content durable, all of it at once where the system can."""
@@ -400,7 +405,7 @@ def is_stale(path: Path) -> bool:
 
 class Lock:
     """One writer at a time over the threads and processes that share a folder: `flock` on the
-    folder itself, so that there is no lock file to lose, copy or leave behind.
+    folder itself, so that there is no lock file to lose, copy or leave behind. A context manager.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -417,8 +422,7 @@ class Lock:
         finally:
             _release(descriptor)
 
-    @contextmanager
-    def held(self) -> Iterator[tuple[int, int]]:
+    def __enter__(self) -> tuple[int, int]:
         """The device and inode of the folder that is locked while the block lasts: by now, the
         path may lead to another.
 
@@ -433,16 +437,24 @@ class Lock:
                 raise Busy(_BUSY)
             try:
                 _flock(descriptor, fcntl.LOCK_EX, deadline)
-                yield status.st_dev, status.st_ino
-            finally:
-                _unlock(descriptor)
+            except BaseException:
                 self._threads.release()
-        finally:
+                raise
+        except BaseException:
             os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return status.st_dev, status.st_ino
+
+    def __exit__(self, *_: object) -> None:
+        descriptor = self._descriptor
+        _unlock(descriptor)
+        self._threads.release()
+        os.close(descriptor)
 
     def _open(self) -> int:
         try:
-            return os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return os.open(self._folder, _A_FOLDER)
         except OSError as error:
             raise Unavailable(f"The data folder cannot be opened: {error.strerror}.") from error
 

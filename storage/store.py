@@ -184,6 +184,10 @@ class Store:
         with self._fresh() as index:
             return next(iter(index.holders(uri_key(uri))), None)
 
+    def known_holder(self, uri: str) -> Entry | None:
+        """As `holder`, but may miss what came since the last look: of that, `add` tells."""
+        return self.holder(uri) if self._index.holders(uri_key(uri)) else None
+
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Each tag with the number of its bookmarks, the most used first; the validators."""
         with self._fresh() as index:
@@ -372,7 +376,7 @@ class Store:
         try:
             files.sync(self._folders[kind])
         except StorageError:
-            with self._lock.held():
+            with self._lock:
                 for id, data, before in written:
                     self._put_back(kind, id, data, before)
             raise
@@ -406,7 +410,7 @@ class Store:
     def _locked(self) -> Iterator[Index]:
         """The up-to-date index while no other thread or process can write."""
         while True:
-            with self._lock.held() as locked, self._mutex:
+            with self._lock as locked, self._mutex:
                 self._refresh()
                 if locked == self._watch.identity:
                     yield self._index

@@ -361,7 +361,7 @@ def test_a_disk_of_several_machines_is_told_by_its_mount(tmp_path, monkeypatch, 
 
 def test_a_lock_that_is_not_had_in_time_is_busy(store, monkeypatch):
     monkeypatch.setattr(storage.files, "LOCK_SECONDS", 0.05)
-    with store._lock.held():
+    with store._lock:
         with pytest.raises(Busy):
             store.add(bookmark("a"))
         with pytest.raises(Busy):
@@ -403,7 +403,7 @@ def test_what_crashes_left_an_hour_ago_is_swept_at_start(store, tmp_path):
 
 def test_a_child_of_a_fork_begins_anew(store, a):
     """Even if the parent holds every lock, and a change is already told to it."""
-    with store._mutex, store._lock.held():
+    with store._mutex, store._lock:
         child = os.fork()
         if not child:
             try:
