@@ -27,8 +27,8 @@ MAX_DESCRIPTION = 65_536
 MAX_TAG = 255
 MAX_TAGS = 100
 
-# XML 1.0 section 2.2, Char: what is not in it can be in no XBEL and no Atom document.
-_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# XML 1.0 section 2.2: what is no Char can be in no XBEL and no Atom document.
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _CONTROL_OR_BREAK = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")

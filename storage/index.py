@@ -1,7 +1,7 @@
 """The bookmarks in memory: by id, by uri, by tag, in list order. Knows no file."""
 
 from bisect import bisect_left, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -113,50 +113,41 @@ class Index:
     ) -> None:
         """Sets or, by None, removes what stands under each id."""
         self.counts = {}  # Whoever counts the old entries just now has the old one still.
-        rebuild = len(entries) + len(graves) > _REBUILD
-        for id, grave in graves.items():
-            self._change_grave(id, grave, rebuild)
-        for id, entry in entries.items():
-            self._change_entry(id, entry, rebuild)
-        if rebuild:
+        if len(entries) + len(graves) > _REBUILD:
+            _set_all(self.graves, graves)
+            _set_all(self.entries, entries)
             self._rebuild()
+            return
+        for id, grave in graves.items():
+            self._change_grave(id, grave)
+        for id, entry in entries.items():
+            self._change_entry(id, entry)
 
-    def _change_grave(self, id: str, grave: Grave | None, rebuild: bool) -> None:
+    def _change_grave(self, id: str, grave: Grave | None) -> None:
         if old := self.graves.pop(id, None):
             self.version = (self.version - old.version) % _VERSIONS
-            if not rebuild:
-                _discard(self._buried, old, _grave_order)
-                _discard_text(self._moments, old.tombstone.deleted)
+            _discard(self._buried, old, _grave_order)
+            _discard_text(self._moments, old.tombstone.deleted)
         if grave:
             self.version = (self.version + grave.version) % _VERSIONS
             self.graves[id] = grave
-            if not rebuild:
-                insort(self._buried, grave, key=_grave_order)
-                insort(self._moments, grave.tombstone.deleted)
+            insort(self._buried, grave, key=_grave_order)
+            insort(self._moments, grave.tombstone.deleted)
 
-    def _change_entry(self, id: str, entry: Entry | None, rebuild: bool) -> None:
+    def _change_entry(self, id: str, entry: Entry | None) -> None:
         if old := self.entries.pop(id, None):
             self.version = (self.version - old.version) % _VERSIONS
-            self._unkey(old)
-            if not rebuild:
-                self._remove(old)
+            self._remove(old)
         if entry:
             self.version = (self.version + entry.version) % _VERSIONS
             self.entries[id] = entry
-            if others := self.holders(entry.key):
-                self._keys[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
-            else:
-                self._keys[entry.key] = (entry,)
-            if not rebuild:
-                self._insert(entry)
-
-    def _unkey(self, entry: Entry) -> None:
-        if others := tuple(e for e in self._keys[entry.key] if e is not entry):
-            self._keys[entry.key] = others
-        else:
-            del self._keys[entry.key]
+            self._insert(entry)
 
     def _insert(self, entry: Entry) -> None:
+        if others := self.holders(entry.key):
+            self._keys[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
+        else:
+            self._keys[entry.key] = (entry,)
         insort(self._moments, entry.bookmark.modified)
         tagged = [self._tags.setdefault(tag, []) for tag in entry.tags]
         for found in (self._order, *tagged, *self._selected(entry)):
@@ -166,6 +157,10 @@ class Index:
                 found.append(entry)
 
     def _remove(self, entry: Entry) -> None:
+        if others := tuple(e for e in self._keys[entry.key] if e is not entry):
+            self._keys[entry.key] = others
+        else:
+            del self._keys[entry.key]
         _discard(self._order, entry, _entry_order)
         _discard_text(self._moments, entry.bookmark.modified)
         for tag in entry.tags:
@@ -182,16 +177,22 @@ class Index:
         return [found for wanted, found in self._selections.items() if tags.issuperset(wanted)]
 
     def _rebuild(self) -> None:
-        """Sorts everything anew: cheaper than many single steps."""
+        """Adds up and sorts everything anew: cheaper than many single steps."""
+        items: Iterable[Entry | Grave] = chain(self.entries.values(), self.graves.values())
+        self.version = sum(item.version for item in items) % _VERSIONS
         self._selections.clear()
         self._order = sorted(self.entries.values(), key=_entry_order)
         self._buried = sorted(self.graves.values(), key=_grave_order)
         moments = [e.bookmark.modified for e in self._order]
         self._moments = sorted(moments + [g.tombstone.deleted for g in self._buried])
-        self._tags = {}
+        keys: dict[str, tuple[Entry, ...]] = {}
+        tags: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in self._order:
+            others = keys.get(entry.key)
+            keys[entry.key] = (*others, entry) if others else (entry,)
             for tag in entry.tags:
-                self._tags.setdefault(tag, []).append(entry)
+                tags[tag].append(entry)
+        self._keys, self._tags = keys, dict(tags)
 
     def tagged(self, tags: tuple[str, ...]) -> list[Entry]:
         """The entries that have all these folded tags, oldest first; not to be changed."""
@@ -262,6 +263,14 @@ def _text(entry: Entry) -> str:
     b = entry.bookmark
     entry.text = fold("\n".join((b.title, b.description, b.uri, *b.tags)))
     return entry.text
+
+
+def _set_all(held: dict[str, _Item], changes: Mapping[str, _Item | None]) -> None:
+    for id, item in changes.items():
+        if item:
+            held[id] = item
+        else:
+            held.pop(id, None)
 
 
 def _discard(items: list[_Item], item: _Item, key: _Key[_Item]) -> None:

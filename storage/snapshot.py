@@ -5,7 +5,7 @@ and times which it had then, and may be deleted at any time.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
@@ -21,10 +21,11 @@ NAME = "snapshot.index"
 _MAX_SIZE = 16 * 1024**3
 
 
-class _Row(msgspec.Struct, array_like=True, gc=False):
+class Row(msgspec.Struct, array_like=True, gc=False):
     """An entry of the index with the signature of the file that it was read from.
 
-    `tags` are numbers of all tags; `modified` and `key` are empty if they are `created` and `uri`.
+    `tags` and `folded` are numbers of all tags; `folded`, `modified` and `key` are empty if they
+    are `tags`, `created` and `uri`.
     """
 
     signature: int
@@ -35,27 +36,26 @@ class _Row(msgspec.Struct, array_like=True, gc=False):
     title: str
     description: str
     tags: list[int]
+    folded: list[int]
     created: str
     modified: str
     key: str
 
 
 class _Content(msgspec.Struct, array_like=True):
-    """All tags, as they are spelled and as they are compared, and rows in blocks."""
+    """All tags, as they are spelled or compared, and rows in blocks."""
 
-    spelled: list[str]
-    folded: list[str]
+    tags: list[str]
     blocks: list[msgspec.Raw]
 
 
 _content = msgspec.msgpack.Decoder(_Content)
-_rows = msgspec.msgpack.Decoder(list[_Row])
+_rows = msgspec.msgpack.Decoder(list[Row])
 _BLOCK = 1000  # Rows that are in memory at once.
 
 
-def read(folder: Path, is_same: Callable[[str, int], bool]) -> Iterator[tuple[int, Entry]]:
-    """The signatures and entries of those files of which `is_same` says, by id and signature, that
-    they are as they were; none if there is no snapshot that is whole and of these rules.
+def read(folder: Path) -> Iterator[tuple[Row, Sequence[str]]]:
+    """The rows, each with all tags; none if there is no snapshot that is whole and of these rules.
 
     Raises Unavailable if nothing can be opened or read now.
     """
@@ -71,25 +71,24 @@ def read(folder: Path, is_same: Callable[[str, int], bool]) -> Iterator[tuple[in
     content = _content.decode(rest)
     for block in content.blocks:
         for row in _rows.decode(block):
-            if is_same(row.id, row.signature):
-                yield row.signature, _entry(row, content)
+            yield row, content.tags
 
 
-def _entry(row: _Row, content: _Content) -> Entry:
+def entry(row: Row, tags: Sequence[str]) -> Entry:
     """The row's entry, with one object for what is the same."""
-    tags = tuple(map(content.spelled.__getitem__, row.tags))
-    folded = tuple(map(content.folded.__getitem__, row.tags))
+    spelled = tuple(map(tags.__getitem__, row.tags))
     bookmark = Bookmark(
         row.id,
         row.uri,
         row.title,
         row.description,
-        tags,
+        spelled,
         row.created,
         row.modified or row.created,
     )
-    version, key = int.from_bytes(row.version, "big"), row.key or row.uri
-    return Entry(bookmark, version, key, tags if tags == folded else folded, row.touched)
+    folded = tuple(map(tags.__getitem__, row.folded)) if row.folded else spelled
+    version = int.from_bytes(row.version, "big")
+    return Entry(bookmark, version, row.key or row.uri, folded, row.touched)
 
 
 def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
@@ -100,21 +99,23 @@ def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
     """
     if not rules():
         return
-    numbers: dict[tuple[str, str], int] = {}
+    numbers: dict[str, int] = {}
     blocks = []
     for start in range(0, len(found), _BLOCK):
         rows = [_row(*one, numbers) for one in found[start : start + _BLOCK]]
         blocks.append(msgspec.Raw(msgspec.msgpack.encode(rows)))
-    spelled, folded = [tag for tag, _ in numbers], [tag for _, tag in numbers]
-    data = msgspec.msgpack.encode(_Content(spelled, folded, blocks))
+    data = msgspec.msgpack.encode(_Content(list(numbers), blocks))
     head = rules() + _digest(data)
     with files.Staged(folder, NAME, head + data, durable=False, mode=0o600) as staged:
         staged.publish()
 
 
-def _row(signature: int, entry: Entry, numbers: dict[tuple[str, str], int]) -> _Row:
-    b, pairs = entry.bookmark, zip(entry.bookmark.tags, entry.tags, strict=True)
-    return _Row(
+def _row(signature: int, entry: Entry, numbers: dict[str, int]) -> Row:
+    b = entry.bookmark
+    tags, folded = (
+        [numbers.setdefault(tag, len(numbers)) for tag in texts] for texts in (b.tags, entry.tags)
+    )
+    return Row(
         signature,
         entry.version.to_bytes(_SIZE, "big"),
         entry.touched,
@@ -122,7 +123,8 @@ def _row(signature: int, entry: Entry, numbers: dict[tuple[str, str], int]) -> _
         b.uri,
         b.title,
         b.description,
-        [numbers.setdefault(pair, len(numbers)) for pair in pairs],
+        tags,
+        [] if folded == tags else folded,
         b.created,
         "" if b.modified == b.created else b.modified,
         "" if entry.key == b.uri else entry.key,

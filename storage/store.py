@@ -524,18 +524,16 @@ class Store:
         signatures, touched = self._signatures[_BOOKMARKS], [self._index.touched]
         told = 0
         with files.opened(self._folders[_BOOKMARKS]) as folder:
-
-            def is_same(id: str, signature: int) -> bool:
-                nonlocal told
+            for row, tags in snapshot.read(self._folder):
+                id = row.id
                 told += 1
-                return id in ids and signature == _signature_of(folder, id, self._looked)
-
-            for signature, entry in snapshot.read(self._folder, is_same):
-                id = entry.bookmark.id
-                recalled[id], signatures[id] = entry, signature
-                touched.append(entry.touched)
+                if id not in ids or row.signature != _signature_of(folder, id, self._looked):
+                    continue
+                recalled[id], signatures[id] = snapshot.entry(row, tags), row.signature
+                touched.append(row.touched)
                 self._unreadable[_BOOKMARKS].pop(id, None)
-                self._reported.pop((_BOOKMARKS, id), None)
+                if self._reported:
+                    self._reported.pop((_BOOKMARKS, id), None)
         self._index.touched = max(touched)
         is_there = os.path.lexists(self._folder / snapshot.NAME)
         return recalled, told == len(recalled) and is_there == bool(told)
