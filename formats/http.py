@@ -487,7 +487,7 @@ class Kept:
         if kept := self._answers.get(asked):
             seen, response = kept
             with suppress(Unavailable):  # Without it, what needs no folder is served all the same.
-                if seen == self._source.changes():
+                if seen == self._source.seen and seen == self._source.changes():
                     return response
         seen = self._source.seen
         response = make(request)

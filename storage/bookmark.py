@@ -437,14 +437,16 @@ def _decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
         raise Invalid([("file", f"is no valid JSON of this kind: {error}")]) from None
 
 
-def to_file(value: Bookmark | Tombstone, before: bytes = b"{}", limit: int | None = None) -> bytes:
+def to_file(value: Bookmark | Tombstone, before: bytes = b"", limit: int | None = None) -> bytes:
     """The bytes of its file, with the members that its file had `before` and we don't know.
 
     All that was there keeps its place. They are indented for people, if that keeps them within
     the limit. Raises Invalid if they are too many for it.
     """
-    members = _members.decode(before.removeprefix(_BOM))
-    dense = msgspec.json.encode(members | _members.decode(msgspec.json.encode(value)))
+    dense = msgspec.json.encode(value)
+    if before:
+        members = _members.decode(before.removeprefix(_BOM))
+        dense = msgspec.json.encode(members | _members.decode(dense))
     data = msgspec.json.format(dense, indent=2) + b"\n"
     if limit is None or len(data) <= limit:
         return data

@@ -150,8 +150,9 @@ class Index:
             self._keys[entry.key] = (entry,)
         insort(self._moments, entry.bookmark.modified)
         tagged = [self._tags.setdefault(tag, []) for tag in entry.tags]
+        place = _entry_order(entry)
         for found in (self._order, *tagged, *self._selected(entry)):
-            if found and _entry_order(entry) < _entry_order(found[-1]):
+            if found and place < _entry_order(found[-1]):
                 insort(found, entry, key=_entry_order)
             else:  # It is the newest, mostly.
                 found.append(entry)

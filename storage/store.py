@@ -219,14 +219,18 @@ class Store:
         return Page(bookmarks, total, state, tombstones, buried, versions, counts)
 
     def _get(self, index: Index, id: str) -> Entry:
+        entry = self._find(index, id)
+        if entry is None:
+            raise NotFound(id)
+        return entry
+
+    def _find(self, index: Index, id: str) -> Entry | None:
         if grave := index.graves.get(id):
             raise Gone(id, grave.tombstone.deleted)
         for unreadable in self._unreadable:
             if id in unreadable:
                 raise Unreadable(id, unreadable[id])
-        if id not in index.entries:
-            raise NotFound(id)
-        return index.entries[id]
+        return index.entries.get(id)
 
     # --- Writing ---
 
@@ -352,11 +356,8 @@ class Store:
             log.warning("The file of the deleted bookmark %s remains: %s", id, error)
 
     def _require_absent(self, index: Index, id: str) -> None:
-        try:
-            self._get(index, id)
-        except NotFound:
-            return
-        raise Stale
+        if self._find(index, id):
+            raise Stale
 
     def _require_state(self, index: Index, state: State | None) -> None:
         if state and state.version != index.version:
