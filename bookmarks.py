@@ -246,7 +246,7 @@ class Application:
         seen = self.store.state() if http.is_conditional(request) else None
         http.require(request, seen)
         try:
-            if holder := self.store.known_holder(fields["uri"]):
+            if holder := self.store.holder(fields["uri"]):
                 if version:  # A form of a new bookmark would blank the one that nobody had in mind.
                     raise errors.PreconditionFailed("You have a bookmark of this already.", holder)
                 changed = update(holder.bookmark, fields, _now())

@@ -10,8 +10,8 @@ from formats.view import View
 
 
 def answer_as_here(waitress: ModuleType) -> None:
-    """Has waitress refuse by problem documents, send our headers as they are, with a body that is
-    there already but nothing after those of HEAD, and go on after a 204 or 304.
+    """Has waitress refuse by problem documents, send our headers as they are, together with a short
+    body, nothing after those of HEAD, and go on after a 204 or 304.
     """
     channel, task = waitress.channel.HTTPChannel, waitress.task
     channel.error_task_class = _refusing(task.ErrorTask)
@@ -74,7 +74,8 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
 
         def write(self, data: bytes) -> None:
             is_whole = self.has_body and len(data) == self.content_length
-            if is_whole and not self.wrote_header:  # It would send the headers by themselves.
+            # It would send the headers by themselves.
+            if is_whole and len(data) <= http.BLOCK and not self.wrote_header:
                 headers = self.build_response_header()
                 self.wrote_header = True
                 self.channel.write_soon(headers + data)

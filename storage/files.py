@@ -447,7 +447,7 @@ class Lock:
         return status.st_dev, status.st_ino
 
     def __exit__(self, *_: object) -> None:
-        descriptor = self._descriptor
+        descriptor = self._descriptor  # The next one to hold it has another.
         _unlock(descriptor)
         self._threads.release()
         os.close(descriptor)

@@ -267,6 +267,7 @@ def _text(entry: Entry) -> str:
 
 
 def _set_all(held: dict[str, _Item], changes: Mapping[str, _Item | None]) -> None:
+    """Sets or, by None, removes each; whoever asks rebuilds the rest."""
     for id, item in changes.items():
         if item:
             held[id] = item

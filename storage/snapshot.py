@@ -55,7 +55,8 @@ _BLOCK = 1000  # Rows that are in memory at once.
 
 
 def read(folder: Path) -> Iterator[tuple[Row, Sequence[str]]]:
-    """The rows, each with all tags; none if there is no snapshot that is whole and of these rules.
+    """The rows, each with all the tags that numbers stand for; none if there is no snapshot that is
+    whole and of these rules.
 
     Raises Unavailable if nothing can be opened or read now.
     """
@@ -74,19 +75,19 @@ def read(folder: Path) -> Iterator[tuple[Row, Sequence[str]]]:
             yield row, content.tags
 
 
-def entry(row: Row, tags: Sequence[str]) -> Entry:
+def entry(row: Row, all_tags: Sequence[str]) -> Entry:
     """The row's entry, with one object for what is the same."""
-    spelled = tuple(map(tags.__getitem__, row.tags))
+    tags = tuple(map(all_tags.__getitem__, row.tags))
     bookmark = Bookmark(
         row.id,
         row.uri,
         row.title,
         row.description,
-        spelled,
+        tags,
         row.created,
         row.modified or row.created,
     )
-    folded = tuple(map(tags.__getitem__, row.folded)) if row.folded else spelled
+    folded = tuple(map(all_tags.__getitem__, row.folded)) if row.folded else tags
     version = int.from_bytes(row.version, "big")
     return Entry(bookmark, version, row.key or row.uri, folded, row.touched)
 

@@ -184,10 +184,6 @@ class Store:
         with self._fresh() as index:
             return next(iter(index.holders(uri_key(uri))), None)
 
-    def known_holder(self, uri: str) -> Entry | None:
-        """As `holder`, but may miss what came since the last look: of that, `add` tells."""
-        return self.holder(uri) if self._index.holders(uri_key(uri)) else None
-
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Each tag with the number of its bookmarks, the most used first; the validators."""
         with self._fresh() as index:

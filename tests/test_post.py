@@ -155,7 +155,8 @@ def test_of_two_with_the_same_uri_the_older_is_updated(app, data):
 def test_what_another_process_created_is_updated(app, data, title):
     app.get("/", status=200)
     theirs = webtest.TestApp(make_app(data)).post_json("/", {"uri": URI, "title": "Theirs"})
-    response = app.post_json("/", {"uri": URI, "title": title}, status=200)
+    given = {"uri": URI, "title": title, "created": "is ignored"}
+    response = app.post_json("/", given, status=200)
     assert (response.json["id"], response.json["title"]) == (theirs.json["id"], title)
     webtest.TestApp(make_app(data)).delete(f"/{theirs.json['id']}", status=204)
     assert app.post_json("/", {"uri": URI}, status=201).json["id"] != theirs.json["id"]

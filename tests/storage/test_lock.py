@@ -1,6 +1,7 @@
 """One writer at a time: who can't be had is waited for, 5 seconds; who can't lock doesn't start."""
 
 import fcntl
+import functools
 import os
 import subprocess
 import sys
@@ -9,7 +10,11 @@ import time
 from contextlib import contextmanager
 
 import pytest
+import webtest
 from clients import ask, at_once, put, service_of, titles
+
+from bookmarks import make_app
+from storage import files
 
 HOLD = """
 import fcntl, os, sys, time
@@ -55,6 +60,26 @@ def test_a_lock_that_is_not_had_in_five_seconds_is_503(address, data):
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers)
     assert titles(address) == {"a": "Old", "b": "Old"}
     assert [change().status for change in changes] == [201, 200, 204]
+
+
+def test_nobody_waits_for_who_reads_the_whole_folder(address, data, monkeypatch):
+    """As a process does for its first request."""
+    read_all, seen = files.read_all, []
+
+    def read_unlocked(folder, names):
+        with held(data / "bookmarks"):
+            seen.extend(names)
+            yield from read_all(folder, names)
+
+    monkeypatch.setattr(fcntl, "flock", functools.partial(_at_once, fcntl.flock))
+    monkeypatch.setattr(files, "read_all", read_unlocked)
+    webtest.TestApp(make_app(data)).post_json("/", {"uri": "https://c.example/"}, status=201)
+    assert {"a.json", "b.json"} <= set(seen)
+
+
+def _at_once(flock, descriptor, kind):
+    """Instead of waiting for a lock that this process has itself."""
+    flock(descriptor, kind | fcntl.LOCK_NB)
 
 
 def test_a_lock_that_is_had_in_time_is_waited_for(address, data):
