@@ -292,7 +292,12 @@ def split_tags(text: str) -> list[str]:
 
 def timestamp(seconds: float) -> str:
     """Seconds since 1970 as an RFC 3339 timestamp, UTC, whole seconds."""
-    return _rfc3339(datetime.fromtimestamp(int(seconds), UTC))
+    return _second(int(seconds))
+
+
+@lru_cache(maxsize=1)  # Mostly it is now.
+def _second(seconds: int) -> str:
+    return _rfc3339(datetime.fromtimestamp(seconds, UTC))
 
 
 def _rfc3339(moment: datetime) -> str:

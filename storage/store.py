@@ -419,7 +419,8 @@ class Store:
     @contextmanager
     def _fresh(self) -> Iterator[Index]:
         """The up-to-date index, for this thread alone while the block lasts."""
-        quiet = self._watch.is_quiet()  # Not while others have to wait: it is all, mostly.
+        # Not while others have to wait: it is all, mostly, unless our own is yet to be told.
+        quiet = not self._own and self._watch.is_quiet()
         with self._mutex:
             self._refresh(quiet)
             yield self._index

@@ -12,7 +12,7 @@ from pathlib import Path
 from storage.errors import Unavailable
 
 if sys.platform == "linux":
-    from inotify_simple import INotify, flags
+    from inotify_simple import INotify, flags, parse_events
 
     _MASK = (
         flags.CREATE
@@ -55,8 +55,12 @@ class Watch:
         if self._inotify is None or [_identity(self._first)] != self._identities[:1]:
             self._open()
             return None
+        told = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
+        if told == _NO_BYTES:
+            return []
         changes = []
-        for event in self._inotify.read(timeout=0):
+        size = int.from_bytes(told, sys.byteorder)
+        for event in parse_events(os.read(self._inotify.fileno(), size)):
             number = self._numbers.get(event.wd)
             if event.mask & _LOST or number is None and event.name in self._names:
                 self.close()
