@@ -283,12 +283,8 @@ def opened(folder: Path) -> Iterator[int]:
 
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures:
-        descriptor = os.open(folder, _A_FOLDER)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with _failures, opened(folder) as descriptor:
+        os.fsync(descriptor)
 
 
 class Disk:
