@@ -91,13 +91,13 @@ class Application:
 
     def _dispatch(self, request: Request) -> Response:
         route, arguments = self._route(request)
-        if "id" in arguments and request.method not in ("GET", "HEAD"):
+        method = "GET" if request.method == "HEAD" else request.method
+        if "id" in arguments and method != "GET":
             self._find(arguments["id"])  # What is deleted is gone whatever the method.
-        if request.method == "OPTIONS":
+        if method == "OPTIONS":
             return Response(http.NO_CONTENT, [("Allow", route.allow)])
-        handler = route.methods.get("GET" if request.method == "HEAD" else request.method)
-        if handler is None:
-            raise Refused(405, f"{request.method} is not for this path.", Allow=route.allow)
+        if not (handler := route.methods.get(method)):
+            raise Refused(405, f"{method} is not for this path.", Allow=route.allow)
         return handler(self, request, **arguments)
 
     def _route(self, request: Request) -> tuple["Route", dict[str, str]]:
@@ -381,10 +381,10 @@ ROUTES = (
     Route("/feed", {"GET": App.feed}),
     Route("/tags.json", {"GET": App.tags}),
     Route("/openapi.json", {"GET": App.description}),
-    Route("/{file}", {"GET": App.file}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get, "PUT": App.put_field}, WHOLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get}, FIXED_FIELDS),
+    Route("/{file}", {"GET": App.file}),
 )
 FIXED = {route.template: [route] for route in ROUTES if "{" not in route.template}
 VARIABLE = [route for route in ROUTES if route.template not in FIXED]

@@ -51,6 +51,7 @@ STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
 MAX_KEPT = 16 * 1024 * 1024
 MAX_KEPT_ONE = 256 * 1024
+MAX_ONCE = 16_384
 ANSWER_SIZE = 1536  # Of an answer's objects, about.
 MAX_HOST = 261  # A name has 253 characters at most, a port five.
 
@@ -266,7 +267,7 @@ def require(request: Request, current: Current | None, form_version: object = No
     """
     if form_version and (current is None or form_version != version_text(current.version)):
         raise PreconditionFailed("It has changed since the form was opened.", current)
-    if _CONDITIONS.isdisjoint(request.environ):
+    if request.environ.keys().isdisjoint(_CONDITIONS):
         return
     if "HTTP_IF_MATCH" in request.environ:  # A missing one, an empty one and a * are one to WebOb.
         if not request.headers["If-Match"] or not _matches(request.if_match, current):
@@ -290,7 +291,7 @@ def _matches(tags: object, current: Current | None) -> bool:
 def not_modified(request: Request, name: str, look: Callable[[], Current]) -> Response | None:
     """A 304, if what the client has is what it would get; only if it has any, a look tells."""
     environ = request.environ
-    if _CONDITIONS.isdisjoint(environ):
+    if environ.keys().isdisjoint(_CONDITIONS):
         return None
     current = look()
     require(request, current)
@@ -324,8 +325,15 @@ def validate(response: Response, name: str, current: Current) -> None:
     response.headers.append(("Last-Modified", _http_date(last_modified(current))))
 
 
-# Lists have one date until something changes, and what is imported has few.
-_http_date = functools.lru_cache(maxsize=1024)(functools.partial(formatdate, usegmt=True))
+def _http_date(moment: int) -> str:
+    """A moment in seconds since 1970, as RFC 9110 section 5.6.7 has it."""
+    day, second = divmod(moment, 86_400)
+    return f"{_day(day)} {second // 3600:02}:{second // 60 % 60:02}:{second % 60:02} GMT"
+
+
+@functools.lru_cache(maxsize=1024)
+def _day(day: int) -> str:
+    return formatdate(day * 86_400, usegmt=True)[: len("Sun, 06 Nov 1994")]
 
 
 def _tag(current: Current, name: str) -> str:
@@ -470,14 +478,16 @@ class Changing(Protocol):
 class Kept:
     """Answers to GET that are asked for again, each given again until anything has changed.
 
-    They and their requests take up to `MAX_KEPT` bytes together; when they become more, they are
-    all dropped, and those that are asked for often are soon there again.
+    Keeping one costs more than it saves unless it is asked for again, so it is kept from the second
+    time on. They and their requests take up to `MAX_KEPT` bytes together; when they become more,
+    they are all dropped, and those that are asked for often are soon there again.
     """
 
     def __init__(self, source: Changing) -> None:
         self._source = source
         self._answers: dict[_Asked, tuple[int, Response]] = {}
         self._size = 0
+        self._once: set[int] = set()
 
     def answer(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """The kept answer to this request, or else what `make` makes of it."""
@@ -492,9 +502,19 @@ class Kept:
         seen = self._source.seen
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.
-        if seen == self._source.seen and isinstance(response.body, list):
+        if self._again(asked) and seen == self._source.seen and isinstance(response.body, list):
             self._keep(asked, seen, response)
         return response
+
+    def _again(self, asked: "_Asked") -> bool:
+        """Whether it was asked for before, among the last ones."""
+        number = hash(asked)
+        if number in self._once:
+            return True
+        if len(self._once) >= MAX_ONCE:
+            self._once.clear()
+        self._once.add(number)
+        return False
 
     def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
         texts = chain(filter(None, asked), response.body, *response.headers)

@@ -122,17 +122,23 @@ def test_the_answer_to_a_creation_has_the_validators(app):
         assert response.headers["ETag"] == etag(app, response.headers["Location"])
 
 
-def test_last_modified_is_modified(app, a):
-    fields = {"uri": "https://b.example/", "modified": "2001-02-03T04:05:06Z"}
-    id = app.post_json("/", fields, status=201).json["id"]
-    headers = app.get(f"/{id}", status=200).headers
-    assert headers["Last-Modified"] == "Sat, 03 Feb 2001 04:05:06 GMT"
-
-
-def test_the_year_of_a_date_has_four_digits(app):
-    fields = {"uri": "https://b.example/", "created": "0999-05-01T00:00:00Z"}
-    headers = app.post_json("/", fields, status=201).headers
-    assert headers["Last-Modified"] == "Wed, 01 May 0999 00:00:00 GMT"
+@pytest.mark.parametrize(
+    "modified, date",
+    [
+        ("2001-02-03T04:05:06Z", "Sat, 03 Feb 2001 04:05:06 GMT"),
+        ("2024-02-29T23:59:59Z", "Thu, 29 Feb 2024 23:59:59 GMT"),
+        ("2024-03-01T00:00:00Z", "Fri, 01 Mar 2024 00:00:00 GMT"),
+        ("1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 GMT"),
+        ("1969-12-31T23:59:59Z", "Wed, 31 Dec 1969 23:59:59 GMT"),
+        ("0999-05-01T12:00:00Z", "Wed, 01 May 0999 12:00:00 GMT"),
+        ("0001-01-01T00:00:00Z", "Mon, 01 Jan 0001 00:00:00 GMT"),
+    ],
+)
+def test_last_modified_is_modified(app, modified, date):
+    fields = {"uri": "https://b.example/", "created": "0001-01-01T00:00:00Z", "modified": modified}
+    response = app.post_json("/", fields, status=201)
+    assert response.headers["Last-Modified"] == date
+    assert app.get(f"/{response.json['id']}", status=200).headers["Last-Modified"] == date
 
 
 # --- 304 ---
