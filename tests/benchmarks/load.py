@@ -134,10 +134,10 @@ def first(port: int, path: str = "/?limit=1") -> bytes:
         return connection.ask(get(path))
 
 
-def ask_once(port: int, requests: list[bytes]) -> None:
-    """Asks each, one after the other."""
+def ask_twice(port: int, requests: list[bytes]) -> None:
+    """Asks each, one after the other, and again: from then on the answers are kept."""
     with closing(Connection(port)) as connection:
-        for request in requests:
+        for request in requests * 2:
             connection.ask(request)
 
 

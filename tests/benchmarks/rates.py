@@ -7,7 +7,7 @@ from statistics import median
 
 import collection
 from bench import FIRST, Bench, share
-from load import CLIENTS, Sample, ask_once, conditional, first, get
+from load import CLIENTS, Sample, ask_twice, conditional, first, get
 from table import Goal, Measured, Row
 from writes import Writer
 
@@ -51,7 +51,7 @@ def page(bench: Bench, size: int) -> list[str]:
 def answers(bench: Bench, paths) -> Measured:
     """Whole answers that were asked for before, against a constant one."""
     requests = [get(path) for path in paths(bench, len(bench.ids))]
-    ask_once(bench.many.port, requests)
+    ask_twice(bench.many.port, requests)
     return bench.compare(bench.many, bench.constant, requests, requests)
 
 
@@ -64,7 +64,7 @@ def first_answers(bench: Bench) -> Measured:
 def unchanged(bench: Bench, paths) -> Measured:
     """Answers to a client that has them, against a constant 304."""
     requests = conditional(bench.many.port, paths(bench, len(bench.ids)))
-    ask_once(bench.many.port, requests)
+    ask_twice(bench.many.port, requests)
     return bench.compare(bench.many, bench.unchanged, requests, requests, status=304)
 
 
@@ -72,8 +72,8 @@ def sizes(bench: Bench, paths) -> Measured:
     """Whole answers of many bookmarks, against those of 1,000."""
     many = [get(path) for path in paths(bench, len(bench.ids))]
     few = [get(path) for path in paths(bench, 1000)]
-    ask_once(bench.many.port, many)
-    ask_once(bench.few.port, few)
+    ask_twice(bench.many.port, many)
+    ask_twice(bench.few.port, few)
     return bench.compare(bench.many, bench.few, many, few)
 
 
