@@ -67,9 +67,9 @@ def read_file(stream: Stream) -> Iterator[Item]:
     Raises Malformed if there is no such header.
     """
     lines = _Lines(decode.lines(decode.text(stream)))
-    head = next(lines, "")
+    head = _head(lines)
     if head.lower().startswith("sep="):  # So a spreadsheet is told its delimiter.
-        head = next(lines, "")
+        head = _head(lines)
     delimiter, names = header(head)
     if "uri" not in _roles(names):
         raise Malformed("The first line names no column for the address, such as url.")
@@ -80,6 +80,14 @@ def read_file(stream: Stream) -> Iterator[Item]:
             yield row
         elif any(row):
             yield _item(lines.first, row, names, read)
+
+
+def _head(lines: "_Lines") -> str:
+    """The next line that is not empty. Raises Malformed if there is too much before its end."""
+    try:
+        return next(filter(str.strip, lines), "")
+    except csv.Error as error:
+        raise Malformed(f"The first line {error}.") from None
 
 
 def header(line: str) -> tuple[str, list[str]]:
@@ -107,8 +115,11 @@ def _roles(names: Iterable[str]) -> list[str]:
 class _Lines:
     """Lines for csv.reader, which goes on for as long as a quote is open: here up to MAX_ENTRY.
 
-    `first` is the number of the row's first line, `number` that of the last one read.
+    `first` is the number of the row's first line, `number` that of the last one read; `is_cut`
+    tells that there is no more though the row wants it.
     """
+
+    is_cut = False
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -119,7 +130,10 @@ class _Lines:
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines)
+        line = next(self._lines, None)
+        if line is None:
+            self.is_cut = self._size > 0
+            raise StopIteration
         self.number += 1
         self._size += len(line)
         if self._size > MAX_ENTRY:
@@ -135,7 +149,11 @@ def _row(reader: Iterator[list[str]], lines: _Lines) -> list[str] | Item | None:
     """The next row, or why it can't be read; None at the end."""
     lines.begin()
     try:
-        return next(reader, None)
+        row = next(reader, None)
+        # An end of the file closes a quote, but one of several lines is none that somebody meant.
+        if lines.is_cut and lines.number > lines.first:
+            return Item(lines.first, {}, "has a quote that is never closed")
+        return row
     except csv.Error as error:
         return Item(lines.first, {}, f"can't be read as CSV: {error}")
 

@@ -13,10 +13,20 @@ BLOCK = 64 * 1024
 # could be read so far was not UTF-16.
 _CHARSETS = re.compile(
     r"(iso-?8859-\d{1,2}|latin-?1|us-ascii|windows-125\d|cp\d{3,4}|koi8-[ru]|macintosh|mac-?roman"
-    r"|shift[_-]?jis|sjis|euc-(jp|kr)|iso-2022-jp|gb(k|2312|18030)|big5)",
+    r"|euc-jp|iso-2022-jp|gb18030)",
     re.IGNORECASE,
 )
-# https://encoding.spec.whatwg.org/#names-and-labels: what says Latin-1 is windows-1252.
+# https://encoding.spec.whatwg.org/#names-and-labels: what many labels say is a larger charset.
+_LARGER = {
+    "gb18030": "gb2312 gb_2312-80 gbk x-gbk",
+    "cp949": "euc-kr ks_c_5601-1987 ksc5601 korean windows-949",
+    "cp932": "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j",
+    "big5hkscs": "big5 big5-hkscs x-x-big5",
+    "cp1254": "iso-8859-9 iso8859-9 latin5",
+    "cp874": "iso-8859-11 iso8859-11 tis-620 windows-874",
+}
+_CODECS = {label: codec for codec, labels in _LARGER.items() for label in labels.split()}
+# What says Latin-1 is windows-1252.
 _LATIN_1 = re.compile(r"(iso-?8859-1|latin-?1|us-ascii|windows-1252|cp1252)", re.IGNORECASE)
 _INVALID = re.compile("[\udc80-\udcff]")
 _CP1252 = {
@@ -108,6 +118,8 @@ def _charset(head: bytes, declared: Callable[[bytes], str | None]) -> tuple[str,
     name = None if head.startswith(codecs.BOM_UTF8) else declared(head)
     if name and _LATIN_1.fullmatch(name):
         return "ascii", "surrogateescape"  # So that it is mended.
+    if name and (codec := _CODECS.get(name.lower())):
+        return codec, "replace"
     if name and _CHARSETS.fullmatch(name) and _is_known(name):
         return name, "replace"
     return "utf-8-sig", "surrogateescape"

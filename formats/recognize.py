@@ -62,7 +62,8 @@ def _markup(beginning: str) -> str | None:
 def _plain(beginning: str) -> str:
     lines = [line for line in beginning.split("\n", _LINES)[:_LINES] if line.strip()]
     header = lines[1:2] if lines[0].lower().startswith("sep=") else lines[:1]
-    if any(csv.names_uri(line) for line in header):
+    # A line that begins with a uri is none, though its title may be the name of a column.
+    if any(csv.names_uri(line) and not text.begins_with_uri(line.strip()) for line in header):
         return "csv"
     if any(text.begins_with_uri(line.strip()) for line in lines):
         return "text"

@@ -7,7 +7,7 @@ import pytest
 
 from formats import csv
 from formats.errors import Malformed
-from formats.item import MAX_ENTRY
+from formats.item import MAX_ENTRY, Item
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 # RFC 4180 section 2: file = [header CRLF] record *(CRLF record) [CRLF].
@@ -225,6 +225,25 @@ def test_tags_of_others(cell, tags):
 def test_without_a_column_for_the_address_it_is_none(text):
     with pytest.raises(Malformed, match="column"):
         items(text)
+
+
+@pytest.mark.parametrize("start", ["x" * MAX_ENTRY, "sep=;\n" + "x" * MAX_ENTRY, " " * MAX_ENTRY])
+def test_a_first_line_that_is_too_long_is_none(app, start):
+    body = f"{start},url\na:1,1\n".encode()
+    problem = app.post("/", body, content_type="text/csv", status=400).json
+    assert "larger than" in problem["detail"] or "column" in problem["detail"]
+
+
+def test_empty_lines_before_the_header_are_none():
+    assert items("\n \nsep=;\n\nurl;title\na:1;1\n") == [Item(6, {"uri": "a:1", "title": "1"}, "")]
+
+
+def test_what_an_open_quote_swallowed_is_told():
+    found = items('url,title\na:1,1\na:2,"open\na:3,3\na:4,4\n')
+    assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [
+        (2, "a:1"),
+        (3, "has a quote that is never closed"),
+    ]
 
 
 def test_a_bad_row_does_not_stop_the_rest():

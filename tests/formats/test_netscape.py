@@ -334,6 +334,25 @@ def test_a_declared_charset(charset):
 
 
 @pytest.mark.parametrize(
+    "declared, charset, word",
+    [
+        ("gb2312", "gbk", "朱镕基"),
+        ("GBK", "gb18030", "㐂"),
+        ("euc-kr", "cp949", "똠방각하"),
+        ("ks_c_5601-1987", "cp949", "한국어"),
+        ("Shift_JIS", "cp932", "①～表"),
+        ("x-sjis", "cp932", "日本語表"),
+        ("big5", "big5hkscs", "恒生裏"),
+        ("iso-8859-9", "cp1254", "“ğ”"),
+        ("windows-874", "cp874", "ไทย"),
+    ],
+)
+def test_a_declared_charset_is_the_larger_one_that_it_means_to_browsers(declared, charset, word):
+    meta = f'<meta http-equiv=content-type content="text/html; charset={declared}">\n'
+    assert one((meta + link('HREF="a:b"', word)).encode(charset))["title"] == word
+
+
+@pytest.mark.parametrize(
     "charset", ["utf-16", "utf-7", "unicode_escape", "punycode", "idna", "rot13", "x", ""]
 )
 def test_a_charset_that_is_none_is_utf_8(charset):
