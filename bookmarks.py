@@ -160,7 +160,7 @@ class Application:
 
     def _opened_form(self, request: Request, parameters: Parameters) -> Response:
         """What the bookmarklet opens: the form of a new bookmark, or of the one with this uri."""
-        given, format = dict(parameters), formats.ONE["html"]
+        given, format = dict(reversed(parameters)), formats.ONE["html"]
         if entry := self.store.holder(given["uri"].strip()):
             return self._read(request, "html", format, entry)
         state = self.store.state()

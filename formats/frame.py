@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from formats.assets import name_of
 from formats.view import View, address
+from storage.bookmark import fit
 
-e = escape  # The only way for a text into a page.
 END = "</body>\n</html>\n"
 MAX_HEADING = 120
+
+
+def e(text: str) -> Markup:
+    """The only way for a text into a page: escaped, with nothing that no page can hold."""
+    return escape(text if text.isprintable() else fit(text))
 
 
 def begin(title: str, view: View, *, is_list: bool = False) -> str:

@@ -60,7 +60,8 @@ def _errors(members: Mapping[str, object]) -> list[tuple[str, str]]:
 def _holder(members: Mapping[str, object]) -> str:
     if "bookmark" not in members:
         return ""
-    return f'<p><a href="{e(members["bookmark"])}">See the bookmark that has this address</a></p>\n'
+    url = str(members["bookmark"])
+    return f'<p><a href="{e(url)}">See the bookmark that has this address</a></p>\n'
 
 
 def _way_out(view: View) -> str:

@@ -133,6 +133,26 @@ def test_everything_in_the_query_is_escaped(app, hostile, name, value):
     assert_harmless(Page(response.text))
 
 
+@pytest.mark.parametrize("name", ["tag", "q", "uri", "title", "description", "tags"])
+def test_what_no_page_can_hold_is_in_none(app, add, name):
+    add("https://a.example/")
+    given = {"uri": "https://b.example/", name: "a\0b\x01c\ufffed"}
+    shown = app.get("/", {**given, "format": "html"}, status=200).text
+    app.post("/", given, headers=PAGE, expect_errors=True)
+    typed = app.post("/", {**given, "uri": "none"}, headers=PAGE, status=422).text
+    for text in (shown, typed):
+        Page(text)
+        assert not set("\0\x01\ufffe") & set(text)
+
+
+def test_the_first_of_two_addresses_is_that_of_the_form(app, add):
+    add("https://1.example/", title="First")
+    add("https://2.example/", title="Second")
+    query = "/?uri=https://1.example/&uri=https://2.example/"
+    assert [one["title"] for one in app.get(query).json] == ["First"]
+    assert "First" in page(app, query).text
+
+
 def test_a_tag_is_a_link_that_adds_it_to_the_filter(app, add):
     add("https://1.example/", tags=["c++ & <d>", "b"])
     add("https://2.example/", tags=["b"])
