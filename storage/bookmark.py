@@ -446,13 +446,16 @@ def to_file(value: Bookmark | Tombstone, before: bytes = b"", limit: int | None 
     """The bytes of its file, with the members that its file had `before` and we don't know.
 
     All that was there keeps its place. They are indented for people, if that keeps them within
-    the limit. Raises Invalid if they are too many for it.
+    the limit. Raises Invalid if they are too many or nested too deep for it.
     """
     dense = msgspec.json.encode(value)
-    if before:
-        members = _members.decode(before.removeprefix(_BOM))
-        dense = msgspec.json.encode(members | _members.decode(dense))
-    data = msgspec.json.format(dense, indent=2) + b"\n"
+    try:
+        if before:
+            members = _members.decode(before.removeprefix(_BOM))
+            dense = msgspec.json.encode(members | _members.decode(dense))
+        data = msgspec.json.format(dense, indent=2) + b"\n"
+    except RecursionError:
+        raise Invalid([("file", "is nested too deep")]) from None
     if limit is None or len(data) <= limit:
         return data
     if len(dense) <= limit:

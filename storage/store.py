@@ -437,6 +437,9 @@ class Store:
         changes = None
         if told is not None:  # Files that are being staged may tell of themselves too.
             changes = [(kind, id) for kind, name in told if (id := _id_of(name))]
+            for kind in {kind for kind, name in told if not name}:
+                # Whatever changed at the folder itself may let them be read.
+                changes += [(kind, id) for id in self._unreadable[kind]]
             if self._own:
                 changes = self._not_own(changes)
         self._own.clear()

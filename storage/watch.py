@@ -145,7 +145,7 @@ def _is_shared(folder: Path) -> bool:
     """Whether the folder is on a disk of several machines, as /proc/self/mountinfo tells."""
     device = os.stat(folder).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
         mount, _, disk = line.partition(" - ")
         if mount.split()[2] == number:
             return bool(_SHARED.match(disk))

@@ -245,6 +245,20 @@ def test_a_data_folder_that_cannot_be_listed_is_of_use(start, data, prefix):
     data.chmod(0o755)
 
 
+def test_what_a_forbidden_folder_hid_is_listed_again_with_it(start, data, prefix):
+    folder = data / "bookmarks"
+    folder.mkdir(parents=True)
+    address = start([*prefix, *service_of(data)]).address
+    assert [put(address, id, "A").status for id in "ab"] == [201, 201]
+    with open(folder / "b.json") as file:
+        folder.chmod(0)
+        os.utime(file.fileno())
+    hidden = titles(address)
+    folder.chmod(0o755)
+    assert hidden == {"a": "A"}
+    assert titles(address) == {"a": "A", "b": "A"}
+
+
 # --- Files that are whole, but not as the service would have made them ---
 
 

@@ -354,8 +354,11 @@ def test_what_is_added_and_removed_when_the_watch_is_lost_is_seen(store, tmp_pat
 def test_a_disk_of_several_machines_is_told_by_its_mount(tmp_path, monkeypatch, disk, shared):
     device = os.stat(tmp_path).st_dev
     line = f"36 35 {os.major(device)}:{os.minor(device)} / /mnt rw,noatime shared:1 - {disk}\n"
-    other = "21 25 0:5000 / /proc rw,nosuid - nfs proc rw\n"
-    monkeypatch.setattr(storage.watch.Path, "read_text", lambda path: other + line)
+    other = b"21 25 0:5000 / /caf\xe9 rw,nosuid - nfs proc rw\n"  # A name is any bytes.
+    told = other + line.encode()
+    monkeypatch.setattr(
+        storage.watch.Path, "read_text", lambda path, errors: told.decode(errors=errors)
+    )
     assert storage.watch._is_shared(tmp_path) is shared
 
 

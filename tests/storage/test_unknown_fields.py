@@ -120,3 +120,18 @@ def test_a_large_file_is_rewritten_so_that_it_can_be_read_or_not_at_all(address,
     assert answer.status != 500
     assert ask(address, path="/a/title").body.strip() == (b"New" if answer.status == 200 else b"a")
     require_unknown(path)
+
+
+def test_what_is_nested_deep_is_kept_whether_it_can_be_rewritten_or_not(address, path):
+    statuses = set()
+    for depth in range(900, 1010, 2):
+        own = f'"id": "a", "uri": "{uri_of("a")}", "created": "2020-01-01T00:00:00Z"'
+        path.write_text(f'{{{own}, "x": {"[" * depth}{"]" * depth}}}')
+        before = path.read_bytes()
+        status = ask(address, "POST", "/a", {"title": str(depth)}).status
+        statuses.add(status)
+        if status == 200:
+            assert "[" * depth + "]" * depth in "".join(path.read_text().split())
+        else:
+            assert path.read_bytes() == before
+    assert {200} < statuses <= {200, 422, 503}
