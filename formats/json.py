@@ -83,7 +83,8 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
-_decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
+# Python reads no integer of more than 4,300 digits; no field is a number.
+_decoder = json.JSONDecoder(parse_int=float, parse_constant=_no_constant, object_pairs_hook=_object)
 
 
 # --- Reading a file ---

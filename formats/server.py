@@ -14,6 +14,7 @@ def answer_as_here(waitress: ModuleType) -> None:
     body, nothing after those of HEAD, and go on after a 204 or 304.
     """
     channel, task = waitress.channel.HTTPChannel, waitress.task
+    channel.parser_class = _strict(waitress.parser.HTTPRequestParser, waitress.parser.ParsingError)
     channel.error_task_class = _refusing(task.ErrorTask)
     channel.task_class = _brief(task.WSGITask, waitress.utilities.build_http_date)
     waitress.proxy_headers.BadRequest = _told(waitress.proxy_headers.BadRequest)
@@ -39,6 +40,19 @@ def _told(bad_request: type) -> type:
             return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     return Told
+
+
+def _strict(parser: type, parsing_error: type[Exception]) -> type:
+    """The parser of a request, which would let an address that is none end the connection."""
+
+    class Strict(parser):  # type: ignore[misc]
+        def parse_header(self, header_plus: bytes) -> None:
+            try:
+                super().parse_header(header_plus)
+            except ValueError as error:
+                raise parsing_error(f"Bad URI: {error}") from None
+
+    return Strict
 
 
 def _refusing(error_task: type) -> type:

@@ -449,6 +449,9 @@ def test_a_header_without_end_is_cut_off(service):
         (b"GET / HTTP/1.1\r\nHost : localhost", 400),
         (b"\xff\xfe\x00 / HTTP/1.1", 400),
         (b"GET\r\n", 400),
+        (b"GET http://[evil/aa HTTP/1.1\r\nHost: localhost", 400),
+        (b"GET //[::1 HTTP/1.1\r\nHost: localhost", 404),
+        (b"GET //a]b/ HTTP/1.1\r\nHost: localhost", 404),
     ],
 )
 def test_what_the_server_itself_refuses_is_a_problem_document_too(service, head, status):

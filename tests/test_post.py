@@ -281,6 +281,13 @@ def test_malformed_json_is_400(app, body):
     app.post("/", body, content_type="application/json", status=400)
 
 
+@pytest.mark.parametrize("number", ["9" * 4300, "9" * 4301, "-" + "9" * 100_000, "1e999"])
+def test_a_number_is_wrong_however_long_it_is(app, number):
+    body = b'{"uri": "https://a.example/", "title": %s}' % number.encode()
+    problem = app.post("/", body, content_type="application/json", status=422).json
+    assert problem["errors"] == [{"field": "title", "reason": "must be a string"}]
+
+
 @pytest.mark.parametrize(
     "given, field",
     [
