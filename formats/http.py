@@ -23,7 +23,6 @@ from webob.acceptparse import (
     create_accept_encoding_header,
     create_accept_header,
 )
-from webob.etag import AnyETag
 
 import formats
 from formats import Format, Table, assets, coding, form, problem, report
@@ -269,8 +268,8 @@ def require(request: Request, current: Current | None, form_version: object = No
         raise PreconditionFailed("It has changed since the form was opened.", current)
     if request.environ.keys().isdisjoint(_CONDITIONS):
         return
-    if "HTTP_IF_MATCH" in request.environ:  # A missing one, an empty one and a * are one to WebOb.
-        if not request.headers["If-Match"] or not _matches(request.if_match, current):
+    if (tags := request.environ.get("HTTP_IF_MATCH")) is not None:
+        if not _matches(tags, current, strong=True):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
     elif (since := _date(request, "if_unmodified_since")) is not None and (
         current is None or last_modified(current) > since
@@ -278,14 +277,23 @@ def require(request: Request, current: Current | None, form_version: object = No
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
     if request.method in ("GET", "HEAD"):
         return
-    if "HTTP_IF_NONE_MATCH" in request.environ and _matches(request.if_none_match, current):
+    if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), current):
         raise PreconditionFailed("An entity tag in If-None-Match is that of this version.")
 
 
-def _matches(tags: object, current: Current | None) -> bool:
+# Section 8.8.3. WebOb finds only those entity tags that have white space before them.
+_ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
+
+
+def _entity_tags(value: str, strong: bool = False) -> list[str]:
+    """The opaque tags in a header's list, without the weak ones if they have to be strong."""
+    return [tag for weak, tag in _ENTITY_TAG.findall(value) if not (strong and weak)]
+
+
+def _matches(value: str, current: Current | None, strong: bool = False) -> bool:
     if current is None:
         return False
-    return tags is AnyETag or is_current(getattr(tags, "etags", ()), current)
+    return value.strip() == "*" or is_current(_entity_tags(value, strong), current)
 
 
 def not_modified(request: Request, name: str, look: Callable[[], Current]) -> Response | None:
@@ -295,10 +303,9 @@ def not_modified(request: Request, name: str, look: Callable[[], Current]) -> Re
         return None
     current = look()
     require(request, current)
-    if "HTTP_IF_NONE_MATCH" in environ:
+    if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
         tag = _tag(current, name) + _coding(request)
-        # Nearly always it is just this one, and need not be parsed.
-        unchanged = environ["HTTP_IF_NONE_MATCH"] == f'"{tag}"' or tag in request.if_none_match
+        unchanged = tags.strip() == "*" or tag in _entity_tags(tags)
     else:
         since = _date(request, "if_modified_since")
         unchanged = since is not None and is_unchanged_since(since, current)

@@ -81,6 +81,11 @@ def success(change):
     return 204 if method == "DELETE" else 303 if "form" in content_type else 200
 
 
+def among(tag):
+    """Lists with the tag in them: RFC 9110 section 5.6.1 asks for no space, and allows nothing."""
+    return f'"x",{tag}', f'"x"\t,\t{tag},"y"', f",{tag}", f'"x\\",{tag}', f'W/"a,b",{tag} ,'
+
+
 # --- Every 200 has validators ---
 
 
@@ -148,7 +153,7 @@ def test_last_modified_is_modified(app, modified, date):
 def test_if_none_match_gives_304(app, a, path):
     current = app.get(path, status=200).headers
     tag = current["ETag"]
-    for value in (tag, f"W/{tag}", f'"other", {tag}, "x"', "*"):
+    for value in (tag, f"W/{tag}", f'"other", {tag}, "x"', "*", *among(tag), *among(f"W/{tag}")):
         for ask in (app.get, app.head):
             answer = ask(path, headers={"If-None-Match": value}, status=304)
             assert answer.body == b""
@@ -239,6 +244,8 @@ def unchanged(app, a, data):
         {"If_Match": '"other"'},
         {"If_Match": '"other", "another"'},
         {"If_Match": '""'},
+        {"If_Match": ""},
+        {"If_Match": "other"},
         {"If_None_Match": "*"},
         {"If_Unmodified_Since": LONG_AGO},
         {"If_Match": '"other"', "If_Unmodified_Since": FAR_AHEAD},
@@ -260,12 +267,20 @@ def test_the_tag_of_an_old_version_is_412(app, a, change):
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_if_match_compares_strongly(app, unchanged, change):
-    send(app, change, 412, If_Match="W/" + etag(app, "/a"))
+    for value in ("W/" + etag(app, "/a"), *among("W/" + etag(app, "/a"))):
+        send(app, change, 412, If_Match=value)
+
+
+@pytest.mark.parametrize("n", range(len(among(""))))
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_current_tag_may_stand_anywhere_in_if_match(app, a, change, n):
+    send(app, change, success(change), If_Match=among(etag(app, "/a"))[n])
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_the_current_tag_in_if_none_match_is_412(app, unchanged, change):
-    send(app, change, 412, If_None_Match=etag(app, "/a"))
+    for value in (etag(app, "/a"), *among(etag(app, "/a")), *among("W/" + etag(app, "/a"))):
+        send(app, change, 412, If_None_Match=value)
 
 
 @pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES])
