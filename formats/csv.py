@@ -40,6 +40,10 @@ def _safe(cell: str) -> str:
 
 # --- Reading ---
 
+# As long as a row may be. A cell over the limit of 131,072, which the whole process has, would take
+# the rows after it along.
+csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
+
 # What others call a column, without regard to case, spaces and underscores.
 _COLUMNS = {
     "uri": "uri url link href address givenurl bookmarkurl",

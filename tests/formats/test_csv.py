@@ -254,7 +254,7 @@ def test_a_bad_row_does_not_stop_the_rest():
         (3, "has 1 cells, not 2"),
         (4, "has 3 cells, not 2"),
         (5, "has no uri"),
-        (6, "can't be read as CSV: field larger than field limit (131072)"),
+        (6, large[1:-1]),
         (7, "a:\x00"),
         (10, "a:3"),
         (11, "a:4"),
