@@ -20,7 +20,7 @@ _CHARSETS = re.compile(
 _LARGER = {
     "gb18030": "gb2312 gb_2312-80 gbk x-gbk",
     "cp949": "euc-kr ks_c_5601-1987 ksc5601 korean windows-949",
-    "cp932": "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j",
+    "cp932": "shift_jis shift-jis shiftjis sjis x-sjis ms_kanji windows-31j",
     "big5hkscs": "big5 big5-hkscs x-x-big5",
     "cp1254": "iso-8859-9 iso8859-9 latin5",
     "cp874": "iso-8859-11 iso8859-11 tis-620 windows-874",

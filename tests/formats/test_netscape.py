@@ -341,6 +341,7 @@ def test_a_declared_charset(charset):
         ("euc-kr", "cp949", "똠방각하"),
         ("ks_c_5601-1987", "cp949", "한국어"),
         ("Shift_JIS", "cp932", "①～表"),
+        ("shiftjis", "cp932", "①"),
         ("x-sjis", "cp932", "日本語表"),
         ("big5", "big5hkscs", "恒生裏"),
         ("iso-8859-9", "cp1254", "“ğ”"),
