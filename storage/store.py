@@ -479,7 +479,11 @@ class Store:
         """Reads the changed files into the index; without changes, all that differ."""
         self._looked = time.time_ns()
         try:
-            self._apply(list(self._differences()) if changes is None else changes)
+            recalled: dict[str, Entry] = {}
+            if changes is None:
+                recalled = self._recall()
+                changes = list(self._differences())
+            self._apply(changes, recalled)
         except OSError as error:
             self._forget()  # These changes will not be told again.
             message = f"The data folder cannot be read: {error.strerror}."
@@ -495,7 +499,19 @@ class Store:
         if self._folders[_BOOKMARKS].is_dir():
             files.make_folder(self._folders[_TOMBSTONES])
 
-    def _apply(self, changes: list[tuple[int, str]]) -> None:
+    def _recall(self) -> dict[str, Entry]:
+        """The entries that a snapshot has, as if their files had been read then and not looked at
+        since; only if no file is known yet.
+        """
+        recalled: dict[str, Entry] = {}
+        signatures = self._signatures[_BOOKMARKS]
+        if not signatures:
+            for signature, entry in snapshot.read(self._folder):
+                id = entry.bookmark.id
+                recalled[id], signatures[id] = entry, signature
+        return recalled
+
+    def _apply(self, changes: list[tuple[int, str]], recalled: dict[str, Entry]) -> None:
         ids: tuple[dict[str, None], dict[str, None]] = ({}, {})
         for kind, id in changes:
             ids[kind][id] = None
@@ -506,38 +522,24 @@ class Store:
         for id in hidden:
             self._unreadable[_BOOKMARKS].pop(id, None)
             self._signatures[_BOOKMARKS].pop(id, None)
-        shown = [id for id in named if id not in hidden] if hidden else named
-        knows_none = not self._index.entries
-        recalled, is_current = self._recalled(set(shown)) if knows_none else ({}, True)
-        unread = [id for id in shown if id not in recalled]
-        entries = recalled | self._read_all(_BOOKMARKS, unread, _entry) | hidden
+        outdated = recalled.keys() & named.keys()
+        for id in outdated:
+            del recalled[id]
+        if recalled:
+            touched = max(entry.touched for entry in recalled.values())
+            self._index.touched = max(self._index.touched, touched)
+        for id in recalled if self._reported else ():
+            self._reported.pop((_BOOKMARKS, id), None)
+        unread = [id for id in named if id not in hidden]
+        read = self._read_all(_BOOKMARKS, unread, _entry)
+        entries: dict[str, Entry | None] = {**recalled, **read, **hidden}
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
+        knows_none = not self._index.entries and not recalled
         self._index.change(entries, graves)
-        if self._writable and (len(unread) >= MANY or not is_current):
+        is_useless = knows_none and os.path.lexists(self._folder / snapshot.NAME)
+        if self._writable and (len(unread) >= MANY or outdated or is_useless):
             self._remember()
-
-    def _recalled(self, ids: Collection[str]) -> tuple[dict[str, Entry | None], bool]:
-        """The entries of those files that are as a snapshot has them; whether it tells of no other,
-        such as one that was deleted since.
-        """
-        recalled: dict[str, Entry | None] = {}
-        signatures, touched = self._signatures[_BOOKMARKS], [self._index.touched]
-        told = 0
-        with files.opened(self._folders[_BOOKMARKS]) as folder:
-            for row, tags in snapshot.read(self._folder):
-                id = row.id
-                told += 1
-                if id not in ids or row.signature != _signature_of(folder, id, self._looked):
-                    continue
-                recalled[id], signatures[id] = snapshot.entry(row, tags), row.signature
-                touched.append(row.touched)
-                self._unreadable[_BOOKMARKS].pop(id, None)
-                if self._reported:
-                    self._reported.pop((_BOOKMARKS, id), None)
-        self._index.touched = max(touched)
-        is_there = os.path.lexists(self._folder / snapshot.NAME)
-        return recalled, told == len(recalled) and is_there == bool(told)
 
     def _remember(self) -> None:
         """Has a snapshot tell the next start of all files whose times would show a change, if it is
@@ -574,7 +576,9 @@ class Store:
         if content is None:
             self._signatures[kind].pop(id, None)
             self._reported.pop((kind, id), None)
-            self._index.touched = time.time()
+            # What was gone before the first look, the folder's own time tells of.
+            if id in (self._index.entries, self._index.graves)[kind]:
+                self._index.touched = time.time()
             return None
         try:
             if isinstance(content, StorageError):
@@ -605,17 +609,18 @@ class Store:
         """The ids whose file's identity, size or times are not those of the last look."""
         for kind, folder in enumerate(self._folders):
             known = self._signatures[kind]
-            missing = set(known) | set(self._unreadable[kind])
             self._index.touched = max(self._index.touched, folder.stat().st_mtime)
-            with files.opened(folder) as descriptor, os.scandir(descriptor) as entries:
-                # In the order in which a disk has them, mostly.
-                for entry in sorted(entries, key=os.DirEntry.inode):
-                    if id := _id_of(entry.name):
-                        missing.discard(id)
-                        before = known.get(id)
-                        if not before or before != _signature_of(descriptor, id, self._looked):
-                            yield kind, id
-            yield from ((kind, id) for id in missing)
+            with files.opened(folder) as descriptor:
+                for id, before in known.items():
+                    if not before or before != _signature_of(descriptor, id, self._looked):
+                        yield kind, id
+                with os.scandir(descriptor) as entries:
+                    new = [e for e in entries if e.name.removesuffix(_SUFFIX) not in known]
+            # In the order in which a disk has them, mostly.
+            for entry in sorted(new, key=os.DirEntry.inode):
+                if new_id := _id_of(entry.name):
+                    yield kind, new_id
+            yield from ((kind, id) for id in self._unreadable[kind])
 
 
 def swap(attempt: Callable[[], _Result]) -> _Result:
@@ -664,6 +669,8 @@ def _signature(status: os.stat_result, looked: int) -> int | None:
     """Differs whenever a file's identity, size or times do; None if they may not show a change, at
     a look that began then.
     """
-    if max(status.st_mtime_ns, status.st_ctime_ns) > looked - _RACY_NS:
+    modified, changed = status.st_mtime_ns, status.st_ctime_ns
+    settled = looked - _RACY_NS
+    if modified > settled or changed > settled:
         return None
-    return hash((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+    return hash((status.st_ino, status.st_size, modified, changed))
