@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
+# What is installed is compiled once, not at each start.
+_ENVIRONMENT = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
 _CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, CLIENT_CORE = _CORES[0], _CORES[-1]
 
@@ -22,7 +24,7 @@ def plain(*arguments: str) -> list[str]:
 
 def service(data: Path) -> list[str]:
     """The service's own command over this folder."""
-    command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+    command = [sys.executable, "-m", "bookmarks", "serve", "--data", str(data)]
     return [*command, "--listen", "127.0.0.1:0"]
 
 
@@ -40,7 +42,7 @@ def _server_core() -> Iterator[None]:
 def run(command: list[str]) -> None:
     """Runs a command to its end on the servers' core."""
     with _server_core():
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True, env=_ENVIRONMENT)
 
 
 class Server:
@@ -48,7 +50,9 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         with _server_core():
-            self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+            self._process = subprocess.Popen(
+                command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=_ENVIRONMENT
+            )
         try:
             self.port = self._port()
         except BaseException:
