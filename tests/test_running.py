@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -198,6 +199,34 @@ def test_a_short_answer_is_sent_at_once_with_its_headers(serve):
             client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             answer = client.recv(65_536)
             assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"\r\n\r\n[]\n")
+
+
+SPLIT = """
+import waitress
+from formats.server import answer_as_here
+
+def app(environ, start_response):
+    start_response("200 OK", [("Link", "a" + environ["QUERY_STRING"].replace("-", "\\n") + "b: c")])
+    return [b"ok"]
+
+answer_as_here(waitress)
+server = waitress.create_server(app, host="127.0.0.1", port=0)
+print(server.effective_port, flush=True)
+server.run()
+"""
+
+
+def test_no_header_can_become_two():
+    with subprocess.Popen(
+        [sys.executable, "-c", SPLIT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        one, two = ask(address), ask(address, "/?-")
+        process.terminate()
+        _, log = process.communicate(timeout=10)
+    assert (one[0], one[1]["Link"], one[2]) == (200, "ab: c", b"ok")
+    assert (two[0], two[1]["Link"], two[1]["b"]) == (500, None, None)
+    assert b"ValueError: A header must be one line." in log
 
 
 def test_the_connection_stays_after_an_answer_without_a_body(serve):
