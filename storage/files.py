@@ -283,8 +283,12 @@ def opened(folder: Path) -> Iterator[int]:
 
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures, opened(folder) as descriptor:
-        os.fsync(descriptor)
+    with _failures:
+        descriptor = os.open(folder, _A_FOLDER)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 class Disk:
@@ -474,8 +478,10 @@ def _flock(descriptor: int, kind: int, deadline: float) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    with suppress(OSError):
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:  # To close it, which is next, has to do.
+        pass
 
 
 def _release(descriptor: int) -> None:

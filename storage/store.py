@@ -162,36 +162,43 @@ class Store:
             return self._got(id)
 
     def _got(self, id: str) -> Entry:
-        quiet = self._watch.is_quiet()  # As `_fresh`, without its price.
+        quiet = self._watch.is_quiet()
         with self._mutex:
-            self._refresh(quiet)
-            return self._get(self._index, id)
+            return self._get(self._refreshed(quiet), id)
 
     def changes(self) -> int:
         """How many changes of the folder there were: the same number means that there was none."""
-        quiet = self._watch.is_quiet()  # As `_fresh`, without its price.
+        quiet = self._watch.is_quiet()
         with self._mutex:
-            self._refresh(quiet)
+            self._refreshed(quiet)
             return self.seen
 
     def state(self) -> State:
         """The validators of the whole collection."""
-        with self._fresh() as index:
-            return index.state
+        quiet = self._watch.is_quiet()
+        with self._mutex:
+            return self._refreshed(quiet).state
 
     def holder(self, uri: str) -> Entry | None:
         """The bookmark that has this uri, the oldest if there are several."""
-        with self._fresh() as index:
-            return next(iter(index.holders(uri_key(uri))), None)
+        key = uri_key(uri)
+        # After an addition of ours there is an event to be read: nobody needs to ask.
+        quiet = not self._own and self._watch.is_quiet()
+        with self._mutex:
+            return next(iter(self._refreshed(quiet).holders(key)), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Each tag with the number of its bookmarks, the most used first; the validators."""
-        with self._fresh() as index:
+        quiet = self._watch.is_quiet()
+        with self._mutex:
+            index = self._refreshed(quiet)
             return index.tag_counts(), index.state
 
     def select(self, query: Query) -> Page:
         """The bookmarks and deletions in the query's range, with the validators of that moment."""
-        with self._fresh() as index:
+        quiet = self._watch.is_quiet()
+        with self._mutex:
+            index = self._refreshed(quiet)
             if query.key is None:
                 found = index.tagged(query.tags)
             else:
@@ -408,42 +415,45 @@ class Store:
         """The up-to-date index while no other thread or process can write."""
         while True:
             with self._lock as locked, self._mutex:
-                self._refresh()
+                index = self._refreshed()
                 if locked == self._watch.identity:
-                    yield self._index
+                    yield index
                     return
             # The folder was replaced by another one just now, which nobody has locked.
 
     # --- Following the folder ---
 
-    @contextmanager
-    def _fresh(self) -> Iterator[Index]:
-        """The up-to-date index, for this thread alone while the block lasts."""
-        # Not while others have to wait: it is all, mostly, unless our own is yet to be told.
-        quiet = not self._own and self._watch.is_quiet()
-        with self._mutex:
-            self._refresh(quiet)
-            yield self._index
+    def _refreshed(self, quiet: bool = False) -> Index:
+        """The index, brought up to what the folder holds now, for whoever has the mutex.
 
-    def _refresh(self, quiet: bool = False) -> None:
-        """Brings the index up to what the folder holds now, unless the watch was just `quiet`."""
+        If the watch was just `quiet`, it is already: asked before the mutex is taken, that keeps
+        nobody waiting.
+        """
         if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
-            return
+            return self._index
         try:
             told = self._watch.changes()
         except Unavailable:
             self._restore_tombstones()
             told = self._watch.changes()
-        changes = None
-        if told is not None:  # Files that are being staged may tell of themselves too.
-            changes = [(kind, id) for kind, name in told if (id := _id_of(name))]
-            for kind in {kind for kind, name in told if not name}:
-                # Whatever changed at the folder itself may let them be read.
-                changes += [(kind, id) for id in self._unreadable[kind]]
-            if self._own:
-                changes = self._not_own(changes)
-        self._own.clear()
-        if changes is None or changes:
+        if told is None:
+            self._own.clear()
+            self._look(None)
+        elif told:
+            self._look_at(told)
+        return self._index
+
+    def _look_at(self, told: list[tuple[int, str]]) -> None:
+        """Looks at the files that the watch tells of."""
+        # Files that are being staged may tell of themselves too.
+        changes = [(kind, id) for kind, name in told if (id := _id_of(name))]
+        for kind in {kind for kind, name in told if not name}:
+            # Whatever changed at the folder itself may let them be read.
+            changes += [(kind, id) for id in self._unreadable[kind]]
+        if self._own:
+            changes = self._not_own(changes)
+            self._own.clear()
+        if changes:
             self._look(changes)
 
     def _not_own(self, changes: list[tuple[int, str]]) -> list[tuple[int, str]]:
