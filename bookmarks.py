@@ -32,7 +32,6 @@ from formats.progress import opened
 from formats.report import summary
 from formats.report import write as write_report
 from formats.server import answer_as_here
-from formats.validators import version_text
 from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
@@ -145,7 +144,7 @@ class Application:
             updated=page.state.modified,
             tombstones=page.tombstones,
             offset=wanted.offset,
-            versions=[version_text(version) for version in page.versions],
+            versions=page.versions,
             counts=page.counts,
             exports=tuple(formats.LISTS),
         )
@@ -211,7 +210,7 @@ class Application:
     def _shown(
         self, request: Request, name: str, format: Format, entry: Entry, field: str = ""
     ) -> Response:
-        view = replace(self._here(request), version=version_text(entry.version), field=field)
+        view = replace(self._here(request), version=entry.version, field=field)
         response = http.response(format, format.write([entry.bookmark], view))
         http.validate(response, f"{field}.{name}" if field else name, entry)
         return response

@@ -8,6 +8,7 @@ from formats.editor import LABELS, NEW, delete_form, fields_of, form
 from formats.frame import END, begin, cut, e, feed, hidden
 from formats.problempage import write_problem
 from formats.start import bookmarklet, import_form, start
+from formats.validators import version_text
 from formats.view import View, address
 from storage.bookmark import Bookmark, fold
 
@@ -35,7 +36,7 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
     link, path = _tag_links(view), str(e(view.path))
     yield b'<ol class="list">\n' if view.total else b""
     for bookmark, version in zip(bookmarks, view.versions, strict=True):
-        yield _item(bookmark, version, path, link).encode()
+        yield _item(bookmark, version_text(version), path, link).encode()
     yield b"</ol>\n" if view.total else b""
     yield f"{_pages(view)}</main>\n{'' if is_empty else _aside(view, link)}</div>\n{END}".encode()
 
@@ -43,15 +44,15 @@ def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
 def write_one(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
     """One bookmark with the form that changes it and the one that deletes it."""
     for b in bookmarks:
-        action = f"{view.path}/{b.id}"
+        action, version = f"{view.path}/{b.id}", version_text(view.version)
         changed = f"changed {_time(b.modified)}" if b.modified != b.created else ""
         told = (_host(b.uri), f"saved {_time(b.created)}", changed)
         yield (
             f'{begin(b.title, view)}<main id="main" class="single">\n'
             f"<h1>{_link(b)}</h1>\n"
             f'<p class="meta">{" · ".join(filter(None, told))}</p>\n'
-            f"{form(action, fields_of(b), view.version)}"
-            f"{delete_form(action, view.version)}</main>\n{END}"
+            f"{form(action, fields_of(b), version)}"
+            f"{delete_form(action, version)}</main>\n{END}"
         ).encode()
 
 

@@ -335,7 +335,11 @@ def validate(response: Response, name: str, current: Current) -> None:
 def _http_date(moment: int) -> str:
     """A moment in seconds since 1970, as RFC 9110 section 5.6.7 has it."""
     day, second = divmod(moment, 86_400)
-    return f"{_day(day)} {second // 3600:02}:{second // 60 % 60:02}:{second % 60:02} GMT"
+    hours, minutes, seconds = second // 3600, second // 60 % 60, second % 60
+    return f"{_day(day)} {_TWO_DIGITS[hours]}:{_TWO_DIGITS[minutes]}:{_TWO_DIGITS[seconds]} GMT"
+
+
+_TWO_DIGITS = [f"{number:02}" for number in range(60)]
 
 
 @functools.lru_cache(maxsize=1024)

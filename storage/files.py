@@ -409,7 +409,7 @@ class Lock:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         self._threads = threading.Lock()
 
     def check(self) -> None:
