@@ -108,5 +108,5 @@ def page_links(
         offsets["next"] = offset + limit
     offsets["last"] = last
     others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
-    page = address(document, [*others, ("limit", str(limit))])
+    page = f"{address(document, others)}{'&' if others else '?'}limit={limit}"
     return {relation: f"{page}&offset={start}" for relation, start in offsets.items()}

@@ -11,6 +11,7 @@ from storage.bookmark import MAX_TAGS, fold, uri_key
 from storage.errors import BadQuery
 
 MAX_COUNT = 10**18 - 1
+_COUNT = re.compile("[0-9]{1,18}")
 MAX_TERMS = MAX_TAGS
 
 
@@ -72,6 +73,6 @@ def _few(what: str, terms: list[str]) -> list[str]:
 def _count(given: Mapping[str, str], name: str) -> int | None:
     if name not in given:
         return None
-    if not re.fullmatch("[0-9]{1,18}", given[name]):
+    if not _COUNT.fullmatch(given[name]):
         raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_COUNT}.")
     return int(given[name])
