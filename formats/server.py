@@ -64,7 +64,8 @@ def _refusing(error_task: type) -> type:
             self.response_headers += headers
             self.content_length = len(body)
             self.set_close_on_finish()
-            self.write(body)
+            is_head = getattr(self.request, "command", "") == "HEAD"  # It may not know of any.
+            self.write(b"" if is_head else body)
 
     return Refusing
 
@@ -79,8 +80,11 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
             # It would hold each header of ours against every rule that a stranger's may break.
             chunks = self.channel.server.application(self.get_environment(), self._start)
             try:
-                for chunk in chunks:
+                for chunk in filter(None, chunks):  # The first one brings the headers.
                     self.write(chunk)
+                has_body = self.has_body and self.request.command != "HEAD"
+                if has_body and self.content_length not in (None, self.content_bytes_written):
+                    raise ValueError("A body must be as long as its Content-Length says.")
             finally:
                 if hasattr(chunks, "close"):
                     chunks.close()
@@ -103,6 +107,8 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
                 lines = [f"HTTP/1.1 {self.status}", *map(": ".join, self.response_headers)]
                 lines += [f"Date: {http_date(self.start_time)}", "", ""]
                 return "\r\n".join(lines).encode("latin-1")
+            if self._wants_close():  # It knows it only where nothing else is asked for.
+                self.set_close_on_finish()
             headers: bytes = super().build_response_header()
             if self.request.command == "HEAD":  # Else it ends a chunked body that isn't there.
                 self.chunked_response = False
@@ -124,8 +130,10 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
 
             That a 204 or 304 has no body, its status tells: RFC 9112 section 6.3.
             """
-            wants_close = "close" in self.request.headers.get("CONNECTION", "").lower()
-            stays = self.version == "1.1" and not wants_close and not self.close_on_finish
+            stays = self.version == "1.1" and not self._wants_close() and not self.close_on_finish
             return stays and (not self.has_body or self.content_length is not None)
+
+        def _wants_close(self) -> bool:
+            return "close" in self.request.headers.get("CONNECTION", "").lower()
 
     return Brief

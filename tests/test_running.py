@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
-from http.client import HTTPConnection
+from http.client import HTTPConnection, IncompleteRead
 
 import pytest
 
@@ -201,13 +201,25 @@ def test_a_short_answer_is_sent_at_once_with_its_headers(serve):
             assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"\r\n\r\n[]\n")
 
 
-SPLIT = """
+WRONG = """
 import waitress
 from formats.server import answer_as_here
 
 def app(environ, start_response):
-    start_response("200 OK", [("Link", "a" + environ["QUERY_STRING"].replace("-", "\\n") + "b: c")])
-    return [b"ok"]
+    path = environ["PATH_INFO"]
+    headers = [("Content-Length", "3")]
+    if path == "/two-lines":
+        headers.append(("Link", "a\\nb: c"))
+    if path == "/return":
+        headers.append(("Link", "a\\rb: c"))
+    if path == "/fails":
+        headers.clear()
+    start_response("200 OK", headers)
+    return {"/short": [b"ab"], "/none": [], "/fails": failing()}.get(path, [b"abc"])
+
+def failing():
+    yield b""
+    raise OverflowError
 
 answer_as_here(waitress)
 server = waitress.create_server(app, host="127.0.0.1", port=0)
@@ -216,17 +228,55 @@ server.run()
 """
 
 
-def test_no_header_can_become_two():
-    with subprocess.Popen(
-        [sys.executable, "-c", SPLIT], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        address = f"http://127.0.0.1:{int(process.stdout.readline())}"
-        one, two = ask(address), ask(address, "/?-")
-        process.terminate()
-        _, log = process.communicate(timeout=10)
-    assert (one[0], one[1]["Link"], one[2]) == (200, "ab: c", b"ok")
-    assert (two[0], two[1]["Link"], two[1]["b"]) == (500, None, None)
-    assert b"ValueError: A header must be one line." in log
+@pytest.fixture
+def wrong():
+    """A server over an application that errs."""
+    command = [sys.executable, "-c", WRONG]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        yield process
+        process.kill()
+
+
+def test_an_answer_that_is_wrong_is_never_taken_for_a_right_one(wrong):
+    connection = HTTPConnection("127.0.0.1", int(wrong.stdout.readline()), timeout=5)
+    told = {}
+    for path in ("/", "/two-lines", "/return", "/none", "/fails"):
+        connection.request("GET", path)
+        with connection.getresponse() as answer:
+            told[path] = answer.status
+            assert not {"Link", "b"} & set(answer.headers)
+    connection.request("GET", "/short")
+    with connection.getresponse() as answer, pytest.raises(IncompleteRead):
+        answer.read()
+    connection.close()
+    wrong.terminate()
+    log = wrong.stderr.read()
+    assert told == dict.fromkeys(told, 500) | {"/": 200}
+    assert log.count(b"ValueError: A header must be one line.") == 2
+    assert log.count(b"ValueError: A body must be as long as its Content-Length says.") == 2
+    assert log.count(b"OverflowError") == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/none"])
+def test_a_connection_is_closed_when_that_is_asked_for_among_else(serve, path):
+    connection = HTTPConnection(serve().address.removeprefix("http://"), timeout=10)
+    connection.request("GET", path, headers={"Connection": "TE, Close", "TE": "trailers"})
+    with connection.getresponse() as answer:
+        assert answer.getheader("Connection") == "close"
+        answer.read()
+    connection.close()
+
+
+def test_head_has_no_body_when_the_server_itself_refuses(serve):
+    host, _, port = serve().address.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        length = 10**9
+        request = f"HEAD / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n"
+        client.sendall(request.encode())
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b"\r\n\r\n")
+    assert b"Content-Length: " in answer
 
 
 def test_the_connection_stays_after_an_answer_without_a_body(serve):
