@@ -478,7 +478,7 @@ class Store:
         self.seen += 1
         try:
             self._signatures[_BOOKMARKS][id] = None  # Too new for its times to show a change.
-            self._index.touched = max(self._index.touched, linked.touched)
+            self._index.touched = max(self._index.touched, time.time())
             self._index.change({id: linked}, {})
             self._own.add((_BOOKMARKS, id))
         except BaseException:
@@ -489,6 +489,8 @@ class Store:
         """Reads the changed files into the index; without changes, all that differ."""
         self._looked = time.time_ns()
         try:
+            for folder in self._folders:  # Its time tells of each name that came or went.
+                self._index.touched = max(self._index.touched, folder.stat().st_mtime)
             recalled: dict[str, Entry] = {}
             if changes is None:
                 recalled = self._recall()
@@ -511,11 +513,11 @@ class Store:
 
     def _recall(self) -> dict[str, Entry]:
         """The entries that a snapshot has, as if their files had been read then and not looked at
-        since; only if no file is known yet.
+        since; only if nothing is known yet, no tombstone either: the look tells of each.
         """
         recalled: dict[str, Entry] = {}
         signatures = self._signatures[_BOOKMARKS]
-        if not signatures:
+        if not any(self._signatures):
             for signature, entry in snapshot.read(self._folder):
                 id = entry.bookmark.id
                 recalled[id], signatures[id] = entry, signature
@@ -586,9 +588,6 @@ class Store:
         if content is None:
             self._signatures[kind].pop(id, None)
             self._reported.pop((kind, id), None)
-            # What was gone before the first look, the folder's own time tells of.
-            if id in (self._index.entries, self._index.graves)[kind]:
-                self._index.touched = time.time()
             return None
         try:
             if isinstance(content, StorageError):
@@ -619,7 +618,6 @@ class Store:
         """The ids whose file's identity, size or times are not those of the last look."""
         for kind, folder in enumerate(self._folders):
             known = self._signatures[kind]
-            self._index.touched = max(self._index.touched, folder.stat().st_mtime)
             with files.opened(folder) as descriptor:
                 for id, before in known.items():
                     if not before or before != _signature_of(descriptor, id, self._looked):
@@ -630,7 +628,7 @@ class Store:
             for entry in sorted(new, key=os.DirEntry.inode):
                 if new_id := _id_of(entry.name):
                     yield kind, new_id
-            yield from ((kind, id) for id in self._unreadable[kind])
+            yield from ((kind, id) for id in self._unreadable[kind] if id not in known)
 
 
 def swap(attempt: Callable[[], _Result]) -> _Result:

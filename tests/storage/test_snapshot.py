@@ -12,6 +12,7 @@ from test_store import bookmark
 import storage.files
 import storage.snapshot
 import storage.store
+import storage.watch
 from storage.bookmark import Tombstone, to_file
 from storage.errors import Full, Stale, Unreadable
 from storage.query import Query
@@ -218,6 +219,33 @@ def test_what_changed_since_is_read(folder, start, monkeypatch, change):
     store, read = start()
     assert read == changed
     assert everything(store) == unaided(folder, monkeypatch)
+
+
+def test_what_is_deleted_stays_so_when_the_folder_comes_back(folder, start, monkeypatch):
+    start()
+    store, _ = start()
+    bury(folder, "a")
+    (folder / "bookmarks").rename(folder / "aside")
+    (folder / "bookmarks").mkdir()
+    assert store.select(Query()).bookmarks == []
+    (folder / "bookmarks").rmdir()
+    (folder / "aside").rename(folder / "bookmarks")
+    assert [b.id for b in store.select(Query()).bookmarks] == ["e", "d", "b", "c"]
+    assert everything(store) == unaided(folder, monkeypatch)
+    assert store.holder(bookmark("a").uri) is None
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_is_all_deleted_stays_so(folder, start, monkeypatch, watched):
+    if not watched:
+        monkeypatch.setattr(storage.watch, "_is_shared", lambda folder: True)
+    start()
+    for id in TITLES:
+        bury(folder, id)
+    store, _ = start(writable=False)
+    for _ in range(3):
+        assert store.select(Query()).bookmarks == []
+        assert store.holder(bookmark("a").uri) is None
 
 
 def test_what_may_change_again_without_showing_it_is_read(folder, start, monkeypatch):

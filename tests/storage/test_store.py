@@ -204,6 +204,57 @@ def test_without_inotify_every_change_is_seen_all_the_same(tmp_path, monkeypatch
     assert shown(store) == {}
 
 
+def test_without_inotify_what_is_broken_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.watch, "_is_shared", lambda folder: True)
+    monkeypatch.setattr(storage.store, "_RACY_NS", 0)
+    store = Store(tmp_path)
+    for kind in ("bookmarks", "tombstones"):
+        (tmp_path / kind / "broken.json").write_bytes(b"{")
+    store.state()
+    read = []
+    read_all = storage.files.read_all
+    monkeypatch.setattr(
+        storage.files, "read_all", lambda *asked: read.extend(asked[1]) or read_all(*asked)
+    )
+    store.state()
+    assert read == []
+    (tmp_path / "bookmarks" / "broken.json").write_bytes(to_file(bookmark("broken")))
+    (tmp_path / "tombstones" / "broken.json").unlink()
+    assert shown(store) == {"broken": bookmark("broken").title}
+    assert set(read) == {"broken.json"}
+
+
+def _uncovered(folder):
+    (folder / "tombstones" / "a.json").unlink()
+
+
+def _moved_in(folder):
+    (folder / "old.json").rename(folder / "bookmarks" / "b.json")
+
+
+def _moved_away(folder):
+    (folder / "bookmarks" / "b.json").rename(folder / "away")
+
+
+@pytest.mark.parametrize("change", [_uncovered, _moved_in, _moved_away])
+def test_a_change_is_of_now_though_the_files_are_old(tmp_path, change):
+    Store(tmp_path)
+    for id in ("a", "b"):
+        (tmp_path / "bookmarks" / f"{id}.json").write_bytes(to_file(bookmark(id, uri=f"x:{id}")))
+    (tmp_path / "tombstones" / "a.json").write_bytes(b"{")
+    (tmp_path / "old.json").write_bytes(to_file(bookmark("b", uri="x:b", title="Old")))
+    for path in [*tmp_path.rglob("*.json"), tmp_path / "bookmarks", tmp_path / "tombstones"]:
+        os.utime(path, (1e9, 1e9))
+    store = Store(tmp_path)
+    before = store.state()
+    assert before.touched == 1e9
+    begun = time.time() - 0.1  # The clock of a file system has a resolution of some milliseconds.
+    change(tmp_path)
+    after = store.state()
+    assert after.version != before.version and after.touched >= begun
+    assert Store(tmp_path).state() == after
+
+
 def test_what_was_just_added_is_known_without_being_read(store, tmp_path, monkeypatch):
     store.state()
     if not store._watch.tells:
