@@ -432,16 +432,25 @@ class Store:
         if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
             return self._index
         try:
-            told = self._watch.changes()
+            told = self._told()
+            if told is None:
+                self._own.clear()
+                self._look(None)
+            elif told:
+                self._look_at(told)
+        except Unavailable:
+            raise
+        except BaseException:  # What was told is not told again.
+            self._forget()
+            raise
+        return self._index
+
+    def _told(self) -> list[tuple[int, str]] | None:
+        try:
+            return self._watch.changes()
         except Unavailable:
             self._restore_tombstones()
-            told = self._watch.changes()
-        if told is None:
-            self._own.clear()
-            self._look(None)
-        elif told:
-            self._look_at(told)
-        return self._index
+            return self._watch.changes()
 
     def _look_at(self, told: list[tuple[int, str]]) -> None:
         """Looks at the files that the watch tells of."""

@@ -224,6 +224,22 @@ def test_without_inotify_what_is_broken_is_read_once(tmp_path, monkeypatch):
     assert set(read) == {"broken.json"}
 
 
+@pytest.mark.parametrize("where", ["storage.store._id_of", "storage.watch.parse_events"])
+def test_what_was_told_to_a_look_that_fails_is_seen_by_the_next(store, a, monkeypatch, where):
+    def fail(*arguments):
+        raise MemoryError
+
+    assert shown(store) == {"a": "A"}
+    if not store._watch.tells:
+        pytest.skip("needs inotify")
+    (store._folders[0] / "a.json").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(where, fail)
+        with pytest.raises(MemoryError):
+            store.state()
+    assert shown(store) == {}
+
+
 def _uncovered(folder):
     (folder / "tombstones" / "a.json").unlink()
 
