@@ -106,7 +106,9 @@ def unaided(data, monkeypatch):
         return everything(Store(data))
 
 
-def test_the_next_start_reads_nothing_and_shows_the_same(folder, start, monkeypatch):
+@pytest.mark.parametrize("block", [1, 2, 1000])
+def test_the_next_start_reads_nothing_and_shows_the_same(folder, start, monkeypatch, block):
+    monkeypatch.setattr(storage.snapshot, "_BLOCK", block)
     assert start()[1] == sorted(TITLES)
     store, read = start()
     assert read == []
