@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from itertools import chain, islice
+from itertools import chain
 from typing import Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 from wsgiref.types import StartResponse
@@ -368,11 +368,16 @@ def response(format: Format, chunks: Iterator[bytes], streamed: bool = False) ->
 
 
 def _blocks(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks in blocks of about BLOCK bytes, however large each chunk is."""
-    count = 16
-    while block := b"".join(islice(chunks, count)):
-        yield block
-        count = max(count * BLOCK // len(block), 1)
+    """The chunks in blocks of BLOCK bytes and up to a chunk more; the first one comes sooner."""
+    some, size, enough = [], 0, BLOCK // 16
+    for chunk in chunks:
+        some.append(chunk)
+        size += len(chunk)
+        if size >= enough:
+            yield b"".join(some)
+            some, size, enough = [], 0, BLOCK
+    if size:
+        yield b"".join(some)
 
 
 def see_other(url: str) -> Response:

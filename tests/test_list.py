@@ -12,6 +12,7 @@ import webtest
 from webob import Request
 
 from bookmarks import make_app
+from formats import LISTS, http
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 MEDIA_TYPES = {
@@ -454,6 +455,14 @@ def test_a_long_list_is_whole_and_sent_in_parts(long, name, read):
     chunks = list(chunks)
     assert len(chunks) > 1
     assert read(b"".join(chunks)) == [f"b{n:04}" for n in range(1099, -1, -1)]
+
+
+def test_a_part_is_no_longer_than_it_has_to_be():
+    """Whatever came before it: the beginning of a list tells nothing of the rest."""
+    chunks = [b"", b"x"] * 1000 + [b"y" * http.BLOCK] * 20 + [b"z"]
+    parts = list(http.response(LISTS["json"], iter(chunks), streamed=True).body)
+    assert b"".join(parts) == b"".join(chunks)
+    assert max(map(len, parts)) < 2 * http.BLOCK and all(parts)
 
 
 def test_head_of_a_long_list_has_no_body(long):

@@ -7,7 +7,9 @@ import pytest
 
 from formats.errors import Malformed
 from formats.item import MAX_ENTRY
-from formats.json import read_file
+from formats.json import read_file, write
+from formats.view import View
+from storage.bookmark import create
 
 
 def items(text):
@@ -32,6 +34,17 @@ class Recorder:
         for item in self.items:
             self.kept.append(item)
         return iter(())
+
+
+@pytest.mark.parametrize("count", [0, 1, 19, 20, 21, 40, 41])
+def test_each_bookmark_is_written_on_a_line_of_its_own(count):
+    written = [create({"uri": f"a:{n}"}, f"b{n}", "2024-01-01T00:00:00Z") for n in range(count)]
+    text = b"".join(write(written, View(""))).decode()
+    assert [one["id"] for one in json.loads(text)] == [b.id for b in written]
+    if count:
+        first, *lines, last = text.splitlines()
+        assert (first, last) == ("[", "]")
+        assert [json.loads(line.rstrip(","))["id"] for line in lines] == [b.id for b in written]
 
 
 @pytest.mark.parametrize("text", ["[]", " [ ] ", '{"results": []}', '{"results":[],"next":null}'])
