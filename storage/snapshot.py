@@ -102,7 +102,8 @@ def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
         blocks.append(msgspec.Raw(msgspec.msgpack.encode(columns)))
     data = msgspec.msgpack.encode(_Content(list(numbers), blocks))
     head = rules() + _digest(data)
-    with files.Staged(folder, NAME, head + data, durable=False, mode=0o600) as staged:
+    opened = files.Folder(folder)
+    with files.Staged(opened, NAME, head + data, durable=False, mode=0o600) as staged:
         staged.publish()
 
 

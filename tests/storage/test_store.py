@@ -17,7 +17,7 @@ from storage.bookmark import Tombstone, clean, create, to_file, update
 from storage.errors import Busy, Full, Gone, NotFound, Stale, Unavailable, Unreadable
 from storage.index import EPOCH
 from storage.query import Query
-from storage.store import Store
+from storage.store import Change, Store
 
 NOW = "2024-01-01T00:00:00Z"
 LATER = "2024-01-02T00:00:00Z"
@@ -49,14 +49,15 @@ def a(store):
 
 def fail(monkeypatch, error, folder=None):
     """Syncing a folder fails from now on: this one, or each."""
-    sync = storage.files.sync
+    sync = storage.files.Folder.sync
 
-    def failing(path):
-        if folder in (None, path.name):
+    def failing(opened):
+        path = os.readlink(f"/proc/self/fd/{opened.descriptor}")
+        if folder in (None, os.path.basename(path)):
             raise error
-        sync(path)
+        sync(opened)
 
-    monkeypatch.setattr(storage.files, "sync", failing)
+    monkeypatch.setattr(storage.files.Folder, "sync", failing)
 
 
 @pytest.mark.parametrize("error", [Full("full"), Unavailable("failing")], ids=["full", "failing"])
@@ -88,7 +89,7 @@ def test_what_somebody_else_did_meanwhile_is_not_put_back(
             path.unlink()
         raise Unavailable("failing")
 
-    monkeypatch.setattr(storage.files, "sync", interfere)
+    monkeypatch.setattr(storage.files.Folder, "sync", interfere)
     with pytest.raises(Unavailable):
         store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
     assert shown(other) == ({"a": "Theirs"} if theirs == "changed" else {})
@@ -178,6 +179,58 @@ def test_without_the_folder_it_is_unavailable_until_that_is_back(store, a, tmp_p
     (tmp_path / "tombstones").rmdir()
     assert shown(store) == {"a": "A"}
     store.delete(store.get("a"))
+
+
+def write_one(store):
+    store.add(bookmark("b"))
+
+
+def write_many(store):
+    return store.write_all([Change(bookmark("b"), None)])
+
+
+@pytest.fixture
+def replacing(tmp_path, monkeypatch):
+    """Has somebody put another folder in the place of the bookmarks' right before something."""
+    folder = tmp_path / "bookmarks"
+
+    def replace_before(part):
+        real = getattr(storage.files.Staged, part)
+
+        def first(*arguments, **options):
+            monkeypatch.setattr(storage.files.Staged, part, real)
+            folder.rename(tmp_path / "aside")
+            folder.mkdir()
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(storage.files.Staged, part, first)
+
+    return replace_before
+
+
+@pytest.mark.parametrize("write", [write_one, write_many])
+def test_a_folder_that_is_replaced_before_it_is_locked_is_not_written_to(
+    store, a, tmp_path, replacing, write
+):
+    replacing("_open")
+    if write is write_many:
+        ((change, error),) = write(store)
+        assert change.bookmark.id == "b" and isinstance(error, Stale)
+    else:
+        with pytest.raises(Stale):
+            write(store)
+    assert shown(store) == {}
+    assert os.listdir(tmp_path / "aside") == ["a.json"]
+    write(store)
+    assert set(shown(store)) == {"b"}
+
+
+@pytest.mark.parametrize("write", [write_one, write_many])
+def test_what_is_written_is_where_the_lock_is(store, a, tmp_path, replacing, write):
+    replacing("publish_new")
+    write(store)
+    assert sorted(os.listdir(tmp_path / "aside")) == ["a.json", "b.json"]
+    assert shown(store) == {}
 
 
 def no_inotify(*arguments, **options):
@@ -358,7 +411,7 @@ def test_a_strangers_rename_right_after_one_of_ours_is_seen(store, tmp_path, mon
     store.state()
     monkeypatch.setattr(storage.files, "_O_TMPFILE", 0)
     monkeypatch.setattr(os, "link", no_link)
-    monkeypatch.setattr(storage.files, "sync", sync)
+    monkeypatch.setattr(storage.files.Folder, "sync", sync)
     store.add(bookmark("a", title="A"))
     assert shown(store) == {"a": "B"}
 
@@ -431,7 +484,7 @@ def test_a_disk_of_several_machines_is_told_by_its_mount(tmp_path, monkeypatch, 
 
 def test_a_lock_that_is_not_had_in_time_is_busy(store, monkeypatch):
     monkeypatch.setattr(storage.files, "LOCK_SECONDS", 0.05)
-    with store._lock:
+    with store._bookmarks():
         with pytest.raises(Busy):
             store.add(bookmark("a"))
         with pytest.raises(Busy):
@@ -473,7 +526,7 @@ def test_what_crashes_left_an_hour_ago_is_swept_at_start(store, tmp_path):
 
 def test_a_child_of_a_fork_begins_anew(store, a):
     """Even if the parent holds every lock, and a change is already told to it."""
-    with store._mutex, store._lock:
+    with store._mutex, store._bookmarks():
         child = os.fork()
         if not child:
             try:
