@@ -40,6 +40,12 @@ def get(path: str, *headers: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "\r\n"]).encode()
 
 
+def post(path: str, body: bytes) -> bytes:
+    """A prepared request with a JSON body."""
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    return "\r\n".join([*lines, f"Content-Length: {len(body)}", "\r\n"]).encode() + body
+
+
 class Connection:
     """A connection that stays, for one request at a time; a new one once the server closed it."""
 

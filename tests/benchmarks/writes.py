@@ -1,45 +1,34 @@
 """How many durable creates a second, against plain file operations behind the same server."""
 
-import http.client
 import itertools
 import json
 import secrets
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from bench import Bench, share
+from load import Connection, post
 from servers import Server
 from table import Goal, Measured, Row
 
 
-class Client:
-    """Creates bookmarks over one connection, each with a uri of its own."""
-
-    def __init__(self, port: int, **fields: object) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._uris = (f"https://example.com/{secrets.token_hex(8)}/{n}" for n in itertools.count())
-        self._fields = {"title": "A title", **fields}
-
-    def create(self) -> None:
-        """Creates one, durably."""
-        body = json.dumps({"uri": next(self._uris), **self._fields})
-        self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
-        response = self._connection.getresponse()
-        response.read()
-        assert response.status == 201, response.status
-
-    def close(self) -> None:
-        """Ends the connection."""
-        self._connection.close()
+def creates(**fields: object) -> Iterator[bytes]:
+    """Requests to create a bookmark with these fields, each with a uri of its own."""
+    mark = secrets.token_hex(8)
+    for number in itertools.count():
+        uri = f"https://example.com/{mark}/{number}"
+        yield post("/", json.dumps({"uri": uri, "title": "A title", **fields}).encode())
 
 
 class Writer:
     """Creates 40 bookmarks with this tag a second while the `with` block lasts."""
 
     def __init__(self, port: int, tag: str) -> None:
-        self._client = Client(port, tags=[tag])
+        self._connection = Connection(port)
+        self._requests = creates(tags=[tag])
         self._ended = threading.Event()
         self._pool = ThreadPoolExecutor(1)
 
@@ -50,7 +39,8 @@ class Writer:
     def _write(self) -> None:
         begun = time.monotonic()
         for number in itertools.count(1):
-            self._client.create()
+            answer = self._connection.ask(next(self._requests))
+            assert answer.startswith(b"HTTP/1.1 201 "), answer[:100]
             if self._ended.wait(max(begun + number / 40 - time.monotonic(), 0)):
                 return
 
@@ -62,39 +52,20 @@ class Writer:
     ) -> None:
         self._ended.set()
         self._pool.shutdown()
-        self._client.close()
+        self._connection.close()
         self._written.result()
 
 
-def rate(server: Server, clients: int, seconds: float) -> float:
-    """Acknowledged creates a second."""
-    begun = time.monotonic()
-    with ThreadPoolExecutor(clients) as pool:
-        counts = [pool.submit(_create, server.port, begun + seconds) for _ in range(clients)]
-    return sum(count.result() for count in counts) / (time.monotonic() - begun)
-
-
-def _create(port: int, deadline: float) -> int:
-    """How many one client creates until the deadline."""
-    client = Client(port)
-    for number in itertools.count(1):
-        client.create()
-        if time.monotonic() >= deadline:
-            client.close()
-            return number
-    raise AssertionError("unreachable")
-
-
-def creates(bench: Bench, clients: int) -> Measured:
+def durable(bench: Bench, clients: int) -> Measured:
     """Durable creates, against plain file operations."""
-    rates = bench.turns(
-        lambda: rate(bench.many, clients, bench.seconds),
-        lambda: rate(bench.files, clients, bench.seconds),
-    )
-    return share(rates)
+
+    def rate(server: Server) -> float:
+        return bench.load(server, creates(), clients, status=201).rate
+
+    return share(bench.turns(lambda: rate(bench.many), lambda: rate(bench.files)))
 
 
 ROWS = (
-    Row("create-1", "durable create, one client", [Goal("≥", 0.7)], creates, [1]),
-    Row("create-8", "durable create, eight clients", [Goal("≥", 0.6)], creates, [8]),
+    Row("create-1", "durable create, one client", [Goal("≥", 0.7)], durable, [1]),
+    Row("create-8", "durable create, eight clients", [Goal("≥", 0.6)], durable, [8]),
 )
