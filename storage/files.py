@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage.errors import Busy, Full, Stale, StorageError, Unavailable
@@ -171,78 +171,6 @@ class _Failures:
 _failures = _Failures()
 
 
-class Folder:
-    """A folder that stays open: what is done in it is done there, wherever its path leads by now.
-    It is closed when nobody refers to it any more.
-
-    As a context manager, one writer at a time over all processes and the threads that have the same
-    `turn`: `flock` on the folder itself, so that there is no lock file to lose, copy or leave
-    behind.
-    """
-
-    descriptor = -1
-
-    def __init__(self, path: Path, turn: "threading.Lock | None" = None) -> None:
-        """Raises Unavailable."""
-        self.path, self._turn = path, turn or threading.Lock()
-        try:
-            self.descriptor = os.open(path, _A_FOLDER)
-        except OSError as error:
-            raise Unavailable(f"The data folder cannot be opened: {error.strerror}.") from error
-
-    @property
-    def identity(self) -> tuple[int, int]:
-        """Its device and inode."""
-        status = os.fstat(self.descriptor)
-        return status.st_dev, status.st_ino
-
-    def check_lock(self) -> None:
-        """Raises Unavailable if this file system cannot lock."""
-        try:
-            _flock(self.descriptor, fcntl.LOCK_SH, time.monotonic())
-        except Busy:
-            pass  # Somebody holds it: it works.
-        finally:
-            _unlock(self.descriptor)
-
-    def __enter__(self) -> None:
-        """Raises Busy if the lock cannot be had in 5 seconds, Unavailable if it cannot work."""
-        deadline = time.monotonic() + LOCK_SECONDS
-        if not self._turn.acquire(timeout=LOCK_SECONDS):
-            raise Busy(_BUSY)
-        try:
-            _flock(self.descriptor, fcntl.LOCK_EX, deadline)
-        except BaseException:
-            self._turn.release()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        _unlock(self.descriptor)
-        self._turn.release()
-
-    def sync(self) -> None:
-        """Makes its names durable. Raises Full or Unavailable."""
-        with _failures:
-            os.fsync(self.descriptor)
-
-    def sync_contents(self, staged: Sequence["Staged"]) -> None:
-        """Makes durable what was staged in it since it was opened, all of it at once where the
-        system can. Raises Full or Unavailable.
-        """
-        with _failures:
-            sync_disk = _syncfs()
-            if sync_disk is None:
-                for one in staged:
-                    one.sync()
-            elif sync_disk(self.descriptor):
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
-
-    def __del__(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-
-
 class Staged:
     """New content for `folder/name`, on the disk but not yet under its name.
 
@@ -252,11 +180,13 @@ class Staged:
     """
 
     def __init__(
-        self, folder: Folder, name: str, data: bytes, durable: bool = True, mode: int = 0o666
+        self, folder: Path, name: str, data: bytes, durable: bool = True, mode: int = 0o666
     ) -> None:
-        self._folder, self._name, self._temporary = folder, name, ""
+        self._target = f"{folder}/{name}"
+        self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
+        self._named = False
         with _failures:
-            self._descriptor = self._open(mode)
+            self._descriptor = self._open(folder, mode)
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 _write_all(self._descriptor, data)
@@ -266,21 +196,17 @@ class Staged:
                 self.discard()
                 raise
 
-    def _open(self, mode: int) -> int:
-        flags, folder = os.O_WRONLY | os.O_CLOEXEC, self._folder.descriptor
+    def _open(self, folder: Path, mode: int) -> int:
+        flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
-                return os.open(".", flags | _O_TMPFILE, mode, dir_fd=folder)
+                return os.open(folder, flags | _O_TMPFILE, mode)
             except OSError as error:
                 if error.errno not in _NO_TMPFILE:
                     raise
-        name = self._new_name()
-        descriptor = os.open(name, flags | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
-        self._temporary = name
+        descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, mode)
+        self._named = True
         return descriptor
-
-    def _new_name(self) -> str:
-        return f".{self._name}.{random.getrandbits(64):016x}.tmp"
 
     @property
     def written(self) -> float:
@@ -297,42 +223,39 @@ class Staged:
         """
         with _failures:
             try:
-                self._link(self._name)
+                self._link(self._target)
                 return True
             except FileExistsError:
                 raise Stale from None
             except OSError as error:
-                if not self._temporary or error.errno not in _NO_LINK:
+                if not self._named or error.errno not in _NO_LINK:
                     raise
-                self._rename()
+                os.rename(self._temporary, self._target)
+                self._named = False
                 return False
 
     def publish(self) -> None:
         """Gives the content its name, in place of what had the name before."""
         with _failures:
-            if not self._temporary:
-                name = self._new_name()
-                self._link(name)
-                self._temporary = name
-            self._rename()
+            if not self._named:
+                self._link(self._temporary)
+                self._named = True
+            os.rename(self._temporary, self._target)
+            self._named = False
 
-    def _link(self, name: str) -> None:
-        folder = self._folder.descriptor
-        # What stands behind a name in /proc is linked only if a descriptor is given besides.
-        source = self._temporary or f"/proc/self/fd/{self._descriptor}"
-        os.link(source, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-    def _rename(self) -> None:
-        folder = self._folder.descriptor
-        os.rename(self._temporary, self._name, src_dir_fd=folder, dst_dir_fd=folder)
-        self._temporary = ""
+    def _link(self, path: str) -> None:
+        if self._named:
+            os.link(self._temporary, path)
+        else:
+            # What stands behind the name is linked only if a descriptor is given besides.
+            os.link(f"/proc/self/fd/{self._descriptor}", path, src_dir_fd=self._descriptor)
 
     def discard(self) -> None:
         """Leaves nothing of what was not published."""
-        if self._temporary:
+        if self._named:
             with suppress(FileNotFoundError):
-                os.unlink(self._temporary, dir_fd=self._folder.descriptor)
-            self._temporary = ""
+                os.unlink(self._temporary)
+            self._named = False
         _release(self._descriptor)
 
     def __enter__(self) -> "Staged":
@@ -348,9 +271,51 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def sync(path: Path) -> None:
-    """Makes the names in the folder at this path durable. Raises Full or Unavailable."""
-    Folder(path).sync()
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    """The descriptor of a folder while the block lasts. Raises OSError."""
+    descriptor = os.open(folder, _A_FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def sync(folder: Path) -> None:
+    """Makes the folder's names durable. Raises Full or Unavailable."""
+    with _failures:
+        descriptor = os.open(folder, _A_FOLDER)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class Disk:
+    """The disk of a folder, from before files are staged in it: of what fails from then on, a sync
+    of all of it tells. A context manager. Raises Full or Unavailable.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        with _failures:
+            self._descriptor = os.open(folder, _A_FOLDER)
+
+    def sync(self, staged: Sequence[Staged]) -> None:
+        """Makes staged content durable, all of it at once where the system can."""
+        with _failures:
+            sync_disk = _syncfs()
+            if sync_disk is None:
+                for one in staged:
+                    one.sync()
+            elif sync_disk(self._descriptor):
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+
+    def __enter__(self) -> "Disk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
 
 
 def _syncfs() -> Callable[[int], int] | None:
@@ -438,6 +403,62 @@ def is_stale(path: Path) -> bool:
         return False
 
 
+class Lock:
+    """One writer at a time over the threads and processes that share a folder: `flock` on the
+    folder itself, so that there is no lock file to lose, copy or leave behind. A context manager.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        self._threads = threading.Lock()
+
+    def check(self) -> None:
+        """Raises Unavailable if this file system cannot lock."""
+        descriptor = self._open()
+        try:
+            _flock(descriptor, fcntl.LOCK_SH, time.monotonic())
+        except Busy:
+            pass  # Somebody holds it: it works.
+        finally:
+            _release(descriptor)
+
+    def __enter__(self) -> tuple[int, int]:
+        """The device and inode of the folder that is locked while the block lasts: by now, the
+        path may lead to another.
+
+        Raises Busy if the lock cannot be had in 5 seconds, Unavailable if it cannot work.
+        """
+        deadline = time.monotonic() + LOCK_SECONDS
+        # All that can be done before others have to wait is done before.
+        descriptor = self._open()
+        try:
+            status = os.fstat(descriptor)
+            if not self._threads.acquire(timeout=LOCK_SECONDS):
+                raise Busy(_BUSY)
+            try:
+                _flock(descriptor, fcntl.LOCK_EX, deadline)
+            except BaseException:
+                self._threads.release()
+                raise
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return status.st_dev, status.st_ino
+
+    def __exit__(self, *_: object) -> None:
+        descriptor = self._descriptor  # The next one to hold it has another.
+        _unlock(descriptor)
+        self._threads.release()
+        os.close(descriptor)
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._folder, _A_FOLDER)
+        except OSError as error:
+            raise Unavailable(f"The data folder cannot be opened: {error.strerror}.") from error
+
+
 def _flock(descriptor: int, kind: int, deadline: float) -> None:
     """Locks the open file. Raises Busy at the deadline, Unavailable if it cannot be locked."""
     pause = 0.0001
@@ -457,7 +478,6 @@ def _flock(descriptor: int, kind: int, deadline: float) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    # Closing is not enough: a child forked meanwhile has the same open file, and so the lock.
     try:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     except OSError:  # To close it, which is next, has to do.
@@ -465,6 +485,7 @@ def _unlock(descriptor: int) -> None:
 
 
 def _release(descriptor: int) -> None:
+    # Closing is not enough: a child forked meanwhile has the same open file, and so the lock.
     _unlock(descriptor)
     os.close(descriptor)
 

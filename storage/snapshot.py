@@ -102,8 +102,7 @@ def write(folder: Path, found: Sequence[tuple[int, Entry]]) -> None:
         blocks.append(msgspec.Raw(msgspec.msgpack.encode(columns)))
     data = msgspec.msgpack.encode(_Content(list(numbers), blocks))
     head = rules() + _digest(data)
-    opened = files.Folder(folder)
-    with files.Staged(opened, NAME, head + data, durable=False, mode=0o600) as staged:
+    with files.Staged(folder, NAME, head + data, durable=False, mode=0o600) as staged:
         staged.publish()
 
 

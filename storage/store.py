@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -97,7 +97,7 @@ class Store:
         self.seen = 0  # How many changes of the folder were seen so far.
         snapshot.rules()
         self._open()
-        self._bookmarks().check_lock()
+        self._lock.check()
         self._sweep()
         self._settle_all()
         # Locks, watch and half-read changes belong to the process that has them.
@@ -107,7 +107,7 @@ class Store:
     def _open(self) -> None:
         """Begins anew in this process."""
         self._mutex = threading.RLock()
-        self._turn = threading.Lock()
+        self._lock = files.Lock(self._folders[_BOOKMARKS])
         self._minter = Minter()
         self._watch = Watch(self._folders)
         self._forget()
@@ -260,14 +260,12 @@ class Store:
 
     def _write(self, bookmark: Bookmark, seen: Entry | None, state: State | None) -> Entry:
         before, data = self._contents(bookmark, seen)
-        folder = self._bookmarks()
-        with files.Staged(folder, bookmark.id + _SUFFIX, data) as staged:
+        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
             entry = _entry_of(bookmark, data, staged.written)
-            with folder, self._mutex:
-                index = self._latest(folder)
+            with self._locked() as index:
                 self._require_state(index, state)
                 self._publish(index, staged, entry, seen)
-            self._settle(folder, [(bookmark.id, data, before)])
+            self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
         return entry
 
     def write_all(self, changes: Sequence[Change]) -> list[tuple[Change, StorageError]]:
@@ -279,8 +277,8 @@ class Store:
         """
         undone: list[tuple[Change, StorageError]] = []
         written: list[tuple[str, bytes, bytes | None]] = []
-        folder = self._bookmarks()
         with ExitStack() as stack:
+            disk = stack.enter_context(files.Disk(self._folders[_BOOKMARKS]))
             staged = []
             for change in changes:
                 try:
@@ -288,23 +286,20 @@ class Store:
                 except (Stale, Invalid) as error:
                     undone.append((change, error))
                     continue
-                file = files.Staged(folder, change.bookmark.id + _SUFFIX, data, durable=False)
+                file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
                 entry = _entry_of(change.bookmark, data, stack.enter_context(file).written)
                 staged.append((file, entry, change, data, before))
-            folder.sync_contents([file for file, *_ in staged])
+            disk.sync([file for file, *_ in staged])
             try:
-                with folder, self._mutex:
-                    index = self._latest(folder)
+                with self._locked() as index:
                     for file, entry, change, data, before in staged:
                         try:
                             self._publish(index, file, entry, change.seen)
                             written.append((change.bookmark.id, data, before))
                         except (Stale, Conflict, NotFound, Gone, Unreadable) as error:
                             undone.append((change, error))
-            except Stale as error:
-                undone += [(change, error) for _, _, change, _, _ in staged]
             finally:
-                self._settle(folder, written)
+                self._settle(_BOOKMARKS, written)
         return undone
 
     def _contents(self, bookmark: Bookmark, seen: Entry | None) -> tuple[bytes | None, bytes]:
@@ -352,15 +347,14 @@ class Store:
         """
         id = seen.bookmark.id
         data = to_file(Tombstone(id, timestamp(time.time())))
-        folder, tombstones = self._bookmarks(), files.Folder(self._folders[_TOMBSTONES])
-        with files.Staged(tombstones, id + _SUFFIX, data) as staged:
-            with folder, self._mutex:
-                self._require_seen(self._latest(folder), seen)
+        with self._staged(_TOMBSTONES, id, data) as staged:
+            with self._locked() as index:
+                self._require_seen(index, seen)
                 staged.publish_new()
-            self._settle(tombstones, [(id, data, None)])
+            self._settle(_TOMBSTONES, [(id, data, None)])
         try:
             files.remove(self._path(_BOOKMARKS, id))
-            folder.sync()
+            files.sync(self._folders[_BOOKMARKS])
         except StorageError as error:  # Deleted all the same: `check --repair` finishes it.
             log.warning("The file of the deleted bookmark %s remains: %s", id, error)
 
@@ -381,20 +375,18 @@ class Store:
             if holder.bookmark.id != entry.bookmark.id:
                 raise Conflict(entry.bookmark.uri, holder.bookmark.id)
 
-    def _settle(
-        self, folder: files.Folder, written: Sequence[tuple[str, bytes, bytes | None]]
-    ) -> None:
+    def _settle(self, kind: int, written: Sequence[tuple[str, bytes, bytes | None]]) -> None:
         """Makes published files durable; if that fails, puts back what was there before."""
         try:
-            folder.sync()
+            files.sync(self._folders[kind])
         except StorageError:
-            with self._bookmarks():
+            with self._lock:
                 for id, data, before in written:
-                    self._put_back(folder, id, data, before)
+                    self._put_back(kind, id, data, before)
             raise
 
-    def _put_back(self, folder: files.Folder, id: str, data: bytes, before: bytes | None) -> None:
-        path = folder.path / (id + _SUFFIX)
+    def _put_back(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
+        path = self._path(kind, id)
         try:
             now, _ = files.read(path)
         except (FileNotFoundError, files.BadFile):
@@ -404,7 +396,7 @@ class Store:
         if before is None:
             files.remove(path)
             return
-        with files.Staged(folder, path.name, before, durable=False) as staged:
+        with files.Staged(path.parent, path.name, before, durable=False) as staged:
             staged.publish()
 
     def _await(self, kind: int, id: str) -> None:
@@ -412,21 +404,22 @@ class Store:
         with suppress(FileNotFoundError):
             files.settled(self._path(kind, id))
 
-    def _bookmarks(self) -> files.Folder:
-        """The folder that every writer locks."""
-        return files.Folder(self._folders[_BOOKMARKS], self._turn)
+    def _staged(self, kind: int, id: str, data: bytes, durable: bool = True) -> files.Staged:
+        return files.Staged(self._folders[kind], id + _SUFFIX, data, durable)
 
     def _path(self, kind: int, id: str) -> Path:
         return self._folders[kind] / (id + _SUFFIX)
 
-    def _latest(self, locked: files.Folder) -> Index:
-        """The index, brought up to date while no other thread or process can write. Raises Stale if
-        the folder was replaced just now, by one that nobody has locked.
-        """
-        index = self._refreshed()
-        if locked.identity != self._watch.identity:
-            raise Stale
-        return index
+    @contextmanager
+    def _locked(self) -> Iterator[Index]:
+        """The up-to-date index while no other thread or process can write."""
+        while True:
+            with self._lock as locked, self._mutex:
+                index = self._refreshed()
+                if locked == self._watch.identity:
+                    yield index
+                    return
+            # The folder was replaced by another one just now, which nobody has locked.
 
     # --- Following the folder ---
 
@@ -634,12 +627,12 @@ class Store:
         """The ids whose file's identity, size or times are not those of the last look."""
         for kind, folder in enumerate(self._folders):
             known = self._signatures[kind]
-            opened = files.Folder(folder)
-            for id, before in known.items():
-                if not before or before != _signature_of(opened.descriptor, id, self._looked):
-                    yield kind, id
-            with os.scandir(opened.descriptor) as entries:
-                new = [e for e in entries if e.name.removesuffix(_SUFFIX) not in known]
+            with files.opened(folder) as descriptor:
+                for id, before in known.items():
+                    if not before or before != _signature_of(descriptor, id, self._looked):
+                        yield kind, id
+                with os.scandir(descriptor) as entries:
+                    new = [e for e in entries if e.name.removesuffix(_SUFFIX) not in known]
             # In the order in which a disk has them, mostly.
             for entry in sorted(new, key=os.DirEntry.inode):
                 if new_id := _id_of(entry.name):

@@ -7,7 +7,7 @@ import pytest
 
 from storage import files
 from storage.errors import Full, Stale, StorageError, Unavailable
-from storage.files import Folder, Staged
+from storage.files import Staged
 
 
 @pytest.fixture(params=["without a name", "named"])
@@ -36,7 +36,7 @@ def descriptors():
 
 
 def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
-    with Staged(Folder(tmp_path), "a.json", b"new") as staged:
+    with Staged(tmp_path, "a.json", b"new") as staged:
         assert "a.json" not in names(tmp_path)
         staged.publish()
     assert names(tmp_path) == ["a.json"]
@@ -45,7 +45,7 @@ def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
 
 def test_what_is_published_takes_the_place_of_what_was_there(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
-    with Staged(Folder(tmp_path), "a.json", b"new") as staged:
+    with Staged(tmp_path, "a.json", b"new") as staged:
         assert (tmp_path / "a.json").read_bytes() == b"old"
         staged.publish()
     assert names(tmp_path) == ["a.json"]
@@ -54,17 +54,17 @@ def test_what_is_published_takes_the_place_of_what_was_there(tmp_path, kind):
 
 def test_what_is_published_as_new_takes_no_place(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
-    with Staged(Folder(tmp_path), "a.json", b"new") as staged, pytest.raises(Stale):
+    with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Stale):
         staged.publish_new()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"old"
-    with Staged(Folder(tmp_path), "b.json", b"new") as staged:
+    with Staged(tmp_path, "b.json", b"new") as staged:
         staged.publish_new()
     assert names(tmp_path) == ["a.json", "b.json"]
 
 
 def test_what_is_not_published_leaves_nothing(tmp_path, kind):
-    with Staged(Folder(tmp_path), "a.json", b"new"):
+    with Staged(tmp_path, "a.json", b"new"):
         pass
     assert names(tmp_path) == []
 
@@ -84,19 +84,18 @@ def test_what_cannot_be_staged_leaves_nothing(tmp_path, monkeypatch, kind, call,
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail(number))
         with pytest.raises(expected):
-            Staged(Folder(tmp_path), "a.json", b"new")
+            Staged(tmp_path, "a.json", b"new")
     assert names(tmp_path) == []
     assert descriptors() == open_before
 
 
 @pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
 def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, publish):
-    folder = Folder(tmp_path)
     open_before = descriptors()
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", fail(errno.ENOSPC))
         patch.setattr(os, "link", fail(errno.ENOSPC))
-        with pytest.raises(Full), Staged(folder, "a.json", b"new") as staged:
+        with pytest.raises(Full), Staged(tmp_path, "a.json", b"new") as staged:
             publish(staged)
     assert names(tmp_path) == []
     assert descriptors() == open_before
@@ -105,7 +104,7 @@ def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, pu
 def test_a_folder_under_the_name_stays(tmp_path, kind):
     (tmp_path / "a.json").mkdir()
     for publish in (Staged.publish, Staged.publish_new):
-        with pytest.raises(StorageError), Staged(Folder(tmp_path), "a.json", b"new") as staged:
+        with pytest.raises(StorageError), Staged(tmp_path, "a.json", b"new") as staged:
             publish(staged)
     assert names(tmp_path) == ["a.json"]
 
@@ -124,7 +123,7 @@ def test_a_disk_without_files_that_have_no_name_is_written_all_the_same(
         return real(path, flags, *rest, **more)
 
     monkeypatch.setattr(os, "open", open_named)
-    with Staged(Folder(tmp_path), "a.json", b"new") as staged:
+    with Staged(tmp_path, "a.json", b"new") as staged:
         (temporary,) = tmp_path.iterdir()
         assert files.is_temporary(temporary.name)
         staged.publish()
@@ -135,14 +134,13 @@ def test_every_byte_is_written_however_little_is_taken_at_once(tmp_path, monkeyp
     real = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
-        with Staged(Folder(tmp_path), "a.json", bytes(range(256))) as staged:
+        with Staged(tmp_path, "a.json", bytes(range(256))) as staged:
             staged.publish()
     assert (tmp_path / "a.json").read_bytes() == bytes(range(256))
 
 
 def test_staged_files_of_one_name_are_not_in_each_others_way(tmp_path, kind):
-    folder = Folder(tmp_path)
-    with Staged(folder, "a.json", b"1") as one, Staged(folder, "a.json", b"2") as other:
+    with Staged(tmp_path, "a.json", b"1") as one, Staged(tmp_path, "a.json", b"2") as other:
         one.publish()
         other.publish()
     assert names(tmp_path) == ["a.json"]

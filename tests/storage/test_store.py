@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import time
 from collections import Counter
 
@@ -49,15 +50,14 @@ def a(store):
 
 def fail(monkeypatch, error, folder=None):
     """Syncing a folder fails from now on: this one, or each."""
-    sync = storage.files.Folder.sync
+    sync = storage.files.sync
 
-    def failing(opened):
-        path = os.readlink(f"/proc/self/fd/{opened.descriptor}")
-        if folder in (None, os.path.basename(path)):
+    def failing(path):
+        if folder in (None, path.name):
             raise error
-        sync(opened)
+        sync(path)
 
-    monkeypatch.setattr(storage.files.Folder, "sync", failing)
+    monkeypatch.setattr(storage.files, "sync", failing)
 
 
 @pytest.mark.parametrize("error", [Full("full"), Unavailable("failing")], ids=["full", "failing"])
@@ -89,7 +89,7 @@ def test_what_somebody_else_did_meanwhile_is_not_put_back(
             path.unlink()
         raise Unavailable("failing")
 
-    monkeypatch.setattr(storage.files.Folder, "sync", interfere)
+    monkeypatch.setattr(storage.files, "sync", interfere)
     with pytest.raises(Unavailable):
         store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
     assert shown(other) == ({"a": "Theirs"} if theirs == "changed" else {})
@@ -186,51 +186,49 @@ def write_one(store):
 
 
 def write_many(store):
-    return store.write_all([Change(bookmark("b"), None)])
+    assert store.write_all([Change(bookmark("b"), None)]) == []
 
 
-@pytest.fixture
-def replacing(tmp_path, monkeypatch):
-    """Has somebody put another folder in the place of the bookmarks' right before something."""
-    folder = tmp_path / "bookmarks"
+@pytest.fixture(params=["moved", "removed"])
+def replace_before(request, tmp_path, monkeypatch):
+    """Has somebody put a copy of a folder in its place, right before a step of staging."""
 
-    def replace_before(part):
-        real = getattr(storage.files.Staged, part)
+    def replace_before(step, folder):
+        real = getattr(storage.files.Staged, step)
 
-        def first(*arguments, **options):
-            monkeypatch.setattr(storage.files.Staged, part, real)
-            folder.rename(tmp_path / "aside")
-            folder.mkdir()
-            return real(*arguments, **options)
+        def first(*arguments):
+            monkeypatch.setattr(storage.files.Staged, step, real)
+            aside = folder.rename(tmp_path / "aside")
+            shutil.copytree(aside, folder)
+            if request.param == "removed":
+                shutil.rmtree(aside)
+            return real(*arguments)
 
-        monkeypatch.setattr(storage.files.Staged, part, first)
+        monkeypatch.setattr(storage.files.Staged, step, first)
 
     return replace_before
 
 
+@pytest.mark.parametrize("step", ["_open", "publish_new"])
 @pytest.mark.parametrize("write", [write_one, write_many])
-def test_a_folder_that_is_replaced_before_it_is_locked_is_not_written_to(
-    store, a, tmp_path, replacing, write
+def test_what_is_written_while_the_folder_is_replaced_is_in_the_new_one(
+    store, a, tmp_path, replace_before, step, write
 ):
-    replacing("_open")
-    if write is write_many:
-        ((change, error),) = write(store)
-        assert change.bookmark.id == "b" and isinstance(error, Stale)
-    else:
-        with pytest.raises(Stale):
-            write(store)
-    assert shown(store) == {}
-    assert os.listdir(tmp_path / "aside") == ["a.json"]
+    replace_before(step, tmp_path / "bookmarks")
     write(store)
-    assert set(shown(store)) == {"b"}
+    assert set(shown(store)) == set(shown(Store(tmp_path))) == {"a", "b"}
 
 
-@pytest.mark.parametrize("write", [write_one, write_many])
-def test_what_is_written_is_where_the_lock_is(store, a, tmp_path, replacing, write):
-    replacing("publish_new")
-    write(store)
-    assert sorted(os.listdir(tmp_path / "aside")) == ["a.json", "b.json"]
-    assert shown(store) == {}
+@pytest.mark.parametrize("step", ["_open", "publish_new"])
+@pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
+def test_what_is_deleted_while_a_folder_is_replaced_is_gone(
+    store, a, tmp_path, replace_before, step, name
+):
+    replace_before(step, tmp_path / name)
+    store.delete(a)
+    for each in (store, Store(tmp_path)):
+        with pytest.raises(Gone):
+            each.get("a")
 
 
 def no_inotify(*arguments, **options):
@@ -411,7 +409,7 @@ def test_a_strangers_rename_right_after_one_of_ours_is_seen(store, tmp_path, mon
     store.state()
     monkeypatch.setattr(storage.files, "_O_TMPFILE", 0)
     monkeypatch.setattr(os, "link", no_link)
-    monkeypatch.setattr(storage.files.Folder, "sync", sync)
+    monkeypatch.setattr(storage.files, "sync", sync)
     store.add(bookmark("a", title="A"))
     assert shown(store) == {"a": "B"}
 
@@ -484,7 +482,7 @@ def test_a_disk_of_several_machines_is_told_by_its_mount(tmp_path, monkeypatch, 
 
 def test_a_lock_that_is_not_had_in_time_is_busy(store, monkeypatch):
     monkeypatch.setattr(storage.files, "LOCK_SECONDS", 0.05)
-    with store._bookmarks():
+    with store._lock:
         with pytest.raises(Busy):
             store.add(bookmark("a"))
         with pytest.raises(Busy):
@@ -526,7 +524,7 @@ def test_what_crashes_left_an_hour_ago_is_swept_at_start(store, tmp_path):
 
 def test_a_child_of_a_fork_begins_anew(store, a):
     """Even if the parent holds every lock, and a change is already told to it."""
-    with store._mutex, store._bookmarks():
+    with store._mutex, store._lock:
         child = os.fork()
         if not child:
             try:
