@@ -347,6 +347,7 @@ class Store:
         """
         id = seen.bookmark.id
         data = to_file(Tombstone(id, timestamp(time.time())))
+        files.make_folder(self._folders[_TOMBSTONES])
         with self._staged(_TOMBSTONES, id, data) as staged:
             with self._locked() as index:
                 self._require_seen(index, seen)
@@ -432,7 +433,7 @@ class Store:
         if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
             return self._index
         try:
-            told = self._told()
+            told = self._watch.changes()
             if told is None:
                 self._own.clear()
                 self._look(None)
@@ -444,13 +445,6 @@ class Store:
             self._forget()
             raise
         return self._index
-
-    def _told(self) -> list[tuple[int, str]] | None:
-        try:
-            return self._watch.changes()
-        except Unavailable:
-            self._restore_tombstones()
-            return self._watch.changes()
 
     def _look_at(self, told: list[tuple[int, str]]) -> None:
         """Looks at the files that the watch tells of."""
@@ -498,7 +492,7 @@ class Store:
         """Reads the changed files into the index; without changes, all that differ."""
         self._looked = time.time_ns()
         try:
-            for folder in self._folders:  # Its time tells of each name that came or went.
+            for folder in self._there():  # Its time tells of each name that came or went.
                 self._index.touched = max(self._index.touched, folder.stat().st_mtime)
             recalled: dict[str, Entry] = {}
             if changes is None:
@@ -515,10 +509,12 @@ class Store:
         finally:
             self.seen += 1
 
-    def _restore_tombstones(self) -> None:
-        """Makes the folder of tombstones again: git, for one, keeps no empty folder."""
-        if self._folders[_BOOKMARKS].is_dir():
-            files.make_folder(self._folders[_TOMBSTONES])
+    def _there(self) -> tuple[Path, Path]:
+        """The two folders, or for that of the tombstones what held it: git, for one, keeps no empty
+        folder, and whoever restores a copy is about to make it.
+        """
+        bookmarks, tombstones = self._folders
+        return bookmarks, tombstones if tombstones.exists() else self._folder
 
     def _recall(self) -> dict[str, Entry]:
         """The entries that a snapshot has, as if their files had been read then and not looked at
@@ -625,8 +621,11 @@ class Store:
 
     def _differences(self) -> Iterator[tuple[int, str]]:
         """The ids whose file's identity, size or times are not those of the last look."""
-        for kind, folder in enumerate(self._folders):
+        for kind, folder in enumerate(self._there()):
             known = self._signatures[kind]
+            if folder == self._folder:
+                yield from ((kind, id) for id in {**known, **self._unreadable[kind]})
+                continue
             with files.opened(folder) as descriptor:
                 for id, before in known.items():
                     if not before or before != _signature_of(descriptor, id, self._looked):

@@ -32,7 +32,8 @@ _NO_BYTES = bytes(4)
 
 
 class Watch:
-    """Watches folders of one parent, by inotify where the system has it.
+    """Watches folders of one parent, by inotify where the system has it. All but the first may be
+    missing.
 
     The kernel queues an event inside the very call that changes the folder, so that a look sees
     every change that any process finished before. Belongs to the process that made it.
@@ -42,14 +43,14 @@ class Watch:
         self._folders = folders
         self._first = str(folders[0])
         self._names = {folder.name for folder in folders}
-        self._identities: list[tuple[int, int]] = []
+        self._identities: list[tuple[int, int] | None] = []
         self._inotify: INotify | None = None
 
     def changes(self) -> list[tuple[int, str]] | None:
         """Each changed name with its folder's number, or None: any name may have changed.
 
         None comes at the first look, after a folder was replaced or a queue overflowed, and always
-        where there is no inotify. Raises Unavailable if a folder is missing.
+        where there is no inotify. Raises Unavailable if the first folder is missing.
         """
         # The parent tells when one of the folders is replaced; what happens above it, nobody tells.
         if self._inotify is None or [_identity(self._first)] != self._identities[:1]:
@@ -87,30 +88,33 @@ class Watch:
         return self._inotify is not None
 
     @property
-    def identity(self) -> tuple[int, int]:
+    def identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder, as it was at the last look."""
         return self._identities[0]
 
     def _open(self) -> None:
         """Watches what the paths lead to now; without inotify there is nothing to watch."""
-        identities = [_identity(str(folder)) for folder in self._folders]
+        others = [_identity_if_there(str(folder)) for folder in self._folders[1:]]
+        identities = [_identity(self._first), *others]
         if identities == self._identities:
             return
         self.close()
+        there = [number for number, identity in enumerate(identities) if identity]
         try:
-            if sys.platform == "linux" and not any(map(_is_shared, self._folders)):
-                self._begin()
+            shared = any(_is_shared(self._folders[number]) for number in there)
+            if sys.platform == "linux" and not shared:
+                self._begin(there)
         except OSError:  # No instance or watch left for this user, or a disk without: look at all.
             self.close()
         self._identities = identities
 
-    def _begin(self) -> None:
+    def _begin(self, there: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        self._numbers = {
-            self._inotify.add_watch(folder, _MASK): number
-            for number, folder in enumerate(self._folders)
-        }
+        # First, so that it tells of what happens to the others from here on.
         self._inotify.add_watch(self._folders[0].parent, _REPLACED)
+        self._numbers = {
+            self._inotify.add_watch(self._folders[number], _MASK): number for number in there
+        }
 
     def __del__(self) -> None:
         self.close()
@@ -132,6 +136,15 @@ def _identity(folder: str) -> tuple[int, int]:
     if stat.S_ISLNK(status.st_mode):  # It may lead anywhere.
         raise Unavailable(f"The data folder cannot be used: {_name(folder)} is a symbolic link.")
     return status.st_dev, status.st_ino
+
+
+def _identity_if_there(folder: str) -> tuple[int, int] | None:
+    try:
+        return _identity(folder)
+    except Unavailable as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
 
 
 _name = os.path.basename

@@ -108,6 +108,20 @@ def test_restoring_an_empty_folder_from_a_copy_brings_everything_back(address, d
     assert ask(address).headers["ETag"] == etag
 
 
+@pytest.mark.parametrize("first", ["bookmarks", "tombstones"])
+def test_who_asks_while_a_copy_is_restored_is_not_in_its_way(address, data, tmp_path, first):
+    copy(data, tmp_path / "backup")
+    shutil.rmtree(data)
+    data.mkdir()
+    for folder in (first, *{"bookmarks", "tombstones"} - {first}):
+        ask(address)
+        assert ask(address, path="/c").status in (503, 404)
+        assert not (data / folder).exists()
+        shutil.copytree(tmp_path / "backup" / folder, data / folder)
+    assert titles(address) == {"a": "Before", "b": "Before"}
+    assert ask(address, path="/c").status == 410
+
+
 def test_restoring_under_load_loses_nothing_of_what_is_written_meanwhile(start, address, data):
     backup = data.parent / "backup"
     for number in range(300):

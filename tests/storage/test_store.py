@@ -181,6 +181,46 @@ def test_without_the_folder_it_is_unavailable_until_that_is_back(store, a, tmp_p
     store.delete(store.get("a"))
 
 
+@pytest.mark.parametrize("has_inotify", [True, False])
+def test_without_the_folder_of_the_tombstones_there_are_none(
+    store, a, tmp_path, monkeypatch, has_inotify
+):
+    if not has_inotify:
+        monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    store.delete(a)
+    aside = (tmp_path / "tombstones").rename(tmp_path / "aside")
+    with pytest.raises(NotFound):
+        store.get("a")
+    b = store.add(bookmark("b"))
+    assert shown(store) == {"b": b.bookmark.title}
+    assert not (tmp_path / "tombstones").exists()
+    aside.rename(tmp_path / "tombstones")
+    with pytest.raises(Gone):
+        store.get("a")
+    store.delete(b)
+    assert sorted(os.listdir(tmp_path / "tombstones")) == ["a.json", "b.json"]
+
+
+def test_a_folder_that_is_replaced_as_the_watch_begins_is_followed(tmp_path, monkeypatch):
+    store, tombstones = Store(tmp_path), tmp_path / "tombstones"
+    add_watch = storage.watch.INotify.add_watch
+
+    def add_and_replace(inotify, path, mask):
+        number = add_watch(inotify, path, mask)
+        if path == tombstones:
+            monkeypatch.setattr(storage.watch.INotify, "add_watch", add_watch)
+            tombstones.rename(tmp_path / "aside")
+            tombstones.mkdir()
+        return number
+
+    monkeypatch.setattr(storage.watch.INotify, "add_watch", add_and_replace)
+    store.add(bookmark("a"))
+    assert (tmp_path / "aside").exists()
+    (tombstones / "a.json").write_bytes(to_file(Tombstone("a", NOW)))
+    with pytest.raises(Gone):
+        store.get("a")
+
+
 def write_one(store):
     store.add(bookmark("b"))
 
