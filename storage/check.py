@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from storage.errors import Invalid, Unavailable
 
 @dataclass(frozen=True)
 class Finding:
-    """A file, what is wrong with it and what to do; `repair` can do it if it is `safe`."""
+    """A file, what is wrong with it and what to do; `repair` can do it if it is `safe`, for the
+    bookmark of a `tombstone` once that is durable.
+    """
 
     path: Path
     wrong: str
     todo: str
     safe: bool = False
+    tombstone: Path | None = None
 
     def __str__(self) -> str:
         path = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(self.path))
@@ -30,43 +34,58 @@ def check(folder: Path) -> list[Finding]:
 
     Raises Unavailable if the folder cannot be listed.
     """
-    deleted: set[str] = set()
+    deleted: dict[str, Path] = {}
     tombstones = folder / "tombstones"  # Without any, the folder may be missing.
     findings = list(_tombstones(tombstones, deleted)) if tombstones.exists() else []
     return [*findings, *_bookmarks(folder / "bookmarks", deleted)]
 
 
 def repair(findings: list[Finding]) -> list[Finding]:
-    """Does what can lose nothing; the findings that remain. Raises Full or Unavailable."""
+    """Does what can lose nothing; the findings that remain. Raises Busy, Full or Unavailable."""
     safe = [finding for finding in findings if finding.safe]
+    tombstones = [finding.tombstone for finding in safe if finding.tombstone]
+    for tombstone in tombstones:  # If a deletion fails, its tombstone goes again.
+        with suppress(FileNotFoundError):
+            files.settled(tombstone)
+    for folder in {tombstone.parent for tombstone in tombstones if tombstone.exists()}:
+        files.sync(folder)
     for finding in safe:
-        files.remove(finding.path)
-    for parent in {finding.path.parent for finding in safe}:
-        files.sync(parent)
+        if finding.tombstone is None or _is_tombstone(finding.tombstone):
+            files.remove(finding.path)
+    for folder in {finding.path.parent for finding in safe}:
+        files.sync(folder)
     return [finding for finding in findings if finding not in safe]
 
 
-def _tombstones(folder: Path, deleted: set[str]) -> Iterator[Finding]:
+def _is_tombstone(path: Path) -> bool:
+    try:
+        tombstone_from_file(path.stem, files.read(path)[0])
+    except (Invalid, files.BadFile, FileNotFoundError):
+        return False
+    return True
+
+
+def _tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     for path in _names(folder):
         if finding := _stranger(path):
             yield finding
             continue
         try:
             tombstone_from_file(path.stem, files.read(path)[0])
-            deleted.add(path.stem)
+            deleted[path.stem] = path
         except FileNotFoundError:
             continue
         except (Invalid, files.BadFile) as error:
             yield Finding(path, f"is no tombstone: {error}", _RESTORE)
 
 
-def _bookmarks(folder: Path, deleted: set[str]) -> Iterator[Finding]:
+def _bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     twins: dict[str, str] = {}
     for path in _names(folder):
         if finding := _stranger(path):
             yield finding
         elif path.stem in deleted:
-            yield _leftover(path)
+            yield from _leftover(path, deleted[path.stem])
         else:
             yield from _bookmark(path, twins)
 
@@ -100,14 +119,17 @@ def _names(folder: Path) -> list[Path]:
         raise Unavailable(message) from error
 
 
-def _leftover(path: Path) -> Finding:
+def _leftover(path: Path, tombstone: Path) -> Iterator[Finding]:
     """The file of a deleted bookmark: what an interrupted deletion left, or something else."""
     wrong = "is deleted: there is a tombstone for it"
     try:
         from_file(path.stem, files.read(path)[0])
-    except (Invalid, files.BadFile, FileNotFoundError):
-        return Finding(path, wrong, "it is no bookmark either: move it away")
-    return Finding(path, wrong, "remove it; --repair does", safe=True)
+    except (Invalid, files.BadFile):
+        yield Finding(path, wrong, "it is no bookmark either: move it away")
+    except FileNotFoundError:
+        return
+    else:
+        yield Finding(path, wrong, "remove it; --repair does", safe=True, tombstone=tombstone)
 
 
 def _stranger(path: Path) -> Finding | None:

@@ -2,10 +2,18 @@
 
 import json
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clients import ask, check, put, service_of, temporaries, titles, uri_of
+
+import storage.check
+from storage import files
+from storage.bookmark import create
+from storage.errors import Unavailable
+from storage.store import Store
 
 HOUR = 3600
 
@@ -173,3 +181,40 @@ def test_a_folder_without_tombstones_is_checked(address, data):
     (data / "tombstones" / "b.json").unlink()
     (data / "tombstones").rmdir()
     assert check(data) == (0, [])
+
+
+def test_repair_waits_for_a_deletion_that_may_still_fail(data, monkeypatch):
+    store, stands = Store(data), threading.Event()
+    seen = store.add(create({"uri": "https://a.example/"}, "a", "2024-01-01T00:00:00Z"))
+    sync = files.sync
+
+    def failing(folder):
+        if threading.current_thread() is threading.main_thread():
+            return sync(folder)
+        stands.set()
+        time.sleep(0.3)
+        raise Unavailable("The disk fails.")
+
+    monkeypatch.setattr(files, "sync", failing)
+    with ThreadPoolExecutor(1) as pool:
+        deletion = pool.submit(store.delete, seen)
+        assert stands.wait(10)
+        (finding,) = storage.check.check(data)
+        assert storage.check.repair([finding]) == []
+    with pytest.raises(Unavailable):
+        deletion.result()
+    assert store.get("a").version == seen.version
+    assert storage.check.check(data) == []
+
+
+def test_what_goes_while_it_is_checked_is_no_finding(address, data, monkeypatch):
+    path, read = interrupt_deletion(data), files.read
+
+    def read_or_gone(file):
+        if file == path:
+            path.unlink()
+        return read(file)
+
+    monkeypatch.setattr(files, "read", read_or_gone)
+    assert storage.check.check(data) == []
+    assert not path.exists()
