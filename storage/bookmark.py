@@ -477,7 +477,8 @@ _TSID_EPOCH_MS = 1_577_836_800_000  # 2020-01-01T00:00:00Z
 class Minter:
     """Mints TSIDs: 42 bits of milliseconds since 2020, then 22 random ones that count upwards.
 
-    Ids of one minter ascend strictly; those of several machines differ without coordination.
+    Ids of one minter ascend strictly; those of several machines differ without coordination. While
+    the clock says that it is before 2020, as it does where none runs on, all bits are random.
     """
 
     def __init__(self) -> None:
@@ -486,8 +487,8 @@ class Minter:
 
     def mint(self) -> str:
         """A new id: 13 characters of lower-case Crockford base32."""
-        now = int(time.time() * 1000) - _TSID_EPOCH_MS
-        with self._turn:
-            self._last = max(now << 22 | random.getrandbits(22), self._last + 1)
-            number = self._last
+        now, number = int(time.time() * 1000) - _TSID_EPOCH_MS, random.getrandbits(64)
+        if now > 0:
+            with self._turn:
+                number = self._last = max(now << 22 | number >> 42, self._last + 1)
         return "".join([_CROCKFORD[number >> shift & 31] for shift in range(60, -1, -5)])

@@ -7,6 +7,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from storage.bookmark import Minter
 
 URI = "https://a.example/"
 TEXTS = ["uri", "title", "description", "tags"]
@@ -340,6 +341,13 @@ def test_ids_are_tsids_in_the_order_of_creation(app, data):
         other.store.close()
     assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in made)
     assert made == sorted(set(made))
+
+
+def test_ids_are_unique_on_machines_whose_clock_stands_before_2020(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1e5)
+    ids = [minter.mint() for minter in (Minter(), Minter()) for _ in range(1000)]
+    assert len(set(ids)) == 2000
+    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
 
 
 def test_ids_of_one_moment_ascend_too(app, monkeypatch):
