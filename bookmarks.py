@@ -252,7 +252,7 @@ class Application:
                 return self._replaced(changed, holder, seen), http.OK
             new = create(fields | _fixed(given), self.store.mint(), _now())
             return self.store.add(new, seen), http.CREATED
-        except (errors.Conflict, errors.Gone, errors.NotFound):  # Somebody else was faster.
+        except (errors.Conflict, errors.Gone):  # Somebody else was faster.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:

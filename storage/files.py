@@ -211,7 +211,8 @@ class Staged:
     @property
     def written(self) -> float:
         """When the content was written, as a reader of the file will see it."""
-        return os.fstat(self._descriptor).st_mtime
+        with _failures:
+            return os.fstat(self._descriptor).st_mtime
 
     def sync(self) -> None:
         """Makes the content durable. Raises OSError."""
@@ -253,7 +254,7 @@ class Staged:
     def discard(self) -> None:
         """Leaves nothing of what was not published."""
         if self._named:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # What remains all the same, a later start sweeps.
                 os.unlink(self._temporary)
             self._named = False
         _release(self._descriptor)
@@ -432,7 +433,8 @@ class Lock:
         # All that can be done before others have to wait is done before.
         descriptor = self._open()
         try:
-            status = os.fstat(descriptor)
+            with _failures:
+                status = os.fstat(descriptor)
             if not self._threads.acquire(timeout=LOCK_SECONDS):
                 raise Busy(_BUSY)
             try:

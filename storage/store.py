@@ -164,7 +164,10 @@ class Store:
     def _got(self, id: str) -> Entry:
         quiet = self._watch.is_quiet()
         with self._mutex:
-            return self._get(self._refreshed(quiet), id)
+            entry = self._find(self._refreshed(quiet), id)
+        if entry is None:
+            raise NotFound(id)
+        return entry
 
     def changes(self) -> int:
         """How many changes of the folder there were: the same number means that there was none."""
@@ -221,12 +224,6 @@ class Store:
         bookmarks = [entry.bookmark for entry in entries]
         return Page(bookmarks, total, state, tombstones, buried, versions, counts)
 
-    def _get(self, index: Index, id: str) -> Entry:
-        entry = self._find(index, id)
-        if entry is None:
-            raise NotFound(id)
-        return entry
-
     def _find(self, index: Index, id: str) -> Entry | None:
         if grave := index.graves.get(id):
             raise Gone(id, grave.tombstone.deleted)
@@ -253,8 +250,8 @@ class Store:
     def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
         """Stores the bookmark durably in place of the version that the caller saw.
 
-        Raises Stale if that is no longer the current one, Gone, Unreadable or NotFound; Conflict
-        if its new uri is taken; Busy, Full or Unavailable. The old version stands then.
+        Raises Stale if that is no longer the current one, Gone or Unreadable; Conflict if its new
+        uri is taken; Busy, Full or Unavailable. The old version stands then.
         """
         return self._write(bookmark, seen, state)
 
@@ -296,7 +293,7 @@ class Store:
                         try:
                             self._publish(index, file, entry, change.seen)
                             written.append((change.bookmark.id, data, before))
-                        except (Stale, Conflict, NotFound, Gone, Unreadable) as error:
+                        except (Stale, Conflict, Gone, Unreadable) as error:
                             undone.append((change, error))
             finally:
                 self._settle(_BOOKMARKS, written)
@@ -331,19 +328,20 @@ class Store:
     def keep(self, seen: Entry) -> Entry:
         """Makes sure that a version stands which somebody else may be writing just now.
 
-        Raises Stale, Gone, Unreadable or NotFound if it does not; Busy or Unavailable.
+        Raises Stale, Gone or Unreadable if it does not; Busy or Unavailable.
         """
         self._await(_BOOKMARKS, seen.bookmark.id)
         files.sync(self._folders[_BOOKMARKS])  # Whoever wrote it may have died before this.
-        if self.get(seen.bookmark.id).version != seen.version:
-            raise Stale
-        return seen
+        with suppress(NotFound):
+            if self.get(seen.bookmark.id).version == seen.version:
+                return seen
+        raise Stale
 
     def delete(self, seen: Entry) -> None:
         """Deletes the version that the caller saw, durably and for ever.
 
         The tombstone is on the disk before the bookmark's file goes, and wins over it. Raises
-        Stale, Gone, Unreadable, NotFound, Busy, Full or Unavailable; the bookmark stands then.
+        Stale, Gone, Unreadable, Busy, Full or Unavailable; the bookmark stands then.
         """
         id = seen.bookmark.id
         data = to_file(Tombstone(id, timestamp(time.time())))
@@ -368,7 +366,8 @@ class Store:
             raise Stale
 
     def _require_seen(self, index: Index, seen: Entry) -> None:
-        if self._get(index, seen.bookmark.id).version != seen.version:
+        entry = self._find(index, seen.bookmark.id)
+        if entry is None or entry.version != seen.version:
             raise Stale
 
     def _require_free(self, index: Index, entry: Entry) -> None:

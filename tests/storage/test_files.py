@@ -101,6 +101,19 @@ def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, pu
     assert descriptors() == open_before
 
 
+def test_what_cannot_be_removed_is_no_reason_to_keep_it_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_O_TMPFILE", 0)
+    open_before = descriptors()
+    with monkeypatch.context() as patch:
+        for call in ("link", "rename", "unlink"):
+            patch.setattr(os, call, fail(errno.EROFS))
+        with pytest.raises(Unavailable), Staged(tmp_path, "a.json", b"new") as staged:
+            staged.publish()
+    assert descriptors() == open_before
+    (left,) = tmp_path.iterdir()
+    assert files.is_temporary(left.name)
+
+
 def test_a_folder_under_the_name_stays(tmp_path, kind):
     (tmp_path / "a.json").mkdir()
     for publish in (Staged.publish, Staged.publish_new):

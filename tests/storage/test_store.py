@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
@@ -118,8 +119,48 @@ def test_a_version_that_is_no_more_is_not_swapped(store, other, a, tmp_path):
     (tmp_path / "bookmarks" / "a.json").unlink()
     with pytest.raises(Stale):
         store.replace(update(a.bookmark, clean({"title": "Mine"}), LATER), new)
-    with pytest.raises(NotFound):
+    with pytest.raises(Stale):
         store.keep(new)
+
+
+@pytest.mark.parametrize("call", ["fstat", "flock"])
+def test_a_disk_that_goes_away_is_unavailable(store, a, monkeypatch, call):
+    """And nothing is left open or locked, whichever call it is that finds out."""
+    module = os if call == "fstat" else storage.files.fcntl
+    real, calls = getattr(module, call), []
+    before = len(os.listdir("/proc/self/fd"))
+    for failing in range(1, 10):
+        calls.clear()
+
+        def fail(*arguments, failing=failing):
+            calls.append(arguments)
+            if len(calls) == failing:
+                raise OSError(errno.ESTALE, "Stale file handle")
+            return real(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, call, fail)
+            with suppress(Unavailable):
+                store.add(bookmark(f"b{failing}"))
+        if len(calls) < failing:
+            break
+        assert len(os.listdir("/proc/self/fd")) == before
+        store.add(bookmark(f"c{failing}"))
+    assert 1 < failing < 9
+    assert shown(Store(store._folders[0].parent)) == shown(store)
+
+
+def test_a_version_that_goes_before_it_is_replaced_is_stale(store, a, tmp_path, monkeypatch):
+    staged = storage.files.Staged.__init__
+
+    def stage_and_remove(*arguments):
+        staged(*arguments)
+        (tmp_path / "bookmarks" / "a.json").unlink()
+
+    monkeypatch.setattr(storage.files.Staged, "__init__", stage_and_remove)
+    with pytest.raises(Stale):
+        store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
+    assert shown(store) == {}
 
 
 def test_what_hinders_reading_one_file_passes(store, a, tmp_path):
