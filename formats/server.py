@@ -18,6 +18,9 @@ def answer_as_here(waitress: ModuleType) -> None:
     channel.error_task_class = _refusing(task.ErrorTask)
     channel.task_class = _brief(task.WSGITask, waitress.utilities.build_http_date)
     waitress.proxy_headers.BadRequest = _told(waitress.proxy_headers.BadRequest)
+    # What is kept in memory anyway is sent as it is. One that is longer is copied to a buffer
+    # first, and out of it, and so is from then on all that its connection is answered.
+    waitress.buffers.STRBUF_LIMIT = http.BLOCK // 2
 
 
 def _answer(error: Any) -> tuple[str, list[tuple[str, str]], bytes]:

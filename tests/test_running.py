@@ -238,6 +238,34 @@ def wrong():
         process.kill()
 
 
+UNCOPIED = """
+import http.client, threading, waitress
+from formats.server import answer_as_here
+
+def app(environ, start_response):
+    body = bytes(int(environ["PATH_INFO"][1:]))
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+
+answer_as_here(waitress)
+channels = {}
+server = waitress.create_server(app, map=channels, host="127.0.0.1", port=0)
+threading.Thread(target=server.run, daemon=True).start()
+connection = http.client.HTTPConnection("127.0.0.1", server.effective_port, timeout=5)
+for size in (1, 60_000, 200_000):
+    connection.request("GET", f"/{size}")
+    assert len(connection.getresponse().read()) == size
+    channel, = [channel for channel in channels.values() if hasattr(channel, "outbufs")]
+    print(size, [outbuf.buf is None for outbuf in channel.outbufs])
+"""
+
+
+def test_an_answer_of_the_usual_size_is_sent_without_being_copied():
+    command = [sys.executable, "-c", UNCOPIED]
+    told = subprocess.run(command, cwd=ROOT, check=True, timeout=30, capture_output=True, text=True)
+    assert told.stdout.splitlines() == ["1 [True]", "60000 [True]", "200000 [False]"]
+
+
 def test_an_answer_that_is_wrong_is_never_taken_for_a_right_one(wrong):
     connection = HTTPConnection("127.0.0.1", int(wrong.stdout.readline()), timeout=5)
     told = {}
