@@ -49,7 +49,7 @@ FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto
 WAITRESS = dict(
     ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300,
     channel_timeout=60, cleanup_interval=10, outbuf_high_watermark=1024**3,
-    outbuf_overflow=http.BLOCK // 2, asyncore_use_poll=True,
+    outbuf_overflow=http.MAX_UNSENT, asyncore_use_poll=True,
 )  # fmt: skip
 
 

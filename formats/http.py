@@ -48,6 +48,7 @@ MAX_FILE = 32 * 1024 * 1024
 MAX_ACCEPT = 4096
 STREAMED = 1000  # A longer list is sent in blocks, as it is written.
 BLOCK = 128 * 1024
+MAX_UNSENT = BLOCK // 2  # What is longer waits on the disk for its client.
 MAX_KEPT = 16 * 1024 * 1024
 MAX_KEPT_ONE = 256 * 1024
 MAX_ONCE = 16_384

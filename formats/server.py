@@ -20,7 +20,7 @@ def answer_as_here(waitress: ModuleType) -> None:
     waitress.proxy_headers.BadRequest = _told(waitress.proxy_headers.BadRequest)
     # What is kept in memory anyway is sent as it is. One that is longer is copied to a buffer
     # first, and out of it, and so is from then on all that its connection is answered.
-    waitress.buffers.STRBUF_LIMIT = http.BLOCK // 2
+    waitress.buffers.STRBUF_LIMIT = http.MAX_UNSENT
 
 
 def _answer(error: Any) -> tuple[str, list[tuple[str, str]], bytes]:

@@ -4,6 +4,7 @@ import errno
 import os
 
 import pytest
+from clients import descriptors
 
 from storage import files
 from storage.errors import Full, Stale, StorageError, Unavailable
@@ -29,10 +30,6 @@ def fail(number):
 
 def names(folder):
     return sorted(os.listdir(folder))
-
-
-def descriptors():
-    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
 def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
