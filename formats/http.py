@@ -175,8 +175,10 @@ def field_value(request: Request, field: str) -> object:
 def _reader(
     request: Request, table: Mapping[str, T], default: str = ""
 ) -> tuple[T, dict[str, str]]:
-    if request.environ.get("HTTP_CONTENT_ENCODING", "identity").lower() != "identity":
+    if (request.environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
         raise Unsupported("The body must not be compressed.", table)
+    if request.method == "PUT" and "HTTP_CONTENT_RANGE" in request.environ:  # RFC 9110 section 14.5
+        raise Malformed("The body must be all of it, not a Content-Range.")
     return formats.reader(table, request.environ.get("CONTENT_TYPE") or default)
 
 
@@ -272,8 +274,10 @@ def require(request: Request, current: Current | None, form_version: object = No
     if (tags := request.environ.get("HTTP_IF_MATCH")) is not None:
         if not _matches(tags, current, strong=True):
             raise PreconditionFailed("No entity tag in If-Match is that of this version.")
-    elif (since := _date(request, "if_unmodified_since")) is not None and (
-        current is None or last_modified(current) > since
+    elif (
+        current is not None  # What has no date is not held to one: section 13.1.4.
+        and (since := _date(request, "if_unmodified_since")) is not None
+        and last_modified(current) > since
     ):
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
     if request.method in ("GET", "HEAD"):

@@ -46,14 +46,26 @@ def _told(bad_request: type) -> type:
 
 
 def _strict(parser: type, parsing_error: type[Exception]) -> type:
-    """The parser of a request, which would let an address that is none end the connection."""
+    """The parser of a request, which holds it to what RFC 9112 says that a server must refuse."""
 
     class Strict(parser):  # type: ignore[misc]
+        def received(self, data: bytes) -> int:
+            consumed: int = super().received(data)
+            if self.completed:  # It would wait for more all the same, and never answer.
+                self.expect_continue = False
+            return consumed
+
         def parse_header(self, header_plus: bytes) -> None:
             try:
                 super().parse_header(header_plus)
-            except ValueError as error:
+            except ValueError as error:  # An address that is none would end the connection.
                 raise parsing_error(f"Bad URI: {error}") from None
+            if self.proxy_netloc:  # Section 3.2.2: Host does not count beside it.
+                self.headers["HOST"] = self.proxy_netloc
+            if self.version == "1.1" and "HOST" not in self.headers:
+                raise parsing_error("There must be a Host header")
+            if self.chunked and "CONTENT_LENGTH" in self.headers:  # Section 6.3: smuggled, perhaps.
+                raise parsing_error("There must be no Content-Length beside Transfer-Encoding")
 
     return Strict
 

@@ -215,3 +215,11 @@ def test_the_answer_comes_as_what_is_accepted(app, bookmark):
     assert (as_text.content_type, as_text.text) == ("text/plain", "x\ny")
     headers = {"Accept": "application/json", "Content-Type": "text/plain"}
     assert app.put("/a/tags", b"p\nq", headers=headers, status=200).json == ["p", "q"]
+
+
+@pytest.mark.parametrize("path, value", [("/a/title", "Part"), ("/a", json.dumps(WHOLE))])
+def test_a_part_of_a_representation_is_refused(app, bookmark, path, value):
+    content_type = "text/plain" if path == "/a/title" else "application/json"
+    headers = {"Content-Range": "bytes 0-3/20"}
+    app.put(path, value, headers=headers, content_type=content_type, status=400)
+    assert app.get("/a").json == bookmark

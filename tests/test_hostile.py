@@ -452,6 +452,20 @@ def test_a_header_without_end_is_cut_off(service):
         (b"GET http://[evil/aa HTTP/1.1\r\nHost: localhost", 400),
         (b"GET //[::1 HTTP/1.1\r\nHost: localhost", 404),
         (b"GET //a]b/ HTTP/1.1\r\nHost: localhost", 404),
+        (b"GET / HTTP/1.1\r\nAccept: */*", 400),
+        (b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost", 421),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\nExpect: 100-continue", 400),
+        (
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n"
+            b"Expect: 100-continue",
+            413,
+        ),
+        (b"GET /none HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue", 404),
+        (
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n"
+            b"Transfer-Encoding: chunked",
+            400,
+        ),
     ],
 )
 def test_what_the_server_itself_refuses_is_a_problem_document_too(service, head, status):

@@ -334,6 +334,11 @@ def test_post_to_the_list_honours_the_tags_of_the_list(app, a, path):
     send(app, change, 412, If_Match=current)
 
 
+def test_what_is_not_there_is_not_held_to_a_date(app):
+    change = ("PUT", "/a", BODY, "application/json")
+    send(app, change, 201, If_Unmodified_Since=LONG_AGO)
+
+
 # --- One step ---
 
 

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
-from http.client import HTTPConnection, IncompleteRead
+from http.client import HTTPConnection, HTTPResponse, IncompleteRead
 
 import pytest
 
@@ -305,6 +305,36 @@ def test_head_has_no_body_when_the_server_itself_refuses(serve):
         answer = b"".join(iter(lambda: client.recv(65_536), b""))
     assert answer.startswith(b"HTTP/1.1 413 ") and answer.endswith(b"\r\n\r\n")
     assert b"Content-Length: " in answer
+
+
+def test_who_expects_to_be_asked_for_the_body_is_asked_once(serve):
+    address = serve().address.removeprefix("http://")
+    body = b'{"uri": "https://example.com/"}'
+    head = f"POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    empty = head.replace(f"Content-Length: {len(body)}\r\n", "Content-Length: 0\r\n")
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as client:
+        client.sendall(empty.encode())
+        answer = HTTPResponse(client)
+        answer.begin()
+        assert answer.status == 400 and answer.read()
+        client.sendall(head.encode())
+        assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        client.sendall(body)
+        answer = HTTPResponse(client)
+        answer.begin()
+        assert answer.status == 201
+
+
+def test_the_host_of_an_absolute_address_is_the_one_that_counts(serve):
+    address = serve().address
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=10)
+    connection.request("GET", f"{address}/openapi.json", headers={"Host": "evil.example"})
+    with connection.getresponse() as answer:
+        assert answer.status == 200
+        assert json.loads(answer.read())["servers"] == [{"url": address}]
+    connection.close()
 
 
 def test_the_connection_stays_after_an_answer_without_a_body(serve):
