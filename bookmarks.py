@@ -68,6 +68,7 @@ class Application:
         base_url = self._public.base if self._public else None
         self.guard = Guard(token.encode() if token else None, public_read, base_url)
         self._kept = Kept(store)
+        assets()  # Later, no descriptor may be left to read them with.
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)

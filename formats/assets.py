@@ -26,7 +26,7 @@ class Asset:
 
 @functools.cache
 def assets() -> Mapping[str, Asset]:
-    """The files by the names that they are served under, read when first asked for."""
+    """The files by the names that they are served under, read once and for all."""
     return {_name(file): _read(file) for file in _MEDIA_TYPES}
 
 
@@ -47,6 +47,7 @@ def _name(file: str) -> str:
     return f"{stem}-{_read(file).version:032x}"[: len(stem) + 13] + f".{suffix}"
 
 
+@functools.cache
 def _read(file: str) -> Asset:
     body = (files("formats") / "page" / file).read_bytes()
     digest = hashlib.sha256(body).digest()[:16]

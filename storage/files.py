@@ -37,7 +37,6 @@ _OF_THE_FILE = {
     errno.ENXIO: "is not a regular file",
     errno.EACCES: "cannot be read: permission denied",
     errno.EPERM: "cannot be read: not permitted",
-    errno.EIO: "cannot be read: the disk fails",
 }
 _NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
@@ -45,6 +44,10 @@ _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 class BadFile(StorageError):
     """What is there under this name is not a file that can be read; the text says why."""
+
+
+class Failing(BadFile):
+    """The disk fails to give a file now: the next time it may not, and nobody tells."""
 
 
 def read(path: str | Path, limit: int = MAX_SIZE) -> Content:
@@ -140,6 +143,8 @@ def _read_open(descriptor: int, limit: int = MAX_SIZE) -> Content:
 
 def _bad(error: OSError) -> StorageError:
     """Whether an error is about this one file, or about all of them."""
+    if error.errno == errno.EIO:
+        return Failing("cannot be read: the disk fails")
     if error.errno in _OF_THE_FILE:
         return BadFile(_OF_THE_FILE[error.errno])
     return Unavailable(f"The data folder cannot be read: {error.strerror}.")
@@ -284,24 +289,30 @@ def opened(folder: Path) -> Iterator[int]:
 
 def sync(folder: Path) -> None:
     """Makes the folder's names durable. Raises Full or Unavailable."""
-    with _failures:
-        descriptor = os.open(folder, _A_FOLDER)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with _failures, opened(folder) as descriptor:
+        os.fsync(descriptor)
 
 
-class Disk:
-    """The disk of a folder, from before files are staged in it: of what fails from then on, a sync
-    of all of it tells. A context manager. Raises Full or Unavailable.
+class Folder:
+    """A folder that is open from before anything is written to it: to sync it, no descriptor has to
+    be had any more, and of what fails from then on a sync of its disk tells. A context manager.
+    Raises Full or Unavailable.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         with _failures:
-            self._descriptor = os.open(folder, _A_FOLDER)
+            self._descriptor = os.open(path, _A_FOLDER)
 
-    def sync(self, staged: Sequence[Staged]) -> None:
+    def sync(self) -> None:
+        """Makes the names durable that were made by the path, though it lead elsewhere by now."""
+        with _failures:
+            if os.path.samestat(os.stat(self._path), os.fstat(self._descriptor)):
+                os.fsync(self._descriptor)
+                return
+        sync(self._path)
+
+    def sync_disk(self, staged: Sequence[Staged]) -> None:
         """Makes staged content durable, all of it at once where the system can."""
         with _failures:
             sync_disk = _syncfs()
@@ -312,7 +323,7 @@ class Disk:
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
 
-    def __enter__(self) -> "Disk":
+    def __enter__(self) -> "Folder":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -62,6 +62,7 @@ _Value = TypeVar("_Value", Entry, Grave)
 
 
 SWAP_SECONDS = 5.0
+_RETRY_SECONDS = 1.0
 # So many files are worth a snapshot: reading them takes half a second.
 MANY = 10_000
 # Each holds a file open until all are written, and a process may not open many.
@@ -118,6 +119,8 @@ class Store:
         self._index = Index()
         self._own: set[tuple[int, str]] = set()  # What the next look will tell, but is known.
         self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
+        self._failing: set[tuple[int, str]] = set()  # Those of them that may be well again.
+        self._asked = 0.0  # When they were last asked for.
         self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
 
     def _sweep(self) -> None:
@@ -257,12 +260,15 @@ class Store:
 
     def _write(self, bookmark: Bookmark, seen: Entry | None, state: State | None) -> Entry:
         before, data = self._contents(bookmark, seen)
-        with self._staged(_BOOKMARKS, bookmark.id, data) as staged:
+        with (
+            files.Folder(self._folders[_BOOKMARKS]) as folder,
+            self._staged(_BOOKMARKS, bookmark.id, data) as staged,
+        ):
             entry = _entry_of(bookmark, data, staged.written)
             with self._locked() as index:
                 self._require_state(index, state)
                 self._publish(index, staged, entry, seen)
-            self._settle(_BOOKMARKS, [(bookmark.id, data, before)])
+            self._settle(_BOOKMARKS, folder, [(bookmark.id, data, before)])
         return entry
 
     def write_all(self, changes: Sequence[Change]) -> list[tuple[Change, StorageError]]:
@@ -275,7 +281,7 @@ class Store:
         undone: list[tuple[Change, StorageError]] = []
         written: list[tuple[str, bytes, bytes | None]] = []
         with ExitStack() as stack:
-            disk = stack.enter_context(files.Disk(self._folders[_BOOKMARKS]))
+            folder = stack.enter_context(files.Folder(self._folders[_BOOKMARKS]))
             staged = []
             for change in changes:
                 try:
@@ -286,7 +292,7 @@ class Store:
                 file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
                 entry = _entry_of(change.bookmark, data, stack.enter_context(file).written)
                 staged.append((file, entry, change, data, before))
-            disk.sync([file for file, *_ in staged])
+            folder.sync_disk([file for file, *_ in staged])
             try:
                 with self._locked() as index:
                     for file, entry, change, data, before in staged:
@@ -296,7 +302,7 @@ class Store:
                         except (Stale, Conflict, Gone, Unreadable) as error:
                             undone.append((change, error))
             finally:
-                self._settle(_BOOKMARKS, written)
+                self._settle(_BOOKMARKS, folder, written)
         return undone
 
     def _contents(self, bookmark: Bookmark, seen: Entry | None) -> tuple[bytes | None, bytes]:
@@ -346,11 +352,14 @@ class Store:
         id = seen.bookmark.id
         data = to_file(Tombstone(id, timestamp(time.time())))
         files.make_folder(self._folders[_TOMBSTONES])
-        with self._staged(_TOMBSTONES, id, data) as staged:
+        with (
+            files.Folder(self._folders[_TOMBSTONES]) as folder,
+            self._staged(_TOMBSTONES, id, data) as staged,
+        ):
             with self._locked() as index:
                 self._require_seen(index, seen)
                 staged.publish_new()
-            self._settle(_TOMBSTONES, [(id, data, None)])
+            self._settle(_TOMBSTONES, folder, [(id, data, None)])
         try:
             files.remove(self._path(_BOOKMARKS, id))
             files.sync(self._folders[_BOOKMARKS])
@@ -375,14 +384,19 @@ class Store:
             if holder.bookmark.id != entry.bookmark.id:
                 raise Conflict(entry.bookmark.uri, holder.bookmark.id)
 
-    def _settle(self, kind: int, written: Sequence[tuple[str, bytes, bytes | None]]) -> None:
+    def _settle(
+        self, kind: int, folder: files.Folder, written: Sequence[tuple[str, bytes, bytes | None]]
+    ) -> None:
         """Makes published files durable; if that fails, puts back what was there before."""
         try:
-            files.sync(self._folders[kind])
+            folder.sync()
         except StorageError:
             with self._lock:
                 for id, data, before in written:
-                    self._put_back(kind, id, data, before)
+                    try:
+                        self._put_back(kind, id, data, before)
+                    except StorageError as error:
+                        log.warning("%s remains as written: %s", self._path(kind, id), error)
             raise
 
     def _put_back(self, kind: int, id: str, data: bytes, before: bytes | None) -> None:
@@ -429,7 +443,8 @@ class Store:
         If the watch was just `quiet`, it is already: asked before the mutex is taken, that keeps
         nobody waiting.
         """
-        if quiet and self._watch.tells:  # Else somebody failed meanwhile, and forgot all.
+        is_due = bool(self._failing) and time.monotonic() > self._asked + _RETRY_SECONDS
+        if quiet and self._watch.tells and not is_due:  # Else somebody failed, and forgot all.
             return self._index
         try:
             told = self._watch.changes()
@@ -438,8 +453,14 @@ class Store:
                 self._look(None)
             elif told:
                 self._look_at(told)
+            if is_due:
+                self._asked = time.monotonic()
+                self._look(list(self._failing))
         except Unavailable:
             raise
+        except OSError as error:
+            self._forget()
+            raise _unavailable(error) from error
         except BaseException:  # What was told is not told again.
             self._forget()
             raise
@@ -500,8 +521,7 @@ class Store:
             self._apply(changes, recalled)
         except OSError as error:
             self._forget()  # These changes will not be told again.
-            message = f"The data folder cannot be read: {error.strerror}."
-            raise Unavailable(message) from error
+            raise _unavailable(error) from error
         except BaseException:
             self._forget()
             raise
@@ -537,6 +557,7 @@ class Store:
         hidden = {id: None for id in named if graves.get(id, id in self._index.graves)}
         for id in hidden:
             self._unreadable[_BOOKMARKS].pop(id, None)
+            self._failing.discard((_BOOKMARKS, id))
             self._signatures[_BOOKMARKS].pop(id, None)
         outdated = recalled.keys() & named.keys()
         for id in outdated:
@@ -589,6 +610,7 @@ class Store:
         parse: Callable[[str, bytes, float], _Value],
     ) -> _Value | None:
         self._unreadable[kind].pop(id, None)
+        self._failing.discard((kind, id))
         if content is None:
             self._signatures[kind].pop(id, None)
             self._reported.pop((kind, id), None)
@@ -603,6 +625,8 @@ class Store:
         except files.BadFile as error:
             self._signatures[kind].pop(id, None)
             self._skip(kind, id, str(error))
+            if isinstance(error, files.Failing):
+                self._failing.add((kind, id))
             return None
         except Invalid as error:
             self._skip(kind, id, str(error))
@@ -647,6 +671,10 @@ def swap(attempt: Callable[[], _Result]) -> _Result:
         except Stale:
             if time.monotonic() > deadline:
                 raise Busy("Others change this faster than it can be changed.") from None
+
+
+def _unavailable(error: OSError) -> Unavailable:
+    return Unavailable(f"The data folder cannot be read: {error.strerror}.")
 
 
 def _entry(id: str, data: bytes, touched: float) -> Entry:

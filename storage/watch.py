@@ -1,15 +1,20 @@
 """What changed in some folders since the last look."""
 
 import fcntl
+import logging
+import math
 import os
 import re
 import stat
 import sys
 import termios
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from storage.errors import Unavailable
+
+log = logging.getLogger("bookmarks")
 
 if sys.platform == "linux":
     from inotify_simple import INotify, flags, parse_events
@@ -29,6 +34,8 @@ if sys.platform == "linux":
     _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 _NO_BYTES = bytes(4)
+# So long all is compared before inotify is asked for once more, where the system refused it.
+_RETRY_SECONDS = 10.0
 
 
 class Watch:
@@ -45,6 +52,7 @@ class Watch:
         self._names = {folder.name for folder in folders}
         self._identities: list[tuple[int, int] | None] = []
         self._inotify: INotify | None = None
+        self._retry, self._told = math.inf, False
 
     def changes(self) -> list[tuple[int, str]] | None:
         """Each changed name with its folder's number, or None: any name may have changed.
@@ -96,16 +104,21 @@ class Watch:
         """Watches what the paths lead to now; without inotify there is nothing to watch."""
         others = [_identity_if_there(str(folder)) for folder in self._folders[1:]]
         identities = [_identity(self._first), *others]
-        if identities == self._identities:
+        if identities == self._identities and time.monotonic() < self._retry:
             return
         self.close()
+        self._retry = math.inf
         there = [number for number, identity in enumerate(identities) if identity]
         try:
             shared = any(_is_shared(self._folders[number]) for number in there)
             if sys.platform == "linux" and not shared:
                 self._begin(there)
-        except OSError:  # No instance or watch left for this user, or a disk without: look at all.
+        except OSError as error:  # None left for this user or process now, or a disk without.
             self.close()
+            self._retry = time.monotonic() + _RETRY_SECONDS
+            if not self._told:
+                log.warning("Each request compares all files, for want of inotify: %s", error)
+            self._told = True
         self._identities = identities
 
     def _begin(self, there: Sequence[int]) -> None:

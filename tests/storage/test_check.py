@@ -186,7 +186,7 @@ def test_a_folder_without_tombstones_is_checked(address, data):
 def test_repair_waits_for_a_deletion_that_may_still_fail(data, monkeypatch):
     store, stands, waits = Store(data), threading.Event(), threading.Event()
     seen = store.add(create({"uri": "https://a.example/"}, "a", "2024-01-01T00:00:00Z"))
-    sync, settled = files.sync, files.settled
+    sync, settled = files.Folder.sync, files.settled
 
     def failing(folder):
         if threading.current_thread() is threading.main_thread():
@@ -199,7 +199,7 @@ def test_repair_waits_for_a_deletion_that_may_still_fail(data, monkeypatch):
         waits.set()
         return settled(path)
 
-    monkeypatch.setattr(files, "sync", failing)
+    monkeypatch.setattr(files.Folder, "sync", failing)
     monkeypatch.setattr(files, "settled", waiting)
     with ThreadPoolExecutor(1) as pool:
         deletion = pool.submit(store.delete, seen)

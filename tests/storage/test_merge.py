@@ -158,12 +158,12 @@ def test_a_disk_that_fails_leaves_nothing_half_done(store, monkeypatch):
         raise Unavailable("The disk fails.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "sync", fail)
+        patch.setattr(files.Folder, "sync", fail)
         with pytest.raises(Unavailable):
             take(store, {"uri": URI, "tags": ["new"]}, {"uri": f"{URI}2"})
     assert one(store).tags == ()
     with monkeypatch.context() as patch:
-        patch.setattr(files.Disk, "sync", fail)
+        patch.setattr(files.Folder, "sync_disk", fail)
         with pytest.raises(Unavailable):
             take(store, {"uri": f"{URI}2"})
     assert one(store).title == "Before"
@@ -252,7 +252,7 @@ def test_what_comes_late_and_no_longer_fits_is_skipped(store, monkeypatch):
 
 def test_what_was_published_before_the_disk_was_full_is_synced(store, monkeypatch):
     synced, publish, turns = [], files.Staged.publish_new, []
-    sync = files.sync
+    sync = files.Folder.sync
 
     def full(staged):
         turns.append(1)
@@ -261,7 +261,7 @@ def test_what_was_published_before_the_disk_was_full_is_synced(store, monkeypatc
         publish(staged)
 
     monkeypatch.setattr(files.Staged, "publish_new", full)
-    monkeypatch.setattr(files, "sync", lambda folder: (synced.append(folder), sync(folder)))
+    monkeypatch.setattr(files.Folder, "sync", lambda folder: (synced.append(folder), sync(folder)))
     with pytest.raises(Full):
         take(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
     assert len(everything(store)) == 3

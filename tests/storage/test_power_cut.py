@@ -100,8 +100,8 @@ publishing = []
 for name in ("publish", "publish_new"):
     publish = getattr(storage.files.Staged, name)
     setattr(storage.files.Staged, name, lambda s, p=publish: (publishing.append(1), p(s)))
-sync = storage.files.sync
-storage.files.sync = lambda folder: os._exit(9) if publishing else sync(folder)
+sync = storage.files.Folder.sync
+storage.files.Folder.sync = lambda folder: os._exit(9) if publishing else sync(folder)
 sys.exit(bookmarks.main(sys.argv[1:]))
 """
 

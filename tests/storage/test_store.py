@@ -52,14 +52,20 @@ def a(store):
 
 def fail(monkeypatch, error, folder=None):
     """Syncing a folder fails from now on: this one, or each."""
-    sync = storage.files.sync
+    sync, sync_opened = storage.files.sync, storage.files.Folder.sync
 
     def failing(path):
         if folder in (None, path.name):
             raise error
         sync(path)
 
+    def failing_opened(opened):
+        if folder in (None, opened._path.name):
+            raise error
+        sync_opened(opened)
+
     monkeypatch.setattr(storage.files, "sync", failing)
+    monkeypatch.setattr(storage.files.Folder, "sync", failing_opened)
 
 
 @pytest.mark.parametrize("error", [Full("full"), Unavailable("failing")], ids=["full", "failing"])
@@ -91,7 +97,7 @@ def test_what_somebody_else_did_meanwhile_is_not_put_back(
             path.unlink()
         raise Unavailable("failing")
 
-    monkeypatch.setattr(storage.files, "sync", interfere)
+    monkeypatch.setattr(storage.files.Folder, "sync", interfere)
     with pytest.raises(Unavailable):
         store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
     assert shown(other) == ({"a": "Theirs"} if theirs == "changed" else {})
@@ -491,7 +497,7 @@ def test_a_strangers_rename_right_after_one_of_ours_is_seen(store, tmp_path, mon
     store.state()
     monkeypatch.setattr(storage.files, "_O_TMPFILE", 0)
     monkeypatch.setattr(os, "link", no_link)
-    monkeypatch.setattr(storage.files, "sync", sync)
+    monkeypatch.setattr(storage.files.Folder, "sync", sync)
     store.add(bookmark("a", title="A"))
     assert shown(store) == {"a": "B"}
 
@@ -631,3 +637,96 @@ def test_the_tags_of_a_selection_are_counted(store, query):
         assert found.versions == [store.get(b.id).version for b in found.bookmarks]
         assert (everything.counts, everything.versions) == ((), ())
         store.add(bookmark(id, uri=f"x:{id}b", tags=["y", "x"]))
+
+
+def test_what_the_disk_fails_to_give_is_asked_for_again(store, other, monkeypatch):
+    for id in "ab":
+        store.add(bookmark(id, title=id))
+    read, broken = storage.files._read_all, {"disk"}
+
+    def failing(descriptor, size):
+        if broken:
+            raise OSError(errno.EIO, "Input/output error")
+        return read(descriptor, size)
+
+    monkeypatch.setattr(storage.files, "_read_all", failing)
+    monkeypatch.setattr(storage.store, "_RETRY_SECONDS", 0.0)
+    seen = other.changes()
+    assert (shown(other), other.changes() > seen) == ({}, True)
+    broken.clear()
+    seen = other.changes()
+    assert shown(other) == {"a": "a", "b": "b"}
+    assert other.state().version == store.state().version
+    assert other.changes() == other.changes() >= seen
+
+
+def test_what_the_disk_fails_to_give_is_not_asked_for_all_the_time(store, other, monkeypatch):
+    store.add(bookmark("a"))
+
+    def failing(descriptor, size):
+        looks.append(1)
+        raise OSError(errno.EIO, "Input/output error")
+
+    looks = []
+    monkeypatch.setattr(storage.files, "_read_all", failing)
+    for _ in range(20):
+        assert shown(other) == {}
+    assert len(looks) <= 3
+
+
+def test_no_descriptor_has_to_be_had_once_something_is_published(store, other, a, monkeypatch):
+    def none_left(*arguments, **options):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    def publish(staged, publish):
+        publish(staged)
+        monkeypatch.setattr(os, "open", none_left)
+
+    for name in ("publish", "publish_new"):
+        real = getattr(storage.files.Staged, name)
+        monkeypatch.setattr(storage.files.Staged, name, lambda s, real=real: publish(s, real))
+    opened = os.open
+    store.add(bookmark("b", title="B"))
+    monkeypatch.setattr(os, "open", opened)
+    replaced = store.replace(update(a.bookmark, clean({"title": "New"}), LATER), a)
+    monkeypatch.setattr(os, "open", opened)
+    assert shown(other) == {"b": "B", "a": "New"}
+    store.delete(replaced)
+    monkeypatch.setattr(os, "open", opened)
+    assert shown(other) == {"b": "B"}
+
+
+def test_a_folder_that_is_replaced_before_the_sync_is_synced_too(store, tmp_path, monkeypatch):
+    folder, synced = tmp_path / "bookmarks", []
+    fsync = os.fsync
+
+    def publish_new(staged):
+        publish(staged)
+        folder.rename(tmp_path / "before")
+        shutil.copytree(tmp_path / "before", folder)
+
+    publish = storage.files.Staged.publish_new
+    monkeypatch.setattr(storage.files.Staged, "publish_new", publish_new)
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.append(os.fstat(d).st_ino), fsync(d)))
+    store.add(bookmark("a", title="A"))
+    assert synced[-1] == folder.stat().st_ino
+    assert shown(store) == {"a": "A"}
+
+
+def test_inotify_that_was_refused_is_asked_for_again(store, tmp_path, monkeypatch, caplog):
+    if not (store.state() and store._watch.tells):
+        pytest.skip("needs inotify")
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.watch, "INotify", no_inotify)
+        late = Store(tmp_path)
+        for id in "ab":
+            store.add(bookmark(id, title=id))
+            assert late.get(id).bookmark.title == id
+    assert not late._watch.tells
+    assert caplog.text.count("inotify") == 1
+    monkeypatch.setattr(storage.watch, "_RETRY_SECONDS", 0.0)
+    late._watch._retry = 0.0
+    store.add(bookmark("c", title="c"))
+    assert list(shown(late)) == list("cba") and late._watch.tells
+    store.add(bookmark("d", title="d"))
+    assert list(shown(late)) == list("dcba")
