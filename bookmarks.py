@@ -9,6 +9,7 @@ import functools
 import gc
 import logging
 import os
+import re
 import secrets
 import signal
 import sys
@@ -28,7 +29,7 @@ from formats.assets import assets
 from formats.errors import Malformed, Refused
 from formats.http import Guard, Kept, Parameters, Response, Route
 from formats.item import Item
-from formats.progress import opened
+from formats.progress import opened, save
 from formats.report import summary
 from formats.report import write as write_report
 from formats.server import answer_as_here
@@ -497,7 +498,10 @@ def _configured(options: argparse.Namespace) -> Application:
     if options.token_file:
         if os.stat(options.token_file).st_mode & 0o077:
             log.warning("Others can read the token file: chmod 600 %s", options.token_file)
-        token = Path(options.token_file).read_text().strip()
+        try:
+            token = Path(options.token_file).read_text(encoding="utf-8").strip()
+        except UnicodeDecodeError:
+            sys.exit(f"bookmarks: the token file {options.token_file} is not UTF-8.")
         if not token:
             sys.exit(f"bookmarks: the token file {options.token_file} is empty.")
     return make_app(
@@ -509,7 +513,7 @@ def _serve(options: argparse.Namespace) -> int:
     import waitress
 
     host, _, port = options.listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configured(options)
     if not (app.guard.token or options.no_auth or http.is_loopback(host.strip("[]"))):
@@ -584,15 +588,10 @@ def _import_files(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
+    if not os.path.isdir(options.data):  # It would be made, and look like an empty collection.
+        sys.exit(f"bookmarks: there is no data folder {options.data}.")
     page = Store(Path(options.data)).select(Query())
-    chunks = formats.LISTS[options.format].write(page.bookmarks, View(""))
-    if options.file == "-":
-        sys.stdout.buffer.writelines(chunks)
-        return 0
-    part = Path(f"{options.file}.part")
-    with open(part, "wb") as file:
-        file.writelines(chunks)
-    part.replace(options.file)  # Whole, or as it was.
+    save(options.file, formats.LISTS[options.format].write(page.bookmarks, View("")))
     return 0
 
 

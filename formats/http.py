@@ -231,14 +231,23 @@ def public(base_url: str | None) -> View | None:
     """The service's address, if it was given one. Raises Invalid."""
     if not base_url:
         return None
-    base_url = base_url.rstrip("/")
-    if not _host_name(base_url) or urlsplit(base_url).scheme not in ("http", "https"):
+    try:
+        parts = urlsplit(base_url)
+        is_address = parts.port != 0 and parts.scheme in _PORTS and base_url.isprintable()
+    except ValueError:
+        is_address = False
+    if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
         reason = "must be an address, such as https://example.com/bookmarks"
         raise Invalid([("base_url", reason)])
-    return View(base_url, urlsplit(base_url).path)
+    # As browsers write it in Origin: RFC 6454 section 6.2.
+    name = parts.netloc.lower().removesuffix(_PORTS[parts.scheme]).removesuffix(":")
+    path = quote(parts.path.rstrip("/"), safe=f"{_IN_A_PATH}%")
+    return View(f"{parts.scheme}://{name}{path}", path)
 
 
 _BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
+_PORTS = {"http": ":80", "https": ":443"}
+_IN_A_PATH = "/!$&'()*+,;=:@~"
 _ANY = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 
 
@@ -246,7 +255,7 @@ _ANY = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "8
 def _here(*values: str | None) -> View:
     given = {name: value for name, value in zip(_BASE, values, strict=True) if value}
     environ = _ANY | given  # A server that says less is answered all the same.
-    path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe="/!$&'()*+,;=:@~")
+    path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe=_IN_A_PATH)
     return View(f"{Request(environ).host_url}{path}", path)
 
 

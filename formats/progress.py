@@ -1,8 +1,10 @@
-"""A file that shows how far it is read, to whoever waits at a terminal."""
+"""The files of the command line: one shows how far it is read, one is written whole or not."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from formats.item import Stream
 
@@ -18,3 +20,30 @@ def opened(name: str) -> Iterator[Stream]:
         shown = os.path.basename(name)[-30:]  # A whole path may take all of the line.
         with tqdm.wrapattr(file, "read", total=size, desc=shown, disable=None) as stream:
             yield stream
+
+
+def save(name: str, chunks: Iterable[bytes]) -> None:
+    """Writes a file, or to the standard output for `-`. What was there stays until all is written.
+
+    Raises OSError.
+    """
+    path = Path(name)
+    if name != "-" and (path.is_file() or not path.exists()):
+        _replace(path.resolve(), chunks)  # Not a link, but what it leads to.
+    else:  # What is a pipe or a device stays one.
+        with open(1 if name == "-" else name, "wb", closefd=name != "-") as file:
+            file.writelines(chunks)
+
+
+def _replace(path: Path, chunks: Iterable[bytes]) -> None:
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with open(part, "wb") as file:
+            if path.exists():
+                shutil.copymode(path, part)
+            file.writelines(chunks)
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise

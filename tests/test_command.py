@@ -25,7 +25,7 @@ def test_an_address_that_others_reach_needs_a_token_or_a_word(data, address):
 
 
 @pytest.mark.parametrize(
-    "address", ["8080", ":8080", "localhost", "localhost:x", "127.0.0.1:99999"]
+    "address", ["8080", ":8080", "localhost", "localhost:x", "127.0.0.1:99999", "127.0.0.1:٣"]
 )
 def test_an_address_is_a_host_and_a_port(data, address):
     assert "HOST:PORT" in refusal("--data", str(data), "--listen", address)
@@ -40,6 +40,8 @@ def test_a_token_file_must_be_there_and_say_something(data, tmp_path):
     assert "token" in refusal("--data", str(data), "--token-file", str(token))
     token.write_text("\n")
     assert "empty" in refusal("--data", str(data), "--token-file", str(token))
+    token.write_bytes(b"\xff")
+    assert "UTF-8" in refusal("--data", str(data), "--token-file", str(token))
 
 
 def test_a_folder_that_cannot_be_made_is_named_as_the_reason(tmp_path):

@@ -1,5 +1,6 @@
 """Whole files come in and go out: over HTTP, and by `bookmarks import` and `bookmarks export`."""
 
+import errno
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from formats.progress import save
 from tests.conftest import ROOT
 
 ENTRIES = [
@@ -297,6 +299,44 @@ def test_an_export_that_fails_leaves_the_old_one(data, tmp_path):
     (tmp_path / "out.part").mkdir()
     _, errors = run("export", tmp_path / "out", data=data, status=1)
     assert (tmp_path / "out").read_text() == "old" and "Traceback" not in errors
+
+
+def test_an_export_goes_where_its_name_leads(data, tmp_path):
+    fill(webtest.TestApp(make_app(data)))
+    written, _ = run("export", data=data)
+    real, link, pipe = (tmp_path / name for name in ("real", "link", "pipe"))
+    real.touch(mode=0o600)
+    link.symlink_to(real)
+    run("export", link, data=data)
+    assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (
+        True, written, 0o600,
+    )  # fmt: skip
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
+        try:
+            run("export", pipe, data=data)
+            assert cat.communicate(timeout=10)[0] == written
+        finally:
+            cat.kill()
+    assert pipe.is_fifo()
+
+
+def test_an_export_that_breaks_off_leaves_nothing_behind(tmp_path):
+    def chunks():
+        yield b"half"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "out").write_text("old")
+    with pytest.raises(OSError):
+        save(str(tmp_path / "out"), chunks())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+def test_a_folder_that_is_not_there_is_not_exported(tmp_path):
+    output, errors = run("export", data=tmp_path / "typo", status=1)
+    assert (output, "there is no data folder" in errors) == ("", True)
+    assert not (tmp_path / "typo").exists()
 
 
 def test_a_running_service_sees_what_is_imported(serve, data, tmp_path):

@@ -135,10 +135,28 @@ def test_a_host_that_is_refused_is_not_remembered(app):
     assert http._here.cache_info().currsize == before
 
 
-@pytest.mark.parametrize("base", ["http://[::1", "a.example", "ftp://a.example", "https:///marks"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        "http://[::1", "a.example", "ftp://a.example", "https:///marks", "https://a.example\n/X: y",
+        "http://a.example:99999", "http://a.example:x", "https://a example/", "https://例え.com/",
+        "https://a.example/?x=1", "https://a.example/#f", "https://me:pw@a.example/", "http://a'b/",
+    ],
+)  # fmt: skip
 def test_a_base_that_is_no_address_is_refused(data, base):
     with pytest.raises(Invalid, match="base_url must be an address"):
         make_app(data, base_url=base)
+
+
+def test_a_base_is_written_as_a_header_can_carry_it(client):
+    app = client(base_url="https://A.example:443/my marks/é/%20/")
+    answer = app.post_json("/", {"uri": "https://b.example/"}, status=201)
+    base = "https://a.example/my%20marks/%C3%A9/%20/"
+    assert answer.headers["Location"] == base + answer.json["id"]
+    ours = {"Origin": "https://a.example", "Host": "a.example"}
+    app.post_json("/", {"uri": "https://c.example/"}, headers=ours, status=201)
+    ours["Origin"] = "https://a.example:444"
+    app.post_json("/", {"uri": "https://d.example/"}, headers=ours, status=403)
 
 
 def test_a_forwarded_name_does_not_count(app):
