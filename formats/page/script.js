@@ -171,6 +171,7 @@
     function restore(message) {
       clearTimeout(timer);
       leaving.delete(now);
+      find(":scope > .error", item)?.remove();
       hidden.forEach((child) => { child.hidden = false; });
       bar.remove();
       if (message) item.prepend(message);
@@ -181,11 +182,17 @@
       leaving.delete(now);
       undo.disabled = true;
       const answer = await send(address, fields).catch(() => null);
-      if (answer && (answer.type === "opaqueredirect" || answer.status === 410)) return done(item);
+      const isDone = answer && (answer.type === "opaqueredirect" || answer.status === 410);
+      if (isDone) {
+        done(item);
+        return true;
+      }
       const problem = answer ? await answer.json().catch(() => null) : null;
       const why = make("p", { className: "error" }, "It was not deleted. " + (problem?.detail || "The service did not answer."));
       why.setAttribute("role", "alert");
+      if (answer?.status === 412) why.append(" ", make("a", { href: address }, "Show it as it is now."));
       restore(why);
+      return false;
     }
 
     function wait() {
@@ -201,6 +208,24 @@
   }
 
   addEventListener("pagehide", () => leaving.forEach((now) => now()));
+
+  // The next page is asked for when what was deleted here is, so that it does not show it.
+  async function leave(event, go) {
+    if (event.defaultPrevented || !leaving.size) return;
+    event.preventDefault();
+    const isDone = await Promise.all([...leaving].map((now) => now()));
+    if (isDone.every(Boolean)) go();
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    const isPlain = !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    if (isPlain && link?.origin === location.origin) leave(event, () => location.assign(link.href));
+  });
+
+  document.addEventListener("submit", (event) => {
+    leave(event, () => event.target.requestSubmit(event.submitter));
+  });
 
   function fieldsOf(form, button) {
     const fields = new URLSearchParams(new FormData(form));
@@ -254,7 +279,7 @@
 
   function add() {
     const link = find("#add");
-    if (link) return location.assign(link.href);
+    if (link) return link.click();
     const details = find("#new");
     if (details) details.open = true;
     find("#uri").focus();

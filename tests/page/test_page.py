@@ -252,6 +252,21 @@ def test_deleting_is_done_when_the_page_is_left(browser, filled):
     browser.wait(lambda: len(stored(browser)) == len(SAMPLES) - 1)
 
 
+@pytest.mark.parametrize("how", ["link", "form"])
+def test_the_next_page_does_not_show_what_was_deleted(browser, filled, how):
+    browser.open("/?q=e")
+    title = browser.titles()[0]
+    browser.find(".list button").click()
+    browser.find(".undo")
+    go = {
+        "link": lambda: browser.find(".brand").click(),
+        "form": lambda: browser.find("#q").send_keys(Keys.ENTER),
+    }
+    browser.leave(go[how])
+    assert len(stored(browser)) == len(SAMPLES) - 1
+    assert title not in browser.titles()
+
+
 def test_deleting_is_done_after_a_while(browser, filled):
     browser.open()
     shorten(browser)
@@ -273,6 +288,13 @@ def test_deleting_what_somebody_changed_says_so(browser, post):
     browser.fill(q="")
     assert "changed" in browser.find(".list [role=alert]").text
     assert browser.titles() == ["Old"] and len(stored(browser)) == 1
+    browser.find(".list button").click()
+    browser.find(".undo")
+    browser.fill(q="")
+    browser.wait(lambda: not browser.all(".undo"))
+    assert len(browser.all(".list [role=alert]")) == 1
+    browser.leave(browser.find(".list [role=alert] a").click)
+    assert browser.find("#title").get_attribute("value") == "New"
 
 
 def test_deleting_the_one_that_is_open(browser, post):
