@@ -79,11 +79,11 @@ def read_file(stream: Stream) -> Iterator[Item]:
         raise Malformed("The first line names no column for the address, such as url.")
     read = _own if tuple(names) == FIELDS else _foreign(_roles(names))
     reader = csv.reader(lines, delimiter=delimiter)
-    while (row := _row(reader, lines)) is not None:
+    while (row := _row(reader, lines, delimiter, len(names))) is not None:
         if isinstance(row, Item):
             yield row
         elif any(row):
-            yield _item(lines.first, row, names, read)
+            yield item(lines.first, read(row))
 
 
 def _head(lines: "_Lines") -> str:
@@ -119,53 +119,94 @@ def _roles(names: Iterable[str]) -> list[str]:
 class _Lines:
     """Lines for csv.reader, which goes on for as long as a quote is open: here up to MAX_ENTRY.
 
-    `first` is the number of the row's first line, `number` that of the last one read; `is_cut`
-    tells that there is no more though the row wants it.
+    `row` are those of the row so far, `first` is the number of the first of them; `is_cut` tells
+    that there is no more though the row wants it.
     """
-
-    is_cut = False
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self.first = self.number = 0
-        self._size = 0
+        self._again: list[str] = []  # The last of them comes next.
+        self._read = self._read_again = self._number = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """The next line is the first of a row."""
+        self.row: list[str] = []
+        self.first, self._size, self.is_cut = self._number + 1, 0, False
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        line = next(self._lines, None)
-        if line is None:
-            self.is_cut = self._size > 0
-            raise StopIteration
-        self.number += 1
+        line = self._again.pop() if self._again else self._next()
+        self._number += 1
         self._size += len(line)
+        self.row.append(line)
         if self._size > MAX_ENTRY:
             raise csv.Error(TOO_LARGE)
         return line + "\n"
 
-    def begin(self) -> None:
-        """The next line is the first of a row."""
-        self.first, self._size = self.number + 1, 0
+    def _next(self) -> str:
+        line = next(self._lines, None)
+        if line is None:
+            self.is_cut = bool(self.row)
+            raise StopIteration
+        self._read += len(line) + 1
+        return line
+
+    def give_back(self) -> bool:
+        """Whether the row's lines but the first come once more: of all lines no more do so than
+        twice were read, however often that is asked for.
+        """
+        size = sum(map(len, self.row)) + len(self.row)
+        if self._read_again + size > 2 * self._read:
+            return False
+        self._read_again += size
+        self._again += self.row[:0:-1]
+        self._number = self.first
+        return True
 
 
-def _row(reader: Iterator[list[str]], lines: _Lines) -> list[str] | Item | None:
-    """The next row, or why it can't be read; None at the end."""
+def _row(
+    reader: Iterator[list[str]], lines: _Lines, delimiter: str, width: int
+) -> list[str] | Item | None:
+    """The next row, or why it can't be read; None at the end.
+
+    One with a quote too many or too few goes on for lines that are none of its own: they are read
+    as rows of their own then.
+    """
     lines.begin()
+    wrong = ""
     try:
         row = next(reader, None)
-        # An end of the file closes a quote, but one of several lines is none that somebody meant.
-        if lines.is_cut and lines.number > lines.first:
-            return Item(lines.first, {}, "has a quote that is never closed")
-        return row
     except csv.Error as error:
-        return Item(lines.first, {}, f"can't be read as CSV: {error}")
+        row, wrong = [], f"can't be read as CSV: {error}"
+    first, last = lines.first, lines.first + len(lines.row) - 1
+    # An end of the file closes a quote, but one of several lines is none that somebody meant.
+    if lines.is_cut and last > first:
+        wrong = "has a quote that is never closed"
+    wrong = wrong or _wrong(row or (), width)
+    if not wrong:
+        return row
+    if last > first and not _is_quoted(lines.row, delimiter) and not lines.give_back():
+        wrong += f", up to line {last}"
+    return Item(first, {}, wrong)
 
 
-def _item(line: int, row: Sequence[str], names: Sequence[str], read: _Row) -> Item:
-    if len(row) < len(names) or any(row[len(names) :]):
-        return Item(line, {}, f"has {len(row)} cells, not {len(names)}")
-    return item(line, read(row))
+def _wrong(row: Sequence[str], width: int) -> str:
+    if any(row) and (len(row) < width or any(row[width:])):
+        return f"has {len(row)} cells, not {width}"
+    return ""
+
+
+def _is_quoted(lines: Iterable[str], delimiter: str) -> bool:
+    """Whether these lines are a row as RFC 4180 has it: after a closing quote the cell ends."""
+    text = (line + "\n" for line in lines)
+    try:
+        next(csv.reader(text, delimiter=delimiter, strict=True), None)
+    except csv.Error:
+        return False
+    return True
 
 
 def _own(row: Sequence[str]) -> dict[str, object]:

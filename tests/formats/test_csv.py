@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 
 import pytest
 
@@ -243,7 +244,35 @@ def test_what_an_open_quote_swallowed_is_told():
     assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [
         (2, "a:1"),
         (3, "has a quote that is never closed"),
+        (4, "a:3"),
+        (5, "a:4"),
     ]
+
+
+def test_a_quote_that_another_row_closes_takes_no_row_along():
+    rows = "".join(f"a:{n},{n}\n" for n in range(4, 100))
+    found = items(f'url,title\na:1,"two\nlines"\na:3,"open\n{rows}a:100,"One, two"\na:101,x\n')
+    assert [(i.line, i.skipped) for i in found if i.skipped] == [(4, "has 3 cells, not 2")]
+    assert [i.fields["uri"] for i in found if not i.skipped] == [
+        f"a:{n}" for n in (1, *range(4, 102))
+    ]
+
+
+def test_a_row_of_several_lines_that_is_whole_is_one_row():
+    found = items('url,title\n"a:1\na:2,2\na:3,3"\na:4,4\n')
+    assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [
+        (2, "has 1 cells, not 2"),
+        (5, "a:4"),
+    ]
+
+
+def test_open_quotes_are_read_again_no_more_than_twice():
+    text = "url,title\n" + 'x","y\n' * (3 * MAX_ENTRY // 6)
+    begun = time.process_time()
+    found = items(text)
+    assert time.process_time() - begun < 30
+    assert any("up to line" in item.skipped for item in found)
+    assert all(item.skipped for item in found)
 
 
 def test_a_bad_row_does_not_stop_the_rest():

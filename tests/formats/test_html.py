@@ -391,7 +391,7 @@ def test_the_empty_collection_says_how_to_start(app):
 
 
 def test_the_bookmarklet_knows_the_address(data):
-    for base in ("https://marks.example/my%20marks", 'https://a.example/"'):
+    for base in ("https://marks.example/my%20marks", "https://a.example/%22'"):
         app = webtest.TestApp(make_app(data, base_url=base))
         found = page(app, "/")
         (link,) = [a["href"] for a in found.all("a") if a.get("id") == "bookmarklet"]
