@@ -224,11 +224,9 @@ class Application:
         given, is_form = http.body_or_file(request)
         if not isinstance(given, dict):
             return self._imported(request, given)
-        if "uri" not in given:
-            raise errors.Invalid([("uri", "is required")])
         given.pop("id", None)
         version = given.pop("_version", None) if is_form else None
-        fields = _changes(given)
+        fields = _changes(given, required=["uri"])
         name = "json" if is_form else http.negotiate(request, formats.ONE)
         entry, status = swap(lambda: self._post(request, given, fields, version))
         return self._written(request, name, entry, status, is_form)
@@ -276,9 +274,7 @@ class Application:
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: creates the bookmark, or sets all of it."""
         given, _ = http.body(request, formats.WHOLE)
-        if missing := [(name, "is required") for name in WHOLE_FIELDS if name not in given]:
-            raise errors.Invalid(missing)
-        fields = _changes(given, id)
+        fields = _changes(given, id, WHOLE_FIELDS)
         name = http.negotiate(request, formats.ONE)
         entry, status = swap(lambda: self._put(request, id, given, fields))
         return self._written(request, name, entry, status, False)
@@ -391,11 +387,14 @@ FIXED = {route.template: [route] for route in ROUTES if "{" not in route.templat
 VARIABLE = [route for route in ROUTES if route.template not in FIXED]
 
 
-def _changes(given: Mapping[str, object], id: str | None = None) -> Fields:
+def _changes(
+    given: Mapping[str, object], id: str | None = None, required: Sequence[str] = ()
+) -> Fields:
     """What an update with these values sets. The read-only ones are ignored, but for another id."""
+    wrong = [(name, "is required") for name in required if name not in given]
     if given.get("id", id) != id:
-        raise errors.Invalid([("id", f"must be {id}, as in the address, or absent")])
-    return clean({name: value for name, value in given.items() if name not in FIXED_FIELDS})
+        wrong.append(("id", f"must be {id}, as in the address, or absent"))
+    return clean({name: v for name, v in given.items() if name not in FIXED_FIELDS}, wrong)
 
 
 def _fixed(given: Mapping[str, object]) -> Fields:

@@ -352,6 +352,10 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
 }
 
 
+# Pocket writes time_added.
+_DATES = (("time_added", "created"), ("add_date", "created"), ("last_modified", "modified"))
+
+
 def _fields(
     attributes: Mapping[str, str],
     title: Iterable[str],
@@ -367,7 +371,7 @@ def _fields(
         fields["description"] = text
     if tags := united(_tags(attributes), folders):
         fields["tags"] = tags
-    for name, field in (("add_date", "created"), ("last_modified", "modified")):
+    for name, field in _DATES:
         if moment := date(attributes.get(name)):
             fields[field] = moment
     return fields

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b
@@ -188,13 +188,14 @@ _RULES: Mapping[str, Callable[[object], str | tuple[str, ...]]] = {
 }
 
 
-def clean(given: Mapping[str, object]) -> Fields:
+def clean(given: Mapping[str, object], wrong: Iterable[tuple[str, str]] = ()) -> Fields:
     """The given fields, each checked and normalized by its rule.
 
-    Raises Invalid naming every field that is unknown or breaks its rule.
+    Raises Invalid naming what was found `wrong` before, and every field that is unknown or breaks
+    its rule.
     """
     fields: dict[str, object] = {}
-    errors: list[tuple[str, str]] = []
+    errors = list(wrong)
     for name, value in given.items():
         rule = _RULES.get(name)
         if rule is None:

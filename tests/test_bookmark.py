@@ -118,6 +118,14 @@ def test_put_needs_every_field(app, field):
     assert app.get(f"/a/{field}", status=200).text != ""
 
 
+def test_put_names_whatever_is_wrong_besides(app):
+    given = {"uri": "https://a.example/", "title": None, "x": 1, "id": "b"}
+    response = app.put_json("/a", given, status=422)
+    assert invalid_fields(response) == ["description", "tags", "id", "title", "x"]
+    response = app.post_json("/", {"x": 1}, status=422)
+    assert invalid_fields(response) == ["uri", "x"]
+
+
 def test_put_names_every_missing_field(app):
     assert invalid_fields(app.put_json("/a", {}, status=422)) == list(WHOLE)
 

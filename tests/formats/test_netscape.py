@@ -373,3 +373,13 @@ def test_an_entry_that_is_too_large_is_left_out_alone():
     assert (first.fields["uri"], last.fields["uri"]) == ("a:1", "a:2")
     assert left_out.skipped == "is larger than 1,048,576 characters"
     assert (left_out.line, last.line) == (3, MAX_ENTRY + 4)
+
+
+def test_pocket_names_the_date_in_its_own_way():
+    text = '<ul><li><a href="https://a.example/" time_added="1466385812" tags="x,y">A</a></li></ul>'
+    assert one(text) == {
+        "uri": "https://a.example/",
+        "title": "A",
+        "tags": ["x", "y"],
+        "created": "2016-06-20T01:23:32Z",
+    }
