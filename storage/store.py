@@ -569,10 +569,12 @@ class Store:
             self._reported.pop((_BOOKMARKS, id), None)
         unread = [id for id in named if id not in hidden]
         read = self._read_all(_BOOKMARKS, unread, _entry)
+        knows_none = not self._index.entries and not recalled
+        if knows_none and unread and all((_BOOKMARKS, id) in self._failing for id in unread):
+            raise Unavailable("The data folder cannot be read: the disk fails.")
         entries: dict[str, Entry | None] = {**recalled, **read, **hidden}
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
-        knows_none = not self._index.entries and not recalled
         self._index.change(entries, graves)
         is_useless = knows_none and os.path.lexists(self._folder / snapshot.NAME)
         if self._writable and (len(unread) >= MANY or outdated or is_useless):
