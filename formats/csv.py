@@ -140,7 +140,7 @@ class _Lines:
     def __next__(self) -> str:
         line = self._again.pop() if self._again else self._next()
         self._number += 1
-        self._size += len(line)
+        self._size += len(line) + 1
         self.row.append(line)
         if self._size > MAX_ENTRY:
             raise csv.Error(TOO_LARGE)
@@ -155,13 +155,12 @@ class _Lines:
         return line
 
     def give_back(self) -> bool:
-        """Whether the row's lines but the first come once more: of all lines no more do so than
-        twice were read, however often that is asked for.
+        """Has the row's lines but the first come once more, unless that would be too much: all that
+        is read again is no more than twice what was read. Whether it could.
         """
-        size = sum(map(len, self.row)) + len(self.row)
-        if self._read_again + size > 2 * self._read:
+        if self._read_again + self._size > 2 * self._read:
             return False
-        self._read_again += size
+        self._read_again += self._size
         self._again += self.row[:0:-1]
         self._number = self.first
         return True
@@ -186,11 +185,11 @@ def _row(
     if lines.is_cut and last > first:
         wrong = "has a quote that is never closed"
     wrong = wrong or _wrong(row or (), width)
-    if not wrong:
-        return row
-    if last > first and not _is_quoted(lines.row, delimiter) and not lines.give_back():
-        wrong += f", up to line {last}"
-    return Item(first, {}, wrong)
+    if last > first and not _is_quoted(lines.row, delimiter):
+        wrong = wrong or "has a quote too many or too few"
+        if not lines.give_back():
+            wrong += f", up to line {last}"
+    return Item(first, {}, wrong) if wrong else row
 
 
 def _wrong(row: Sequence[str], width: int) -> str:

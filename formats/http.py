@@ -227,10 +227,15 @@ def here(request: Request) -> View:
     return (_here if is_short else _here.__wrapped__)(*map(request.environ.get, _BASE))
 
 
+_PORTS = {"http": ":80", "https": ":443"}
+_IN_A_PATH = "/!$&'()*+,;=:@~"
+
+
 def public(base_url: str | None) -> View | None:
     """The service's address, if it was given one. Raises Invalid."""
     if not base_url:
         return None
+    base_url = base_url.strip()
     try:
         parts = urlsplit(base_url)
         is_address = parts.port != 0 and parts.scheme in _PORTS and base_url.isprintable()
@@ -246,8 +251,6 @@ def public(base_url: str | None) -> View | None:
 
 
 _BASE = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
-_PORTS = {"http": ":80", "https": ":443"}
-_IN_A_PATH = "/!$&'()*+,;=:@~"
 _ANY = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 
 

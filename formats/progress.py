@@ -29,7 +29,7 @@ def save(name: str, chunks: Iterable[bytes]) -> None:
     """
     path = Path(name)
     if name != "-" and (path.is_file() or not path.exists()):
-        _replace(path.resolve(), chunks)  # Not a link, but what it leads to.
+        _replace(Path(os.path.realpath(name)), chunks)  # Not a link, but what it leads to.
     else:  # What is a pipe or a device stays one.
         with open(1 if name == "-" else name, "wb", closefd=name != "-") as file:
             file.writelines(chunks)
@@ -37,8 +37,9 @@ def save(name: str, chunks: Iterable[bytes]) -> None:
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
     part = path.with_name(f"{path.name}.part")
+    file = open(part, "wb")
     try:
-        with open(part, "wb") as file:
+        with file:
             if path.exists():
                 shutil.copymode(path, part)
             file.writelines(chunks)

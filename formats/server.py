@@ -60,12 +60,14 @@ def _strict(parser: type, parsing_error: type[Exception]) -> type:
                 super().parse_header(header_plus)
             except ValueError as error:  # An address that is none would end the connection.
                 raise parsing_error(f"Bad URI: {error}") from None
+            headers = self.headers
+            if self.version == "1.1" and "," in headers.get("HOST", ","):  # Section 3.2
+                raise parsing_error("There must be one Host header")
             if self.proxy_netloc:  # Section 3.2.2: Host does not count beside it.
-                self.headers["HOST"] = self.proxy_netloc
-            if self.version == "1.1" and "HOST" not in self.headers:
-                raise parsing_error("There must be a Host header")
-            if self.chunked and "CONTENT_LENGTH" in self.headers:  # Section 6.3: smuggled, perhaps.
-                raise parsing_error("There must be no Content-Length beside Transfer-Encoding")
+                headers["HOST"] = self.proxy_netloc
+            # Section 6.1: something may be smuggled. What HTTP/1.1 may have, it has taken out.
+            if "TRANSFER_ENCODING" in headers or self.chunked and "CONTENT_LENGTH" in headers:
+                raise parsing_error("It cannot be told where the body ends")
 
     return Strict
 

@@ -62,7 +62,7 @@ _Value = TypeVar("_Value", Entry, Grave)
 
 
 SWAP_SECONDS = 5.0
-_RETRY_SECONDS = 1.0
+_RETRY_SECONDS = 5.0
 # So many files are worth a snapshot: reading them takes half a second.
 MANY = 10_000
 # Each holds a file open until all are written, and a process may not open many.
@@ -120,7 +120,7 @@ class Store:
         self._own: set[tuple[int, str]] = set()  # What the next look will tell, but is known.
         self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._failing: set[tuple[int, str]] = set()  # Those of them that may be well again.
-        self._asked = 0.0  # When they were last asked for.
+        self._retry_at = 0.0  # When they are asked for again.
         self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
 
     def _sweep(self) -> None:
@@ -443,7 +443,7 @@ class Store:
         If the watch was just `quiet`, it is already: asked before the mutex is taken, that keeps
         nobody waiting.
         """
-        is_due = bool(self._failing) and time.monotonic() > self._asked + _RETRY_SECONDS
+        is_due = bool(self._failing) and time.monotonic() > self._retry_at
         if quiet and self._watch.tells and not is_due:  # Else somebody failed, and forgot all.
             return self._index
         try:
@@ -451,11 +451,11 @@ class Store:
             if told is None:
                 self._own.clear()
                 self._look(None)
-            elif told:
-                self._look_at(told)
-            if is_due:
-                self._asked = time.monotonic()
-                self._look(list(self._failing))
+            else:
+                if told:
+                    self._look_at(told)
+                if is_due:
+                    self._look(list(self._failing))
         except Unavailable:
             raise
         except OSError as error:
@@ -629,6 +629,7 @@ class Store:
             self._skip(kind, id, str(error))
             if isinstance(error, files.Failing):
                 self._failing.add((kind, id))
+                self._retry_at = time.monotonic() + _RETRY_SECONDS
             return None
         except Invalid as error:
             self._skip(kind, id, str(error))

@@ -453,6 +453,9 @@ def test_a_header_without_end_is_cut_off(service):
         (b"GET //[::1 HTTP/1.1\r\nHost: localhost", 404),
         (b"GET //a]b/ HTTP/1.1\r\nHost: localhost", 404),
         (b"GET / HTTP/1.1\r\nAccept: */*", 400),
+        (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
+        (b"GET http://localhost/ HTTP/1.1\r\nHost: a\r\nHost: b", 400),
+        (b"POST / HTTP/1.0\r\nContent-Length: 4\r\nTransfer-Encoding: chunked", 400),
         (b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost", 421),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\nExpect: 100-continue", 400),
         (

@@ -311,6 +311,10 @@ def test_an_export_goes_where_its_name_leads(data, tmp_path):
     assert (link.is_symlink(), real.read_text(), real.stat().st_mode & 0o777) == (
         True, written, 0o600,
     )  # fmt: skip
+    nowhere = tmp_path / "nowhere"
+    nowhere.symlink_to(nowhere)
+    run("export", nowhere, data=data)
+    assert nowhere.read_text() == written
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
         try:

@@ -215,12 +215,15 @@
     event.preventDefault();
     const isDone = await Promise.all([...leaving].map((now) => now()));
     if (isDone.every(Boolean)) go();
+    else kept("sessionStorage", SAVED, "");
   }
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
     const isPlain = !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
-    if (isPlain && link?.origin === location.origin) leave(event, () => location.assign(link.href));
+    const [page] = location.href.split("#");
+    const isHere = link?.hash && link.href.startsWith(page + "#");
+    if (isPlain && !isHere && link?.origin === location.origin) leave(event, () => location.assign(link.href));
   });
 
   document.addEventListener("submit", (event) => {

@@ -258,6 +258,15 @@ def test_a_quote_that_another_row_closes_takes_no_row_along():
     ]
 
 
+def test_a_quote_that_the_next_row_closes_makes_no_bookmark_of_both():
+    found = items('url,title,note\na:1,A,"open\na:2,B,"note b"\na:3,C,x\n')
+    assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [
+        (2, "has a quote too many or too few"),
+        (3, "a:2"),
+        (4, "a:3"),
+    ]
+
+
 def test_a_row_of_several_lines_that_is_whole_is_one_row():
     found = items('url,title\n"a:1\na:2,2\na:3,3"\na:4,4\n')
     assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [

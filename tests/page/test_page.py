@@ -267,6 +267,14 @@ def test_the_next_page_does_not_show_what_was_deleted(browser, filled, how):
     assert title not in browser.titles()
 
 
+def test_deleting_can_be_taken_back_after_going_elsewhere_on_the_page(browser, filled):
+    browser.open()
+    browser.find(".list button").click()
+    browser.driver.execute_script("document.querySelector('a[href^=\"#\"]').click()")
+    browser.find(".undo button").click()
+    assert len(stored(browser)) == len(SAMPLES)
+
+
 def test_deleting_is_done_after_a_while(browser, filled):
     browser.open()
     shorten(browser)
