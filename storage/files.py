@@ -294,9 +294,9 @@ def sync(folder: Path) -> None:
 
 
 class Folder:
-    """A folder that is open from before anything is written to it: to sync it, no descriptor has to
-    be had any more, and of what fails from then on a sync of its disk tells. A context manager.
-    Raises Full or Unavailable.
+    """A folder that is opened before anything is written to it. To sync it afterwards takes no
+    descriptor, of which there may be none left, and a sync of its disk tells of all that failed
+    since. A context manager. Raises Full or Unavailable.
     """
 
     def __init__(self, path: Path) -> None:
