@@ -390,7 +390,9 @@ VARIABLE = [route for route in ROUTES if route.template not in FIXED]
 def _changes(
     given: Mapping[str, object], id: str | None = None, required: Sequence[str] = ()
 ) -> Fields:
-    """What an update with these values sets. The read-only ones are ignored, but for another id."""
+    """What an update sets with these values, the `required` ones among them. The read-only ones
+    are ignored, but for another id.
+    """
     wrong = [(name, "is required") for name in required if name not in given]
     if given.get("id", id) != id:
         wrong.append(("id", f"must be {id}, as in the address, or absent"))

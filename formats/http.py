@@ -649,7 +649,7 @@ def _host_name(url: str) -> str:
 
 def _origin(url: str | None) -> str | None:
     """The origin of an address: RFC 6454 section 6.2."""
-    return url and "{0.scheme}://{0.netloc}".format(urlsplit(url)).lower()
+    return url and "{0.scheme}://{0.netloc}".format(urlsplit(url))
 
 
 def is_loopback(name: str) -> bool:

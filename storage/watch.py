@@ -52,7 +52,7 @@ class Watch:
         self._names = {folder.name for folder in folders}
         self._identities: list[tuple[int, int] | None] = []
         self._inotify: INotify | None = None
-        self._retry, self._told = math.inf, False
+        self._retry_at, self._warned = math.inf, False
 
     def changes(self) -> list[tuple[int, str]] | None:
         """Each changed name with its folder's number, or None: any name may have changed.
@@ -104,10 +104,10 @@ class Watch:
         """Watches what the paths lead to now; without inotify there is nothing to watch."""
         others = [_identity_if_there(str(folder)) for folder in self._folders[1:]]
         identities = [_identity(self._first), *others]
-        if identities == self._identities and time.monotonic() < self._retry:
+        if identities == self._identities and time.monotonic() < self._retry_at:
             return
         self.close()
-        self._retry = math.inf
+        self._retry_at = math.inf
         there = [number for number, identity in enumerate(identities) if identity]
         try:
             shared = any(_is_shared(self._folders[number]) for number in there)
@@ -115,10 +115,10 @@ class Watch:
                 self._begin(there)
         except OSError as error:  # None left for this user or process now, or a disk without.
             self.close()
-            self._retry = time.monotonic() + _RETRY_SECONDS
-            if not self._told:
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+            if not self._warned:
                 log.warning("Each request compares all files, for want of inotify: %s", error)
-            self._told = True
+            self._warned = True
         self._identities = identities
 
     def _begin(self, there: Sequence[int]) -> None:

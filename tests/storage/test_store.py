@@ -104,6 +104,22 @@ def test_what_somebody_else_did_meanwhile_is_not_put_back(
     assert shown(other) == ({"a": "Theirs"} if theirs == "changed" else {})
 
 
+def test_what_cannot_be_put_back_keeps_nothing_else_from_it(store, a, monkeypatch, caplog):
+    real = storage.files.remove
+
+    def remove(path):
+        if path.stem == "b":
+            raise Unavailable("failing")
+        real(path)
+
+    fail(monkeypatch, Full("full"))
+    monkeypatch.setattr(storage.files, "remove", remove)
+    with pytest.raises(Full):
+        store.write_all([Change(bookmark(id, title=id), None) for id in "bc"])
+    assert shown(store) == {"a": "A", "b": "b"}
+    assert "b.json remains as written" in caplog.text
+
+
 def test_a_deletion_stands_once_its_tombstone_is_durable(store, a, tmp_path, monkeypatch, caplog):
     fail(monkeypatch, Unavailable("failing"), "bookmarks")
     store.delete(a)
@@ -376,6 +392,21 @@ def test_what_was_told_to_a_look_that_fails_is_seen_by_the_next(store, a, monkey
     with monkeypatch.context() as patch:
         patch.setattr(where, fail)
         with pytest.raises(MemoryError):
+            store.state()
+    assert shown(store) == {}
+
+
+def test_a_watch_that_fails_is_unavailable_and_begun_anew(store, a, monkeypatch):
+    def fail(*arguments):
+        raise OSError(errno.EIO, "Input/output error")
+
+    assert shown(store) == {"a": "A"}
+    if not store._watch.tells:
+        pytest.skip("needs inotify")
+    (store._folders[0] / "a.json").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.watch, "parse_events", fail)
+        with pytest.raises(Unavailable):
             store.state()
     assert shown(store) == {}
 
@@ -739,7 +770,7 @@ def test_inotify_that_was_refused_is_asked_for_again(store, tmp_path, monkeypatc
     assert not late._watch.tells
     assert caplog.text.count("inotify") == 1
     monkeypatch.setattr(storage.watch, "_RETRY_SECONDS", 0.0)
-    late._watch._retry = 0.0
+    late._watch._retry_at = 0.0
     store.add(bookmark("c", title="c"))
     assert list(shown(late)) == list("cba") and late._watch.tells
     store.add(bookmark("d", title="d"))
