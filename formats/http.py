@@ -197,13 +197,16 @@ def _up_to(stream: Stream, size: int) -> bytes:
 class _Body:
     """A request's body, as a stream that is read once.
 
-    Raises TooLarge if it has more bytes than the limit, or Malformed if it is not all there.
+    Raises TooLarge if it has more bytes than the limit, Malformed if it is not all there, Refused
+    if its end cannot be told.
     """
 
     def __init__(self, request: Request, limit: int) -> None:
         self._limit = limit
         self._length = request.content_length
         if self._length is None and not request.environ.get("wsgi.input_terminated"):
+            if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
+                raise Refused(411, "This server needs the Content-Length of the body.")
             self._length = 0
         if self._length is not None and self._length > limit:
             raise TooLarge(limit)
@@ -212,7 +215,10 @@ class _Body:
 
     def read(self, size: int) -> bytes:
         """Up to so many bytes; none at the end."""
-        chunk: bytes = self._read(min(size, self._left)) if self._left else b""
+        try:
+            chunk: bytes = self._read(min(size, self._left)) if self._left else b""
+        except Exception as error:  # Each server has its own for what a client breaks off.
+            raise Malformed("The body cannot be read to its end.") from error
         self._left -= len(chunk)
         if self._length is None and not self._left:
             raise TooLarge(self._limit)
@@ -635,7 +641,8 @@ class Guard:
             raise Refused(403, "A page of another site cannot change anything here.")
         is_open = self.token is None or (self.public_read and method in ("GET", "HEAD"))
         if not is_open and not _has_token(request, self.token or b""):
-            challenge = 'Bearer realm="Bookmarks", Basic realm="Bookmarks", charset="UTF-8"'
+            # Chromium looks at the first one only.
+            challenge = 'Basic realm="Bookmarks", charset="UTF-8", Bearer realm="Bookmarks"'
             raise Refused(401, "This needs the service's token.", WWW_Authenticate=challenge)
 
 

@@ -49,6 +49,7 @@ MEANINGS: Mapping[int, str] = {
     406: "What Accept asks for cannot be had.",
     409: "Another bookmark has this uri.",
     410: "The bookmark was deleted, for good.",
+    411: "The body has no Content-Length, and this server cannot tell its end without.",
     412: "A precondition does not hold.",
     413: "The body is too large.",
     415: "The body's media type, charset or encoding cannot be read.",
@@ -221,7 +222,7 @@ def _read(
 
 # --- Writing ---
 
-_WRITES = (403, 406, 412, 413, 415, 422, 507)
+_WRITES = (403, 406, 411, 412, 413, 415, 422, 507)
 
 
 def _post() -> _Node:

@@ -144,6 +144,7 @@ def require_service(port, prefix=""):
     require_lists(port, prefix)
     require_changes(port, prefix)
     require_empty_bodies(port, prefix)
+    require_whole_bodies(port, prefix)
     require_every_process_sees(port, prefix)
 
 
@@ -202,6 +203,30 @@ def require_empty_bodies(port, prefix):
     assert sent_after_the_headers(port, "OPTIONS", f"{prefix}/") == (204, b"")
     assert sent_after_the_headers(port, "DELETE", f"{prefix}/empty") == (204, b"")
     assert sent_after_the_headers(port, "HEAD", f"{prefix}/empty") == (410, b"")
+
+
+def chunked(port, path, *chunks):
+    """The status of a PUT of plain text in these chunks, after which the client falls silent."""
+    head = [f"PUT {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Type: text/plain"]
+    head += ["Transfer-Encoding: chunked", "Connection: close", "", ""]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.sendall("\r\n".join(head).encode() + b"".join(chunks))
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    return int(answer.split()[1]) if answer else 0  # Some only hang up.
+
+
+def require_whole_bodies(port, prefix):
+    """A body that comes in chunks is taken as it is or not at all, never for an empty one."""
+    path, whole = f"{prefix}/whole", {"uri": "x:w", "title": "", "description": "old", "tags": []}
+    assert ask(port, "PUT", path, whole)[0] == 201
+    status = chunked(port, f"{path}/description", b"3\r\nnew\r\n", b"0\r\n\r\n")
+    description = ask(port, "GET", f"{path}/description", Accept="text/plain")[2].strip()
+    assert (status, description) in [(200, b"new"), (411, b"old")]
+    for broken in (b"3\r\nbad\r\n", b"Z\r\nbad\r\n"):
+        assert chunked(port, f"{path}/description", broken) in (0, 400, 411)
+        assert ask(port, "GET", f"{path}/description")[2].strip() == description
+    assert ask(port, "DELETE", path)[0] == 204
 
 
 def require_every_process_sees(port, prefix):
