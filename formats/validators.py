@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
+
+_FIRST = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
 class Current(Protocol):
@@ -34,7 +36,8 @@ def last_modified(current: Current) -> int:
     of.
     """
     modified = int(datetime.fromisoformat(current.modified).timestamp())
-    return modified if modified <= current.touched + 1 else int(current.touched)
+    # A file's time may be one that no date has.
+    return modified if modified <= current.touched + 1 else max(int(current.touched), _FIRST)
 
 
 def is_current(tags: Collection[str], current: Current) -> bool:

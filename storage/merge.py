@@ -159,12 +159,13 @@ class Merge:
 
     def _again(self, plan: _Plan, error: StorageError) -> None:
         """Plans once more what could not be stored; on top of theirs, if somebody was faster."""
+        is_final = isinstance(error, Invalid) or bool(plan.seen) and isinstance(error, Unreadable)
         for line, fields in plan.given:
             try:
-                if isinstance(error, Invalid):
+                if is_final:
                     raise error
                 self._plan(line, fields)
-            except Invalid as reason:
+            except (Invalid, Unreadable) as reason:
                 self._skip(line, fields, str(reason))
 
     def _count(self, plan: _Plan) -> None:

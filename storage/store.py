@@ -121,6 +121,8 @@ class Store:
         self._unreadable: tuple[dict[str, str], dict[str, str]] = ({}, {})
         self._failing: set[tuple[int, str]] = set()  # Those of them that may be well again.
         self._retry_at = 0.0  # When they are asked for again.
+        self._blind = False  # Whether they may be all there is.
+        self._looked = 0  # When the last look began, in nanoseconds; none has yet.
         self._signatures: tuple[_Signatures, _Signatures] = ({}, {})
 
     def _sweep(self) -> None:
@@ -274,9 +276,9 @@ class Store:
     def write_all(self, changes: Sequence[Change]) -> list[tuple[Change, StorageError]]:
         """Stores up to `MAX_CHANGES` bookmarks durably, with one sync for all of them.
 
-        Gives back those changes that could not be made, with the reason: Invalid, or else somebody
-        was faster. Raises Busy, Full or Unavailable; each bookmark is stored whole or not at all
-        then.
+        Gives back those changes that could not be made, with the reason: Invalid, Unreadable, or
+        else somebody was faster. Raises Busy, Full or Unavailable; each bookmark is stored whole or
+        not at all then.
         """
         undone: list[tuple[Change, StorageError]] = []
         written: list[tuple[str, bytes, bytes | None]] = []
@@ -286,7 +288,7 @@ class Store:
             for change in changes:
                 try:
                     before, data = self._contents(*change)
-                except (Stale, Invalid) as error:
+                except (Stale, Invalid, Unreadable) as error:
                     undone.append((change, error))
                     continue
                 file = self._staged(_BOOKMARKS, change.bookmark.id, data, durable=False)
@@ -311,6 +313,8 @@ class Store:
             return None, to_file(bookmark)
         try:
             before, _ = files.read(self._path(_BOOKMARKS, bookmark.id))
+        except files.Failing as error:  # Nobody was faster, so to try again is in vain.
+            raise Unreadable(bookmark.id, str(error)) from error
         except (FileNotFoundError, files.BadFile):
             raise Stale from None
         if digest(before) != seen.version:
@@ -403,6 +407,8 @@ class Store:
         path = self._path(kind, id)
         try:
             now, _ = files.read(path)
+        except files.Failing:
+            raise
         except (FileNotFoundError, files.BadFile):
             return
         if now != data:  # Somebody else has written since: theirs stands.
@@ -444,7 +450,8 @@ class Store:
         nobody waiting.
         """
         is_due = bool(self._failing) and time.monotonic() > self._retry_at
-        if quiet and self._watch.tells and not is_due:  # Else somebody failed, and forgot all.
+        is_known = self._watch.tells and not self._blind  # Else somebody failed, and forgot all.
+        if quiet and is_known and not is_due:
             return self._index
         try:
             told = self._watch.changes()
@@ -464,6 +471,8 @@ class Store:
         except BaseException:  # What was told is not told again.
             self._forget()
             raise
+        if self._blind:
+            raise Unavailable("The data folder cannot be read: the disk fails.")
         return self._index
 
     def _look_at(self, told: list[tuple[int, str]]) -> None:
@@ -510,6 +519,7 @@ class Store:
 
     def _look(self, changes: list[tuple[int, str]] | None) -> None:
         """Reads the changed files into the index; without changes, all that differ."""
+        is_first = not self._looked
         self._looked = time.time_ns()
         try:
             for folder in self._there():  # Its time tells of each name that came or went.
@@ -517,8 +527,11 @@ class Store:
             recalled: dict[str, Entry] = {}
             if changes is None:
                 recalled = self._recall()
-                changes = list(self._differences())
+                waiting = self._failing if time.monotonic() < self._retry_at else ()
+                changes = [change for change in self._differences() if change not in waiting]
             self._apply(changes, recalled)
+            may_be_all = any(kind == _BOOKMARKS for kind, _ in self._failing)
+            self._blind = may_be_all and not self._index.entries and (is_first or self._blind)
         except OSError as error:
             self._forget()  # These changes will not be told again.
             raise _unavailable(error) from error
@@ -570,8 +583,6 @@ class Store:
         unread = [id for id in named if id not in hidden]
         read = self._read_all(_BOOKMARKS, unread, _entry)
         knows_none = not self._index.entries and not recalled
-        if knows_none and unread and all((_BOOKMARKS, id) in self._failing for id in unread):
-            raise Unavailable("The data folder cannot be read: the disk fails.")
         entries: dict[str, Entry | None] = {**recalled, **read, **hidden}
         for id in self._unreadable[_TOMBSTONES].keys() & entries.keys():
             entries[id] = None
@@ -629,7 +640,9 @@ class Store:
             self._skip(kind, id, str(error))
             if isinstance(error, files.Failing):
                 self._failing.add((kind, id))
-                self._retry_at = time.monotonic() + _RETRY_SECONDS
+                # Whoever asks for one of them meanwhile does not put off the others.
+                if time.monotonic() >= self._retry_at:
+                    self._retry_at = time.monotonic() + _RETRY_SECONDS
             return None
         except Invalid as error:
             self._skip(kind, id, str(error))
@@ -653,6 +666,7 @@ class Store:
                 yield from ((kind, id) for id in {**known, **self._unreadable[kind]})
                 continue
             with files.opened(folder) as descriptor:
+                os.stat(".", dir_fd=descriptor)  # One that may only be listed is not an empty one.
                 for id, before in known.items():
                     if not before or before != _signature_of(descriptor, id, self._looked):
                         yield kind, id

@@ -12,6 +12,8 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from formats import http
+from storage.index import State
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "Text", "tags": ["x"]}
 BODY = json.dumps(WHOLE | {"title": "New"}).encode()
@@ -196,6 +198,21 @@ def test_if_modified_since_gives_304(client, old, path):
         assert app.get(path, headers={"If-Modified-Since": since}, status=304).body == b""
     for since in (LONG_AGO, "Tue, 01 Jun 2010 11:59:59 GMT", "soon", "", "0"):
         app.get(path, headers={"If-Modified-Since": since}, status=200)
+
+
+@pytest.mark.parametrize(
+    "touched, date",
+    [
+        (-1e11, "Mon, 01 Jan 0001 00:00:00 GMT"),
+        (-1e9, "Sun, 24 Apr 1938 22:13:20 GMT"),
+        (1e15, LONG_AGO),
+    ],
+)
+def test_a_file_may_have_any_time(touched, date):
+    current = State(1, "2001-01-01T00:00:00Z", touched)
+    response = http.Response(http.OK, [])
+    http.validate(response, "json", current)
+    assert dict(response.headers)["Last-Modified"] == date
 
 
 @pytest.mark.parametrize("path", ["/old", "/"])

@@ -282,6 +282,16 @@ def test_what_can_only_be_read_can_be_exported(unwritable, data, add):
     assert len(json.loads(done.stdout)) == 1
 
 
+def test_what_can_only_be_listed_is_no_empty_collection(unwritable, data, add):
+    _, prefix = unwritable
+    add()
+    (data / "bookmarks").chmod(0o444)
+    assert "cannot be read: Permission denied" in refusal(
+        "export", "--data", str(data), prefix=prefix
+    )
+    (data / "bookmarks").chmod(0o755)
+
+
 def test_the_command_refuses_a_file_in_place_of_the_folder(data):
     data.write_text("")
     assert str(data) in refusal("serve", "--data", str(data))

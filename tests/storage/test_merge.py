@@ -233,6 +233,22 @@ def test_what_cannot_be_written_is_skipped_and_stops_no_other(store, tmp_path):
     assert skipped[0][:2] == (6, "x:big") and "larger than" in skipped[0][2]
 
 
+def test_what_the_disk_fails_to_give_is_skipped_and_stops_no_other(store, monkeypatch):
+    take(store, {"uri": URI, "id": "a"})
+    read = files.read
+
+    def failing(path):
+        if path.stem == "a":
+            raise files.Failing("cannot be read: the disk fails")
+        return read(path)
+
+    monkeypatch.setattr(files, "read", failing)
+    numbers, ((line, uri, reason),) = take(store, {"uri": URI, "title": "New"}, {"uri": "x:b"})
+    assert (numbers, line, uri) == ((1, 0, 0, 1), 1, URI)
+    assert "the disk fails" in reason
+    assert {b.uri for b in everything(store)} == {URI, "x:b"}
+
+
 def test_what_comes_late_and_no_longer_fits_is_skipped(store, monkeypatch):
     take(store, {"uri": URI, "tags": ["a"]})
     write_all = store.write_all

@@ -708,15 +708,75 @@ def test_what_the_disk_fails_to_give_is_not_asked_for_all_the_time(store, other,
     assert len(broken[1]) == 1
 
 
-def test_a_disk_that_gives_nothing_is_not_an_empty_collection(store, other, broken):
+def test_who_asks_for_one_that_fails_does_not_put_off_the_others(store, other, broken, monkeypatch):
+    for id in "abc":
+        store.add(bookmark(id, title=id))
+    broken[0].update("ab")
+    assert shown(other) == {"c": "c"}
+    broken[0].remove("b")
+    due = time.monotonic() + storage.store._RETRY_SECONDS
+    for moment in (due - 0.5, due + 0.5):
+        monkeypatch.setattr(time, "monotonic", lambda moment=moment: moment)
+        with pytest.raises(Unreadable):
+            other.get("a")
+    assert shown(other) == {"b": "b", "c": "c"}
+
+
+def test_a_bookmark_that_the_disk_fails_to_give_cannot_be_changed_now(store, a, broken):
+    begun = time.monotonic()
+    broken[0].add("a")
+    changed = update(a.bookmark, clean({"title": "New"}), LATER)
+    with pytest.raises(Unreadable, match="the disk fails"):
+        storage.store.swap(lambda: store.replace(changed, store.get("a")))
+    assert time.monotonic() - begun < storage.store.SWAP_SECONDS / 2
+    broken[0].clear()
+    assert store.replace(changed, a).bookmark.title == "New"
+
+
+def test_what_the_disk_fails_to_give_is_not_put_back(store, a, broken, monkeypatch, caplog):
+    fail(monkeypatch, Full("full"))
+    broken[0].add("b")
+    with pytest.raises(Full):
+        store.add(bookmark("b", title="B"))
+    assert "b.json remains as written" in caplog.text
+
+
+@pytest.fixture(params=[True, False], ids=["inotify", "no inotify"])
+def watched(request, monkeypatch):
+    """Whether the system tells of changes."""
+    if not request.param:
+        monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    return request.param
+
+
+def test_a_disk_that_gives_nothing_is_not_an_empty_collection(
+    watched, store, tmp_path, broken, monkeypatch
+):
     for id in "ab":
         store.add(bookmark(id, title=id))
     broken[0].update("ab")
-    for _ in range(2):
+    other = Store(tmp_path)
+    for _ in range(5):
         with pytest.raises(Unavailable):
             other.state()
+    assert len(broken[1]) == 2
     broken[0].clear()
+    due = time.monotonic() + storage.store._RETRY_SECONDS
+    monkeypatch.setattr(time, "monotonic", lambda: due)
     assert shown(other) == {"a": "a", "b": "b"}
+
+
+def test_an_empty_collection_stays_one_where_the_disk_fails_to_give_a_new_file(
+    watched, store, tmp_path, broken
+):
+    assert shown(store) == {}
+    broken[0].add("a")
+    (tmp_path / "bookmarks" / "a.json").write_bytes(to_file(bookmark("a")))
+    for _ in range(5):
+        assert shown(store) == {}
+    assert len(broken[1]) == 1
+    store.add(bookmark("b", title="B"))
+    assert shown(store) == {"b": "B"}
 
 
 def test_no_descriptor_has_to_be_had_once_something_is_published(store, other, a, monkeypatch):
