@@ -66,8 +66,8 @@ class Application:
     ) -> None:
         self.store = store
         self._public = http.public(base_url)
-        base_url = self._public.base if self._public else None
-        self.guard = Guard(token.encode() if token else None, public_read, base_url)
+        given = token.encode(errors="surrogateescape") if token else None  # What os.environ gives.
+        self.guard = Guard(given, public_read, self._public.base if self._public else None)
         self._kept = Kept(store)
         assets()  # Later, no descriptor may be left to read them with.
 
@@ -484,7 +484,7 @@ def _option(
 ) -> None:
     """An option, or without a metavar a flag, that the environment can give too."""
     variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
-    given = os.environ.get(variable, default)
+    given = os.environ.get(variable) or default
     if metavar:
         help = f"{help} (default: {default}; {variable})"
         parser.add_argument(name, default=given, metavar=metavar, help=help)

@@ -556,14 +556,20 @@ class Kept:
         return False
 
     def _keep(self, asked: "_Asked", seen: int, response: Response) -> None:
-        texts = chain(filter(None, asked), response.body, *response.headers)
-        size = ANSWER_SIZE + sum(map(len, texts))
+        if replaced := self._answers.pop(asked, None):
+            self._size -= _size(asked, replaced[1])
+        size = _size(asked, response)
         if size > MAX_KEPT_ONE:
             return
         self._size += size
         if self._size > MAX_KEPT:
             self._answers, self._size = {}, size
         self._answers[asked] = seen, response
+
+
+def _size(asked: "_Asked", answer: Response) -> int:
+    texts = chain(filter(None, asked), answer.body, *answer.headers)
+    return ANSWER_SIZE + sum(map(len, texts))
 
 
 def _asked(request: Request) -> "_Asked | None":

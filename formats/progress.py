@@ -1,6 +1,7 @@
 """The files of the command line: one shows how far it is read, one is written whole or not."""
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,16 +29,18 @@ def save(name: str, chunks: Iterable[bytes]) -> None:
     Raises OSError.
     """
     path = Path(name)
-    if name != "-" and (path.is_file() or not path.exists()):
+    # The shell may have opened a file for it to be added to.
+    is_output = name == "-" or path.exists() and os.path.samestat(path.stat(), os.fstat(1))
+    if not is_output and (path.is_file() or not path.exists()):
         _replace(Path(os.path.realpath(name)), chunks)  # Not a link, but what it leads to.
     else:  # What is a pipe or a device stays one.
-        with open(1 if name == "-" else name, "wb", closefd=name != "-") as file:
+        with open(1 if is_output else name, "wb", closefd=not is_output) as file:
             file.writelines(chunks)
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
-    part = path.with_name(f"{path.name}.part")
-    file = open(part, "wb")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    file = open(part, "xb")
     try:
         with file:
             if path.exists():

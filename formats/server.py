@@ -1,12 +1,14 @@
 """What waitress answers by itself, or ends an answer with, made to be as all answers here are."""
 
+import errno
 from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any
+from typing import Protocol
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from formats import http, problem
 from formats.view import View
+from storage import errors
 
 
 def answer_as_here(waitress: ModuleType) -> None:
@@ -23,12 +25,31 @@ def answer_as_here(waitress: ModuleType) -> None:
     waitress.buffers.STRBUF_LIMIT = http.MAX_UNSENT
 
 
-def _answer(error: Any) -> tuple[str, list[tuple[str, str]], bytes]:
+class _Error(Protocol):
+    """What waitress refuses a request by."""
+
+    code: int
+    body: str
+
+
+def _answer(error: _Error | OSError) -> tuple[str, list[tuple[str, str]], bytes]:
     """The status, the headers and the body for one of waitress' errors."""
-    told = problem.Problem(error.code, f"The server refuses this: {error.body[:500]}")
+    told = _failed(error) if isinstance(error, OSError) else _refused(error)
     media_type, body = problem.write(problem.MEDIA_TYPES[0], told, View(""))
-    answer = http.finished(http.body_response(media_type, body), "no-cache")
-    return f"{told.status} {told.title}", answer.headers, body
+    answer = http.body_response(media_type, body)
+    answer.headers += told.headers.items()
+    return f"{told.status} {told.title}", http.finished(answer, "no-cache").headers, body
+
+
+def _refused(error: _Error) -> problem.Problem:
+    return problem.Problem(error.code, f"The server refuses this: {error.body[:500]}")
+
+
+def _failed(error: OSError) -> problem.Problem:
+    """What it means that a body cannot wait on the disk."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    kind = errors.Full if is_full else errors.Unavailable
+    return problem.described(kind(f"The temporary folder cannot be written: {error.strerror}."), "")
 
 
 def _told(bad_request: type) -> type:
@@ -50,7 +71,10 @@ def _strict(parser: type, parsing_error: type[Exception]) -> type:
 
     class Strict(parser):  # type: ignore[misc]
         def received(self, data: bytes) -> int:
-            consumed: int = super().received(data)
+            try:
+                consumed: int = super().received(data)
+            except OSError as error:  # A long body waits on the disk.
+                self.error, self.completed, consumed = error, True, len(data)
             if self.completed:  # It would wait for more all the same, and never answer.
                 self.expect_continue = False
             return consumed
@@ -102,6 +126,9 @@ def _brief(task: type, http_date: Callable[[float], str]) -> type:
                 has_body = self.has_body and self.request.command != "HEAD"
                 if has_body and self.content_length not in (None, self.content_bytes_written):
                     raise ValueError("A body must be as long as its Content-Length says.")
+            except OSError:  # What waits for its client on the disk does not all come there.
+                self.channel.will_close = True
+                raise
             finally:
                 if hasattr(chunks, "close"):
                     chunks.close()

@@ -89,6 +89,14 @@ def test_it_is_configured_by_the_environment(serve, tmp_path):
         assert response.status == 201
 
 
+def test_a_variable_without_a_value_says_nothing(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOKMARKS_DATA", "")
+    (tmp_path / "list").write_text("https://a.example/\n")
+    assert bookmarks.main(["import", "list"]) == 0
+    assert len(list((tmp_path / "data" / "bookmarks").iterdir())) == 1
+
+
 def test_the_application_is_configured_by_the_environment_at_its_first_request(
     data, monkeypatch, add
 ):

@@ -258,7 +258,7 @@ def test_import_and_export(data, tmp_path):
     assert sorted(line.split("\t")[0] for line in lines) == [
         "https://example.com/2", "https://example.com/4", "https://example.com/?a=1&copy=2",
     ]  # fmt: skip
-    assert not (tmp_path / "out.txt.part").exists()
+    assert not list(tmp_path.glob("*.part"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -296,9 +296,13 @@ def test_a_file_that_is_not_there_is_said_and_stops_no_other(data, tmp_path):
 
 def test_an_export_that_fails_leaves_the_old_one(data, tmp_path):
     (tmp_path / "out").write_text("old")
-    (tmp_path / "out.part").mkdir()
-    _, errors = run("export", tmp_path / "out", data=data, status=1)
+    (tmp_path / "out.part").write_text("of somebody else")
+    _, errors = run("export", tmp_path / "out", data=tmp_path / "typo", status=1)
     assert (tmp_path / "out").read_text() == "old" and "Traceback" not in errors
+    make_app(data)
+    run("export", tmp_path / "out", data=data)
+    assert (tmp_path / "out").read_text() == "[]\n"
+    assert (tmp_path / "out.part").read_text() == "of somebody else"
 
 
 def test_an_export_goes_where_its_name_leads(data, tmp_path):
@@ -323,6 +327,16 @@ def test_an_export_goes_where_its_name_leads(data, tmp_path):
         finally:
             cat.kill()
     assert pipe.is_fifo()
+
+
+def test_an_export_is_added_to_what_the_shell_has_opened(data, tmp_path):
+    make_app(data)
+    (tmp_path / "out").write_text("old\n")
+    for name in ("-", "/dev/stdout"):
+        command = [sys.executable, str(ROOT / "bookmarks.py"), "export", name, "--data", data]
+        with open(tmp_path / "out", "a") as file:
+            subprocess.run(command, stdout=file, timeout=60, check=True)
+    assert (tmp_path / "out").read_text() == "old\n[]\n[]\n"
 
 
 def test_an_export_that_breaks_off_leaves_nothing_behind(tmp_path):

@@ -150,6 +150,18 @@ def test_what_comes_again_after_many_others_is_kept():
     assert len(kept._answers) == http.MAX_ONCE // 2
 
 
+def test_what_is_renewed_takes_no_more_room_than_before():
+    source = Source()
+    kept = http.Kept(source)
+    many = 2 * http.MAX_KEPT // http.MAX_KEPT_ONE
+    for _ in range(2):
+        kept.answer(ask("/another"), lambda _: answer())
+    for source.seen in range(many):
+        kept.answer(ask(), lambda _: answer(bytes(http.MAX_KEPT_ONE // 2)))
+        kept.answer(ask(), lambda _: answer(bytes(http.MAX_KEPT_ONE // 2)))
+    assert len(kept._answers) == 2
+
+
 def test_what_changes_while_an_answer_is_made_is_not_kept():
     source = Source()
     kept = http.Kept(source)

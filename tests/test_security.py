@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import time
 
@@ -304,6 +305,14 @@ def test_without_the_token_it_is_401_and_tells_nothing(client, authorization):
         assert re.findall(r"(\w+) realm=", challenge) == ["Basic", "Bearer"]
         assert TOKEN not in response.text
         assert "a.example" not in response.text
+
+
+def test_a_token_of_any_bytes(data):
+    app = webtest.TestApp(make_app(data, token=os.fsdecode(b"\xff\xfe")))
+    send(app, "GET", "/", None, 401)
+    basic = base64.b64encode(b"any:\xff\xfe").decode()
+    for authorization in ("Bearer \xff\xfe", f"Basic {basic}"):
+        send(app, "GET", "/", None, 200, Authorization=authorization)
 
 
 def test_public_read_opens_reading_alone(client):

@@ -1,8 +1,10 @@
 """Clients that dawdle: the real command, whose few threads and little memory they must not hold."""
 
 import contextlib
+import http.client
 import json
 import re
+import resource
 import socket
 import time
 import urllib.parse
@@ -99,3 +101,37 @@ def stall(connection):
     """Asks for the whole list and reads nothing of it."""
     connection.sendall(LIST)
     return connection
+
+
+# --- Where nothing can wait on the disk ---
+
+
+def without_room(service):
+    """The service, of whose files none may become larger than this from now on."""
+    limits = (300_000, 300_000)
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limits)
+    return service
+
+
+def test_a_body_that_cannot_wait_on_the_disk_is_refused(serve, connect):
+    connection = connect(without_room(serve()))
+    connection.sendall(BODY.replace(b"1000", b"900000") + b"x" * 899_999)
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+    assert "temporary folder" in json.loads(answer.read())["detail"]
+
+
+def test_an_answer_that_cannot_wait_on_the_disk_is_broken_off_at_once(serve, data, connect):
+    fill(data, 900, 1_000)
+    service = without_room(serve())
+    assert answered(connect(service)) < 2
+    stalled = stall(connect(service, receives=4096))
+    time.sleep(1)
+    stalled.settimeout(5)
+    size = 0
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := stalled.recv(MIB):
+            size += len(chunk)
+    assert 0 < size < 900_000
+    assert answered(connect(service)) < 2
