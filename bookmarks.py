@@ -459,7 +459,7 @@ def _parser() -> argparse.ArgumentParser:
     _option(serve, "--base-url", None, "the address that the service has for others", metavar="URL")
     _option(serve, "--token-file", None, "a file with the token to ask for", metavar="FILE")
     _option(serve, "--public-read", None, "let everybody read; ask for the token to write")
-    _option(serve, "--no-auth", None, "listen on any address without a token")
+    _option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
     _option(serve, "--trusted-proxy", None, "whose X-Forwarded headers count", metavar="ADDRESS")
     _option(serve, "--access-log", None, "write a line for each request")
     checks = commands.add_parser("check", help="hold the data folder against its contract")

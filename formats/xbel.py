@@ -78,8 +78,8 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """The same, where an absent title, desc or tags is an empty one."""
-    empty = {"title": "", "description": "", "tags": []}
+    """The same, where an absent desc or tags is an empty one."""
+    empty = {"description": "", "tags": []}
     return [empty | fields for fields in read(body, parameters)]
 
 

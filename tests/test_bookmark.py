@@ -172,6 +172,13 @@ def test_put_of_xbel_without_desc_and_tags_empties_them(app):
     assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("T", "", [])
 
 
+def test_put_of_xbel_needs_a_title(app):
+    response = put_xbel(app, "/a", XBEL.format("<desc>D</desc>"), 422)
+    assert response.json["errors"] == [{"field": "title", "reason": "is required"}]
+    response = put_xbel(app, "/a", XBEL.format("<title/>"), 201)
+    assert response.json["title"] == "https://a.example/"
+
+
 def test_put_of_xbel_takes_the_id_of_the_address_alone(app):
     document = XBEL.format("<title>T</title>").replace("href", 'id="b-{}" href')
     put_xbel(app, "/a", document.format("a"), 201)
