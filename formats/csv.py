@@ -134,25 +134,42 @@ class _Lines:
         self.row: list[str] = []
         self.first, self._size, self.is_cut = self._number + 1, 0, False
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the row is larger than one may be."""
+        return self._size > MAX_ENTRY
+
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        line = self._again.pop() if self._again else self._next()
-        self._number += 1
-        self._size += len(line) + 1
-        self.row.append(line)
-        if self._size > MAX_ENTRY:
-            raise csv.Error(TOO_LARGE)
-        return line + "\n"
-
-    def _next(self) -> str:
-        line = next(self._lines, None)
+        line = self._next()
         if line is None:
             self.is_cut = bool(self.row)
             raise StopIteration
-        self._read += len(line) + 1
+        self._size += len(line) + 1
+        self.row.append(line)
+        if self.is_large:
+            raise csv.Error(TOO_LARGE)
+        return line + "\n"
+
+    def _next(self) -> str | None:
+        is_new = not self._again
+        line = next(self._lines, None) if is_new else self._again.pop()
+        if line is not None:
+            self._read += len(line) + 1 if is_new else 0
+            self._number += 1
         return line
+
+    def skip(self) -> int:
+        """Reads over the rest of a row that is too large, up to where no quote is open; the number
+        of its last line.
+        """
+        line: str | None = self.row[-1]
+        is_open = len(self.row) > 1  # Before that line.
+        while line is not None and (is_open := is_open != (line.count('"') % 2 == 1)):
+            line = self._next()
+        return self._number
 
     def give_back(self) -> bool:
         """Has the row's lines but the first come once more, unless that would be too much: all that
@@ -172,7 +189,7 @@ def _row(
     """The next row, or why it can't be read; None at the end.
 
     One with a quote too many or too few goes on for lines that are none of its own: they are read
-    as rows of their own then.
+    as rows of their own then. One that is only too large is left out with all of its lines.
     """
     lines.begin()
     wrong = ""
@@ -180,6 +197,8 @@ def _row(
         row = next(reader, None)
     except csv.Error as error:
         row, wrong = [], f"can't be read as CSV: {error}"
+    if lines.is_large and _is_quoted_so_far(lines.row[:-1], delimiter):
+        return _too_large(lines.first, lines.skip())
     first, last = lines.first, lines.first + len(lines.row) - 1
     # An end of the file closes a quote, but one of several lines is none that somebody meant.
     if lines.is_cut and last > first:
@@ -198,14 +217,27 @@ def _wrong(row: Sequence[str], width: int) -> str:
     return ""
 
 
+def _too_large(first: int, last: int) -> Item:
+    return Item(first, {}, f"{TOO_LARGE}, up to line {last}" if last > first else TOO_LARGE)
+
+
 def _is_quoted(lines: Iterable[str], delimiter: str) -> bool:
-    """Whether these lines are a row as RFC 4180 has it: after a closing quote the cell ends."""
-    text = (line + "\n" for line in lines)
+    """Whether these lines are a row as RFC 4180 has it: after a closing quote the cell ends.
+
+    Before its end there may be blanks, which some programs write.
+    """
+    blanks = re.compile(rf'"[ \t]+(?=[{re.escape(delimiter)}\n])')
+    text = (blanks.sub('"', line + "\n") for line in lines)
     try:
         next(csv.reader(text, delimiter=delimiter, strict=True), None)
     except csv.Error:
         return False
     return True
+
+
+def _is_quoted_so_far(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether these lines, at whose end a quote is open, may begin such a row."""
+    return not lines or _is_quoted((*lines, '"'), delimiter)
 
 
 def _own(row: Sequence[str]) -> dict[str, object]:

@@ -275,8 +275,50 @@ def test_a_row_of_several_lines_that_is_whole_is_one_row():
     ]
 
 
-def test_open_quotes_are_read_again_no_more_than_twice():
-    text = "url,title\n" + 'x","y\n' * (3 * MAX_ENTRY // 6)
+@pytest.mark.parametrize("blank", ["", " ", "\t", "  \t "])
+@pytest.mark.parametrize("delimiter", [",", ";", "|"])
+def test_blanks_may_follow_a_closing_quote(blank, delimiter):
+    inner = "https://inner.example/,x,y".replace(",", delimiter)
+    cell = f'"One\n{inner}\n""two"" {delimiter} "{blank}'
+    fields = {"uri": "a:1", "description": f'One\n{inner}\n"two" {delimiter}'}
+    for row in (["a:1", cell, "A"], ["A", "a:1", cell]):
+        names = ["url", "note", "title"] if cell == row[1] else ["title", "url", "note"]
+        found = items(f"{delimiter.join(names)}\n{delimiter.join(row)}\n")
+        assert found == [Item(2, fields | {"title": "A"})]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "a:inner,1\n" * (MAX_ENTRY // 4),
+        'a:inner,"",\n' * (MAX_ENTRY // 8),
+        "x" * 3 * MAX_ENTRY + "\na:inner,1\n",
+        'x""' * MAX_ENTRY + "\na:inner,1\n",
+        "a:inner,1\n" + "x" * 3 * MAX_ENTRY + "\na:inner,1\n",
+    ],
+    ids=["lines", "quotes", "line", "line of quotes", "line in between"],
+)
+def test_a_row_that_is_too_large_is_left_out_as_a_whole(cell):
+    found = items(f'url,title\na:1,1\na:2,"{cell}"\na:3,3\n')
+    end = cell.count("\n") + 3
+    assert [(i.line, i.skipped or i.fields["uri"]) for i in found] == [
+        (2, "a:1"),
+        (3, f"is larger than 1,048,576 characters, up to line {end}"),
+        (end + 1, "a:3"),
+    ]
+
+
+def test_a_row_that_is_too_large_and_has_a_wrong_quote_loses_its_first_line_alone():
+    rows = "".join(f"a:{n},{n}\n" for n in range(MAX_ENTRY // 9))
+    found = items(f'url,title\na:x,"x"y,"open\n{rows}')
+    assert [i.line for i in found if i.skipped] == [2]
+    assert len(found) == MAX_ENTRY // 9 + 1
+
+
+# The second is no row by RFC 4180, from its first line on.
+@pytest.mark.parametrize("line", ['x","y\n', '"a"b","y\n'])
+def test_open_quotes_are_read_again_no_more_than_twice(line):
+    text = "url,title\n" + line * (3 * MAX_ENTRY // len(line))
     begun = time.process_time()
     found = items(text)
     assert time.process_time() - begun < 30
