@@ -75,6 +75,8 @@ def _text(value: str) -> str:
 
 # --- Reading ---
 
+_BREAKS_OFF = "the file breaks off within it"
+
 # An entry ends where the next begins, whatever was left open in it: a <DT, or one of these at the
 # beginning of a line, for elsewhere it may be part of an address or a description.
 _BOUNDARY = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
@@ -117,8 +119,8 @@ def read_file(stream: Stream) -> Iterator[Item]:
     from it.
     """
     reader = _Reader()
-    for line, segment in _segments(decode.text(stream, _declared)):
-        yield from reader.read(line, segment)
+    for line, segment, is_last in _segments(decode.text(stream, _declared)):
+        yield from reader.read(line, segment, is_last)
 
 
 def _declared(head: bytes) -> str | None:
@@ -128,8 +130,8 @@ def _declared(head: bytes) -> str | None:
     return meta[1].decode("ascii", "replace") if meta else None
 
 
-def _segments(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """The number of its first line, and the text from each boundary to the next.
+def _segments(pieces: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+    """The number of its first line, the text from each boundary to the next, whether it's the last.
 
     Of a segment that is too large comes some more than MAX_ENTRY.
     """
@@ -140,7 +142,7 @@ def _segments(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
         start = 0
         for boundary in _BOUNDARY.finditer(rest, searched):
             segment = kept + rest[start : boundary.start()]
-            yield line, segment
+            yield line, segment, False
             line += segment.count("\n") + dropped
             kept, dropped, start = "", 0, boundary.start()
         rest = rest[start:]
@@ -148,16 +150,20 @@ def _segments(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
             body, rest = rest[:-_LONGEST_BOUNDARY], rest[-_LONGEST_BOUNDARY:]
             dropped += body.count("\n") if kept else 0
             kept = kept or body
-    yield line, kept + rest
+    yield line, kept + rest, True
 
 
 class _Token(NamedTuple):
-    """A tag, by its name in lower case, or the text between tags, which has none."""
+    """A tag, by its name in lower case, or the text between tags, which has none.
+
+    One `is_open` if it, or a quote in it, has no end.
+    """
 
     name: str
     text: str
     at: int
     attributes: dict[str, str]
+    is_open: bool = False
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -167,10 +173,10 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token("", text[at : tag.start()], at, _NONE)
         name = tag[1].lower()
         if name in _HANDLERS or name.lstrip("/") in _INLINE:
-            attributes, at = _NONE, tag.end() + 1
+            attributes, at, is_open = _NONE, tag.end() + 1, False
             if text[at - 1 : at] != ">":
-                attributes, at = _attributes(text, tag.end())
-            yield _Token(name, "", tag.start(), attributes)
+                attributes, at, is_open = _attributes(text, tag.end())
+            yield _Token(name, "", tag.start(), attributes, is_open)
         elif name in _SKIPPED:
             end = text.find(_SKIPPED[name], tag.end())
             at = end + len(_SKIPPED[name]) if end >= 0 else len(text)
@@ -185,19 +191,21 @@ _NONE: dict[str, str] = {}
 _SKIPPED = {"!--": "-->", "!": ">", "?": ">"}
 
 
-def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
-    """The attributes from here on by their names in lower case, and where the tag ends.
-
-    A quote that is not closed ends its value at the first space.
+def _attributes(text: str, at: int) -> tuple[dict[str, str], int, bool]:
+    """The attributes from here on by their names in lower case, where the tag ends, whether it or
+    a quote in it has no end: such a value ends at the first space.
     """
     found: dict[str, str] = {}
+    is_open = False
     while part := _ATTRIBUTE.match(text, at):
         name, double, single, bare = part.groups()
         at = part.end()
         value = double or single or (bare.lstrip("\"'") if bare else "")
+        is_open = is_open or bool(bare) and bare[0] in "\"'"
         found.setdefault(name.lower(), value)
     end = _TAG_END.match(text, at)
-    return found, end.end() if end else at
+    at = end.end() if end else at
+    return found, at, is_open or at == len(text) and text[-1] != ">"
 
 
 def _unescaped(text: str) -> str:
@@ -230,25 +238,28 @@ class _Reader:
     def __init__(self) -> None:
         self._folders = Folders()
         self._folder_tags: tuple[str, ...] = ()  # Those of the heading whose list is to begin.
-        self._begin(1, "")
+        self._begin(1, "", False)
 
-    def _begin(self, line: int, segment: str) -> None:
+    def _begin(self, line: int, segment: str, is_last: bool) -> None:
         self._items: list[Item] = []
         self._segment, self._start, self._counted = segment, line, 0
+        self._is_last = is_last
         self._link: _Token | None = None
         self._heading: _Token | None = None
         self._title: list[str] = []
         self._description: list[str] = []
         self._into: list[str] | None = None
 
-    def read(self, line: int, segment: str) -> list[Item]:
+    def read(self, line: int, segment: str, is_last: bool) -> list[Item]:
         """The entries of the segment, which begins on this line."""
         if len(segment) > MAX_ENTRY:
             return [Item(line, {}, TOO_LARGE)]
-        self._begin(line, segment)
+        self._begin(line, segment, is_last)
         for token in _tokens(segment):
             if handle := _HANDLERS.get(token.name):
                 handle(self, token)
+            if is_last and token.is_open and token is self._link:
+                break  # All that follows is part of the tag.
         self.end()
         return self._items
 
@@ -308,12 +319,19 @@ class _Reader:
             tags = self._folders.tags
             fields = _fields(self._link.attributes, self._title, self._description, tags)
             line = self._line(self._link)
-            is_left_out = is_query(self._link.attributes.get("href"))
-            self._items.append(Item(line, fields, QUERY) if is_left_out else item(line, fields))
+            reason = self._left_out(self._link, token is None)
+            self._items.append(Item(line, fields, reason) if reason else item(line, fields))
         elif self._heading:
             self._folder_tags = self._named()
         self._link = self._heading = self._into = None
         self._title, self._description = [], []
+
+    def _left_out(self, link: _Token, is_end: bool) -> str:
+        """Why the open entry is left out, if it is; `is_end` tells that nothing follows."""
+        is_cut = link.is_open or is_end and self._into is self._title
+        if self._is_last and is_cut:
+            return _BREAKS_OFF
+        return QUERY if is_query(link.attributes.get("href")) else ""
 
     def _named(self) -> tuple[str, ...]:
         """The tags of the folder that the open heading names."""

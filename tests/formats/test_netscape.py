@@ -1,7 +1,9 @@
 """The browsers' bookmark file: how it is written, and what every trap in one becomes."""
 
 import io
+import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from formats.item import MAX_ENTRY
 from formats.view import View
 from storage.bookmark import clean, create
 
+FILES = Path(__file__).parent / "files"
 NASTY = [
     "<b>&amp;</b>",
     "\"quotes\" & 'more'",
@@ -315,6 +318,49 @@ def test_what_is_left_open_loses_at_most_its_own_entry(broken, between):
     whole = [i for i in read(text) if i.fields.get("uri") in ("a:1", "a:2")]
     assert [(item.line, item.fields["title"]) for item in whole] == [(2, "1"), (4, "2")]
     assert whole[1].fields["description"] == "D"
+
+
+def a_file_of_ours():
+    given = [
+        {"uri": "https://a.example/?a=1&b=\">'", "title": "T > <b> é"},
+        {"uri": "javascript:'<a>x</a>'", "tags": ["a b", "é"]},
+        {"uri": "place:x", "title": "C", "description": "D\nE"},
+    ]
+    bookmarks = [create(clean(fields), "a", "2001-02-03T04:05:06Z") for fields in given]
+    return b"".join(netscape.write(bookmarks, View(base="")))
+
+
+BREAKS_OFF = "the file breaks off within it"
+LINKS = b"<DL><p>\n<DT><A HREF=\"javascript:'<h1>x</h1><a href=y>z</a>'\" TAGS='a'>T</A>\n</DL>\n"
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [a_file_of_ours(), (FILES / "chrome.html").read_bytes(), LINKS],
+    ids=["ours", "chrome", "links"],
+)
+def test_a_file_that_breaks_off_gives_whole_entries_alone(whole):
+    entries = [undescribed(item) for item in read(whole)]
+    broken = 0
+    for end in range(len(whole)):
+        found = read(whole[:end])
+        if found and found[-1].skipped == BREAKS_OFF:
+            assert found.pop().line == entries[len(found)].line
+            broken += 1
+        assert list(map(undescribed, found)) == entries[: len(found)]
+    assert broken > sum(map(len, re.findall(b"<A.*</A>", whole))) * 0.8
+
+
+def undescribed(item):
+    """The entry without its description, of which nobody can tell whether it is whole."""
+    fields = {name: value for name, value in item.fields.items() if name != "description"}
+    return item._replace(fields=fields)
+
+
+@pytest.mark.parametrize("rest", ["\n</DL>", "<DD>D", "</DL>", "<DT>", "\n<HR>", "<H3>"])
+def test_what_follows_an_entry_shows_that_it_is_whole(rest):
+    first, *_ = read(f"<DL><p>\n<DT><A HREF='a:b'>T{rest}")
+    assert (first.skipped, first.fields["title"]) == ("", "T")
 
 
 @pytest.mark.parametrize("href", ["place:sort=8", " PLACE:x"])
