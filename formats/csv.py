@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from formats import decode
 from formats.errors import Malformed
-from formats.item import MAX_ENTRY, TOO_LARGE, Item, Stream, date, folder_tags, item, united
+from formats.item import (
+    MAX_ENTRY,
+    TOO_LARGE,
+    Item,
+    Stream,
+    date,
+    item,
+    path_tags,
+    roles,
+    united,
+)
 from formats.view import View
 from storage.bookmark import FIELDS, Bookmark, split_tags
 
@@ -44,22 +54,7 @@ def _safe(cell: str) -> str:
 # the rows after it along.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
-# What others call a column, without regard to case, spaces and underscores.
-_COLUMNS = {
-    "uri": "uri url link href address givenurl bookmarkurl",
-    "title": "title name giventitle",
-    "description": "description desc note notes comment comments excerpt selection extended",
-    "tags": "tags tag labels label keywords taglist tagnames",
-    "folder": "folder folders foldername collection",
-    "status": "status",
-    "created": "created createdat createdon date dateadded timeadded added addedat adddate "
-    "timestamp time savedat saved",
-    "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
-}
-_ROLES = {name: role for role, names in _COLUMNS.items() for name in names.split()}
 _DELIMITERS = ",;\t|"
-# The folders that Raindrop and Instapaper have of themselves.
-_ROOTS = ("unsorted", "archive")
 _GUARDED = re.compile(r"''*[=+\-@\t\r]")
 
 _Row = Callable[[Sequence[str]], dict[str, object]]
@@ -75,9 +70,9 @@ def read_file(stream: Stream) -> Iterator[Item]:
     if head.lower().startswith("sep="):  # So a spreadsheet is told its delimiter.
         head = _head(lines)
     delimiter, names = header(head)
-    if "uri" not in _roles(names):
+    if "uri" not in roles(names):
         raise Malformed("The first line names no column for the address, such as url.")
-    read = _own if tuple(names) == FIELDS else _foreign(_roles(names))
+    read = _own if tuple(names) == FIELDS else _foreign(roles(names))
     reader = csv.reader(lines, delimiter=delimiter)
     while (row := _row(reader, lines, delimiter, len(names))) is not None:
         if isinstance(row, Item):
@@ -97,12 +92,12 @@ def _head(lines: "_Lines") -> str:
 def header(line: str) -> tuple[str, list[str]]:
     """The delimiter by which the line names the most known columns, and the line's cells."""
     found = [(delimiter, _cells(line, delimiter)) for delimiter in _DELIMITERS]
-    return max(found, key=lambda one: len([role for role in _roles(one[1]) if role]))
+    return max(found, key=lambda one: len([role for role in roles(one[1]) if role]))
 
 
 def names_uri(line: str) -> bool:
     """Whether the line is a header that can be read by."""
-    return "uri" in _roles(header(line)[1])
+    return "uri" in roles(header(line)[1])
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -110,10 +105,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter), [])
     except csv.Error:
         return []
-
-
-def _roles(names: Iterable[str]) -> list[str]:
-    return [_ROLES.get(re.sub(r"[\s_-]", "", name).lower(), "") for name in names]
 
 
 class _Lines:
@@ -269,7 +260,7 @@ def _fields(cells: dict[str, list[str]]) -> dict[str, object]:
     if texts := cells.get("description"):
         fields["description"] = "\n\n".join(dict.fromkeys(texts))
     own = [tag for cell in cells.get("tags", ()) for tag in _tags(cell)]
-    folders = tuple(tag for cell in cells.get("folder", ()) for tag in _folder(cell))
+    folders = tuple(tag for cell in cells.get("folder", ()) for tag in path_tags(cell))
     if "unread" in (status.lower() for status in cells.get("status", ())):
         own.append("unread")
     if tags := united(own, folders):
@@ -289,15 +280,8 @@ def _tags(cell: str) -> list[str]:
             found = None
         if isinstance(found, list):
             return [tag for one in found if isinstance(one, str) for tag in split_tags(one)]
+        if cell.endswith("]"):  # Readwise and Omnivore write arrays that are no JSON.
+            return split_tags(",".join(tag.strip("'\" ") for tag in split_tags(cell[1:-1])))
     if "," not in cell:
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
-
-
-def _folder(cell: str) -> list[str]:
-    """The tags of a path of folders. Instapaper's own folder Unread is a mark."""
-    if cell.lower() in _ROOTS:
-        return []
-    if cell.lower() == "unread":
-        return ["unread"]
-    return [tag for n, name in enumerate(cell.split("/")) for tag in folder_tags(name, n == 0)]

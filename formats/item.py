@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple, Protocol
@@ -105,6 +105,43 @@ def _from_text(text: str) -> str | None:
     return None
 
 
+# --- Names ---
+
+# What others call what they tell, without regard to case, spaces, underscores and hyphens; of two
+# that an object has the first counts more.
+_NAMES = {
+    "uri": "url uri link href address givenurl bookmarkurl",
+    "title": "title name giventitle websitetitle",
+    "description": "description desc note notes comment comments excerpt selection extended",
+    "tags": "tags tag labels label keywords taglist tagnames documenttags",
+    "folder": "folder folders foldername collection",
+    "status": "status",
+    "created": "created createdat createdon creationdate date dateadded timeadded added addedat "
+    "adddate timestamp time saved savedat saveddate",
+    "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
+}
+_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
+_PREFERENCE = {name: number for number, name in enumerate(_ROLES)}
+
+
+def roles(names: Iterable[str]) -> list[str]:
+    """What each of these names stands for; empty if that is not known."""
+    return [_ROLES.get(_plain(name), "") for name in names]
+
+
+def named(members: Mapping[str, object]) -> dict[str, list[object]]:
+    """What the members of an object tell in each role; what is null or empty tells nothing."""
+    plain = {_plain(name): member for name, member in members.items() if member}
+    found: dict[str, list[object]] = {role: [] for role in _NAMES}
+    for name in sorted(plain.keys() & _ROLES.keys(), key=_PREFERENCE.__getitem__):
+        found[_ROLES[name]].append(plain[name])
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
+
+
 # --- Folders and tags ---
 
 # The folders that a browser has of itself, as it names them in English.
@@ -133,6 +170,8 @@ _ROOTS = frozenset(
         "mobile favourites",
     )
 )
+# Those that Raindrop and Instapaper have of themselves.
+_UNSORTED = ("unsorted", "archive")
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
@@ -149,6 +188,15 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
         return ("toread",)
     whole = unicodedata.normalize("NFC", name)
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(whole))[:MAX_TAGS]
+
+
+def path_tags(path: str) -> list[str]:
+    """The tags of a path of folders. Instapaper's own folder Unread is a mark."""
+    if path.lower() in _UNSORTED:
+        return []
+    if path.lower() == "unread":
+        return ["unread"]
+    return [tag for n, name in enumerate(path.split("/")) for tag in folder_tags(name, n == 0)]
 
 
 def united(own: Iterable[str], folders: tuple[str, ...]) -> list[str]:

@@ -19,6 +19,8 @@ from formats.item import (
     folder_tags,
     is_query,
     item,
+    named,
+    path_tags,
     united,
 )
 from formats.jsontext import TOO_DEEP, JsonText, Refused
@@ -191,10 +193,10 @@ def _item(line: int, value: object, wrong: str, folders: tuple[str, ...]) -> Ite
 
 def _fields(value: dict[str, object]) -> dict[str, object]:
     """A bookmark's fields; an object that is of no other known kind is taken for one of ours."""
-    if "href" in value:
+    if "href" in value and "title" not in value:
         return _given(value, _PINBOARD)
-    if "url" in value:
-        return _given(value, _LINKDING)
+    if "href" in value or "url" in value:
+        return _present(_named(value))
     if "typeCode" in value or "dateAdded" in value:
         return _given(value, _FIREFOX)
     return value
@@ -206,27 +208,69 @@ _Kind = Mapping[str, Callable[[_Object], object]]
 
 def _given(value: _Object, kind: _Kind) -> dict[str, object]:
     """What the object gives of each field; what is null or empty is not given."""
-    found = {field: get(value) for field, get in kind.items()}
-    return {field: got for field, got in found.items() if got not in (None, "", [])}
+    return _present({field: get(value) for field, get in kind.items()})
 
 
-def _texts(value: _Object, *names: str) -> object:
-    """The texts of these members, one under the other."""
-    texts = [text for name in names if (text := value.get(name))]
+def _present(fields: dict[str, object]) -> dict[str, object]:
+    return {field: got for field, got in fields.items() if got not in (None, "", [])}
+
+
+def _named(value: _Object) -> dict[str, object]:
+    """The fields of an object whose members tell by their names what they are.
+
+    One that is called otherwise than the field and holds what the field can't is something else.
+    """
+    found = named(value)
+    texts = {
+        role: [one for one in found[role] if isinstance(one, str) or one is value.get(role)]
+        for role in ("title", "description")
+    }
+    return {
+        "uri": _first(found["uri"]),
+        "title": _first(texts["title"]),
+        "description": _joined(texts["description"]),
+        "tags": [*_own_tags(value, found["tags"]), *_marks(value, found)],
+        "created": _first(map(date, found["created"])),
+        "modified": _first(map(date, found["modified"])),
+    }
+
+
+def _first(values: Iterable[object]) -> object:
+    return next(filter(None, values), None)
+
+
+def _joined(texts: list[object]) -> object:
+    """The texts, one under the other."""
     if all(isinstance(text, str) for text in texts):
-        return "\n\n".join(map(str, texts))
+        return "\n\n".join(dict.fromkeys(map(str, texts)))
     return texts
 
 
-def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None) -> object:
-    """The tags in this member, be they in an array or in one text, and the marks."""
-    tags = value.get(name) or []
+def _own_tags(value: _Object, given: Iterable[object]) -> Iterator[object]:
+    for tags in given:
+        if isinstance(tags, str | list) or tags is value.get("tags"):
+            yield from _tags(tags, ",")
+
+
+def _marks(value: _Object, found: Mapping[str, Iterable[object]]) -> Iterator[str]:
+    """The tags of its folders, and whether it is unread."""
+    for path in found["folder"]:
+        if isinstance(path, str):
+            yield from path_tags(path)
+    # That a bookmark is not shared is no mark in linkding, but how every one begins.
+    if value.get("unread") or any(str(one).lower() == "unread" for one in found["status"]):
+        yield "unread"
+
+
+def _tags(tags: object, separator: str | None) -> list[object]:
+    """The tags, be they in an array or in one text."""
     if isinstance(tags, str):
         tags = tags.split() if separator is None else split_tags(tags)
     if not isinstance(tags, list):
-        return tags
-    parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in tags)
-    return [tag for part in parts for tag in part] + list(marks)
+        return [tags] if tags else []
+    names = (tag.get("name") or tag.get("label") if isinstance(tag, dict) else tag for tag in tags)
+    parts = (split_tags(name) if isinstance(name, str) else [name] for name in names)
+    return [tag for part in parts for tag in part]
 
 
 def _pinboard_marks(value: _Object) -> Iterator[str]:
@@ -248,25 +292,15 @@ _PINBOARD: _Kind = {
     "uri": lambda v: v["href"],
     "title": lambda v: v.get("description"),
     "description": lambda v: v.get("extended"),
-    "tags": lambda v: _tags(v, "tags", _pinboard_marks(v), None),
-    "created": lambda v: date(v.get("time")),
-}
-# That a bookmark is not shared is no mark in linkding, but how every one begins.
-_LINKDING: _Kind = {
-    "uri": lambda v: v["url"],
-    "title": lambda v: v.get("title") or v.get("website_title"),
-    "description": lambda v: _texts(v, "description", "notes"),
-    "tags": lambda v: _tags(
-        v, "tag_names" if "tag_names" in v else "tags", ["unread"] if v.get("unread") else [], ","
-    ),
-    "created": lambda v: date(v.get("date_added") or v.get("created")),
-    "modified": lambda v: date(v.get("date_modified") or v.get("modified")),
+    "tags": lambda v: [*_tags(v.get("tags"), None), *_pinboard_marks(v)],
+    "created": lambda v: _first(map(date, named(v)["created"])),
+    "modified": lambda v: _first(map(date, named(v)["modified"])),
 }
 _FIREFOX: _Kind = {
     "uri": lambda v: v.get("uri"),
     "title": lambda v: v.get("title"),
     "description": _firefox_description,
-    "tags": lambda v: _tags(v, "tags", (), ","),
+    "tags": lambda v: _tags(v.get("tags"), ","),
     "created": lambda v: date(v.get("dateAdded")),
     "modified": lambda v: date(v.get("lastModified")),
 }

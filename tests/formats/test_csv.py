@@ -205,6 +205,29 @@ def test_columns_are_known_by_their_names(name, delimiter):
 
 
 @pytest.mark.parametrize(
+    "head, row, more",
+    [
+        # Readwise Reader.
+        (
+            "Title,URL,ID,Document tags,Saved date,Reading progress,Location,Seen",
+            'T,a:b,01,"[\'x\', \'y z\']",2023-01-02 03:04:05+00:00,0,archive,True',
+            {"tags": ["x", "y z"]},
+        ),
+        # Wallabag.
+        (
+            "Title;URL;Content;Tags;MIME Type;Language;Creation date",
+            "T;a:b;<p>;x, y z;text/html;en;02/01/2023 03:04:05\n"
+            "T;a:b;<p>;x, y z;text/html;en;2023-01-02 03:04:05",
+            {"tags": ["x", "y z"]},
+        ),
+    ],
+)
+def test_columns_of_other_programs(head, row, more):
+    found = items(f"{head}\n{row}\n")[-1].fields
+    assert found == {"uri": "a:b", "title": "T", "created": "2023-01-02T03:04:05Z"} | more
+
+
+@pytest.mark.parametrize(
     "cell, tags",
     [
         ('"a, b"', ["a", "b"]),
@@ -214,6 +237,10 @@ def test_columns_are_known_by_their_names(name, delimiter):
         ('"[""a"",""b c""]"', ["a", "b c"]),
         ('"[""a"""', ['["a"']),
         ("[1]", None),
+        ("\"['x', 'y z']\"", ["x", "y z"]),
+        ('"[a,""b c""]"', ["a", "b c"]),
+        ("[a]", ["a"]),
+        ("[]", None),
         ('"' + "[" * 9999 + '"', ["[" * 9999]),
         ("", None),
     ],

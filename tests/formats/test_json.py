@@ -36,6 +36,10 @@ class Recorder:
         return iter(())
 
 
+MOMENTS = ("2023-01-02T03:04:05+0100", "2023-01-02T03:04:06.789Z")
+DATED = {"created": "2023-01-02T02:04:05Z", "modified": "2023-01-02T03:04:06Z"}
+
+
 @pytest.mark.parametrize("count", [0, 1, 19, 20, 21, 40, 41])
 def test_each_bookmark_is_written_on_a_line_of_its_own(count):
     written = [create({"uri": f"a:{n}"}, f"b{n}", "2024-01-01T00:00:00Z") for n in range(count)]
@@ -137,8 +141,26 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
         ),
         ({"url": "a:b", "tag_names": ["x, y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
         ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
-        ({"url": "a:b", "tags": [1, None], "notes": 5}, {"tags": [1, None], "description": [5]}),
-        ({"url": "a:b", "tags": 5, "date_added": [], "notes": ""}, {"tags": 5}),
+        ({"url": "a:b", "tags": [1], "description": 5}, {"tags": [1], "description": [5]}),
+        ({"url": "a:b", "tags": 5, "date_added": [], "notes": ""}, {"tags": [5]}),
+        ({"url": "a:b", "name": "N", "comments": 5, "label": 5, "folder": 5}, {"title": "N"}),
+        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
+        ({"url": "a:b", "folder": "A/B", "status": "Unread"}, {"tags": ["A", "B", "unread"]}),
+        ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
+        # Wallabag, Omnivore and Readwise.
+        (
+            {"url": "a:b", "tags": ["x y"], "created_at": MOMENTS[0], "updated_at": MOMENTS[1]},
+            {"tags": ["x y"], **DATED},
+        ),
+        (
+            {"url": "a:b", "labels": [{"name": "x"}, "y"], "savedAt": MOMENTS[0], "updatedAt": 1},
+            {"tags": ["x", "y"], "created": DATED["created"], "modified": "1970-01-01T00:00:01Z"},
+        ),
+        (
+            {"url": "a:b", "document_tags": "x,y z", "saved_date": "", "Created": MOMENTS[0]},
+            {"tags": ["x", "y z"], "created": DATED["created"]},
+        ),
+        ({"href": "a:b", "createdAt": MOMENTS[0], "lastModified": MOMENTS[1]}, DATED),
     ],
 )
 def test_objects_of_others(value, fields):
