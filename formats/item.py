@@ -90,11 +90,19 @@ def _from_number(number: int) -> str | None:
     return None
 
 
+# What people's programs write: a time of twelve hours, a year first, a day without a time.
+_HALF_DAY = re.compile(r"(?:at )?\b(0?\d|1[0-2])((?::[0-5]\d){1,2})\s?([ap])\.?m\b\.?", re.I)
+_YEAR_FIRST = re.compile(r"\A(\d{4})/(\d\d)/(\d\d)(?!\d)")
+_DAY_ALONE = re.compile(r"[^:]*\b\d{4}")
+
+
 def _from_text(text: str) -> str | None:
     try:
         return clean({"created": text})["created"]
     except Invalid:
         pass
+    text = _HALF_DAY.sub(_in_24_hours, _YEAR_FIRST.sub(r"\1-\2-\3", text))
+    text += " 00:00" if _DAY_ALONE.fullmatch(text) else ""
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             moment = parse(text)
@@ -103,6 +111,11 @@ def _from_text(text: str) -> str | None:
             continue
         return utc.isoformat(timespec="seconds")[:19] + "Z"
     return None
+
+
+def _in_24_hours(time: re.Match[str]) -> str:
+    hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
+    return f"{hour:02}{time[2]}"
 
 
 # --- Names ---
