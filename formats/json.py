@@ -290,7 +290,7 @@ def _firefox_description(value: _Object) -> object:
 
 _PINBOARD: _Kind = {
     "uri": lambda v: v["href"],
-    "title": lambda v: v.get("description"),
+    "title": lambda v: v.get("description") or None,  # It is false for want of one.
     "description": lambda v: v.get("extended"),
     "tags": lambda v: [*_tags(v.get("tags"), None), *_pinboard_marks(v)],
     "created": lambda v: _first(map(date, named(v)["created"])),

@@ -133,7 +133,7 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
     "value, fields",
     [
         ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
-        ({"href": "a:b", "description": False, "tags": None}, {"title": False}),
+        ({"href": "a:b", "description": False, "tags": None}, {}),
         ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "toread"]}),
         (
             {"href": "a:b", "time": 5, "extended": "E"},
