@@ -370,6 +370,8 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
 }
 
 
+# https://url.spec.whatwg.org/#concept-basic-url-parser: what becomes of blanks in an address.
+_IN_BROWSERS = str.maketrans({" ": "%20", "\t": None, "\n": None, "\r": None})
 # Pocket writes time_added.
 _DATES = (("time_added", "created"), ("add_date", "created"), ("last_modified", "modified"))
 
@@ -382,7 +384,7 @@ def _fields(
 ) -> dict[str, object]:
     """What an entry gives, by the names of a bookmark's fields."""
     fields: dict[str, object] = {
-        "uri": _unescaped(attributes.get("href", "")).strip(),
+        "uri": _unescaped(attributes.get("href", "")).strip().translate(_IN_BROWSERS),
         "title": _line(title),
     }
     if text := _lines(description):

@@ -136,6 +136,22 @@ def test_entities_are_decoded_once_where_they_are(href, uri):
 
 
 @pytest.mark.parametrize(
+    "href, uri",
+    [
+        (
+            "javascript:(function(){alert(&quot;x y&quot;)})()",
+            'javascript:(function(){alert("x%20y")})()',
+        ),
+        ("file:///C:/My Documents/x.html", "file:///C:/My%20Documents/x.html"),
+        (" https://a.example/a\n  b\t&#10;c?q=d&#32;e ", "https://a.example/a%20%20bc?q=d%20e"),
+    ],
+)
+def test_blanks_in_an_address_are_read_as_by_a_browser(href, uri):
+    fields = one(link(f'HREF="{href}"'))
+    assert fields["uri"] == clean(fields)["uri"] == uri
+
+
+@pytest.mark.parametrize(
     "value, moment",
     [
         ("1456433741", "2016-02-25T20:55:41Z"),
