@@ -145,7 +145,7 @@ def _node(text: JsonText, folders: Folders) -> Iterator[Item]:
             members[name] = text.value()
             wrong = wrong or text.wrong
         except Refused as refusal:
-            wrong = str(refusal)
+            members[name], wrong = None, str(refusal)
     if not is_list and members.get("type") != _CONTAINER:
         yield _item(line, members, wrong, folders.tags)
 
@@ -174,6 +174,7 @@ def _left_out(text: JsonText) -> Item:
 
 # --- The objects of others ---
 
+_CHROMIUM = "is a profile of Chromium: export it as HTML in its bookmark manager"
 _CONTAINER, _SEPARATOR = "text/x-moz-place-container", "text/x-moz-place-separator"
 
 
@@ -182,6 +183,8 @@ def _item(line: int, value: object, wrong: str, folders: tuple[str, ...]) -> Ite
         return Item(line, {}, wrong or "is no object")
     if value.get("type") == _SEPARATOR:
         return Item(line, {}, SEPARATOR)
+    if "roots" in value and "uri" not in value:
+        return Item(line, {}, _CHROMIUM)
     fields = _fields(value)
     if fields is not value and is_query(fields.get("uri")):
         wrong = QUERY

@@ -167,6 +167,14 @@ def test_objects_of_others(value, fields):
     assert items(json.dumps([value])) == [(1, {"uri": "a:b"} | fields, "")]
 
 
+@pytest.mark.parametrize("count", [0, 1, MAX_ENTRY // 20])
+def test_a_profile_of_chromium_is_known(count):
+    entries = [{"type": "url", "url": "a:b"}] * count
+    roots = {"bookmark_bar": {"children": entries, "type": "folder"}}
+    (item,) = items(json.dumps({"checksum": "x", "roots": roots, "version": 1}, indent=3))
+    assert item.skipped == "is a profile of Chromium: export it as HTML in its bookmark manager"
+
+
 def nested(depth):
     text = '{"type": "text/x-moz-place", "typeCode": 1, "uri": "a:b"}'
     for n in range(depth):
