@@ -157,7 +157,7 @@ def _plain(name: str) -> str:
 
 # --- Folders and tags ---
 
-# The folders that a browser has of itself, as it names them in English.
+# The folders that a browser has of itself, as it names them in English, and Raindrop's.
 _ROOTS = frozenset(
     (
         "bookmarks",
@@ -173,6 +173,7 @@ _ROOTS = frozenset(
         "unsorted bookmarks",
         "unfiled bookmarks",
         "unlabeled",
+        "unsorted",
         "favorites",
         "favorites bar",
         "favourites",
@@ -183,8 +184,6 @@ _ROOTS = frozenset(
         "mobile favourites",
     )
 )
-# Those that Raindrop and Instapaper have of themselves.
-_UNSORTED = ("unsorted", "archive")
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 _UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
@@ -204,8 +203,8 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
 
 
 def path_tags(path: str) -> list[str]:
-    """The tags of a path of folders. Instapaper's own folder Unread is a mark."""
-    if path.lower() in _UNSORTED:
+    """The tags of a path of folders. Instapaper's own are Archive, and Unread, which is a mark."""
+    if path.lower() == "archive":
         return []
     if path.lower() == "unread":
         return ["unread"]

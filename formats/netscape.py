@@ -108,6 +108,7 @@ _ROOT_MARKS = (
     "bookmarks_menu",
     "places_root",
 )
+_READING_LIST = "com.apple.ReadingList"  # Safari's, in whatever language.
 _MARKS = ("private", "toread", "unread")
 _TRUE = ("1", "true", "yes")
 
@@ -340,6 +341,8 @@ class _Reader:
         is_root = any(attributes.get(mark, "").lower() == "true" for mark in _ROOT_MARKS)
         if is_root or self._heading.name == "h1":
             return ()
+        if attributes.get("id") == _READING_LIST:
+            return ("toread",)
         name, is_top = _line(self._title), self._folders.depth < 2
         # Internet Explorer's own folder; anywhere else a folder of that name is somebody's.
         if is_top and name == "Links" and "folded" in attributes:

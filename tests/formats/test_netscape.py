@@ -272,6 +272,8 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
         ("<H3>Links</H3>", ["Links"]),
         ("<H3 FOLDED>Links</H3>", None),
         ("<H3 FOLDED>Reading List</H3>", ["toread"]),
+        ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["toread"]),
+        ("<H3>Unsorted</H3>", None),
         ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
         ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
         ("<H1>Title of it all</H1>", None),
