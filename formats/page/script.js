@@ -21,6 +21,10 @@
     }
   }
 
+  // An address on the page has the name and the password that are in the page's own, if any are:
+  // fetch refuses those, and needs none.
+  const ask = (address, options) => fetch(location.origin + address, options);
+
   // --- What a form has done ---
 
   const SAVED = "bookmarks-saved";
@@ -44,7 +48,7 @@
   let known;
 
   function tags() {
-    known ||= fetch(path + "/tags.json", { headers: { Accept: "application/json" } })
+    known ||= ask(path + "/tags.json", { headers: { Accept: "application/json" } })
       .then((answer) => (answer.ok ? answer.json() : []))
       .catch(() => []);
     return known;
@@ -150,7 +154,7 @@
   const leaving = new Set();
 
   function send(address, fields) {
-    return fetch(address, {
+    return ask(address, {
       method: "POST", body: fields, redirect: "manual", keepalive: true, headers: { Accept: "application/json" },
     });
   }
@@ -221,8 +225,7 @@
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
     const isPlain = !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
-    const [page] = location.href.split("#");
-    const isHere = link?.hash && link.href.startsWith(page + "#");
+    const isHere = link?.hash && link.pathname + link.search === location.pathname + location.search;
     if (isPlain && !isHere && link?.origin === location.origin) leave(event, () => location.assign(link.href));
   });
 
@@ -248,7 +251,7 @@
     const button = event.submitter;
     const item = button.closest("li");
     event.preventDefault();
-    deleteSoon(item, find("h2", item).innerText, button.formAction, fieldsOf(event.target, button), () => {
+    deleteSoon(item, find("h2", item).innerText, button.getAttribute("formaction"), fieldsOf(event.target, button), () => {
       const next = item.nextElementSibling || item.previousElementSibling;
       const hadFocus = item.contains(document.activeElement);
       item.remove();
@@ -261,7 +264,7 @@
     event.preventDefault();
     const form = event.target;
     const item = form.closest("main");
-    deleteSoon(item, find("h1", item).innerText, form.action, fieldsOf(form), () => location.assign(path + "/"));
+    deleteSoon(item, find("h1", item).innerText, form.getAttribute("action"), fieldsOf(form), () => location.assign(path + "/"));
   });
 
   // --- Keys ---

@@ -30,9 +30,10 @@ def filled(browser, post):
     return browser
 
 
-def stored(browser, query=""):
+def stored(browser, query="", **headers):
     """The bookmarks that the service has."""
-    with urllib.request.urlopen(f"{browser.address}/?{query}", timeout=10) as answer:
+    request = urllib.request.Request(f"{browser.address}/?{query}", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
         return json.load(answer)
 
 
@@ -210,6 +211,26 @@ def test_importing_a_file(either, tmp_path):
     assert sorted(either.titles()) == ["a", "b"]
 
 
+def test_the_token_is_the_password(either, serve):
+    either.address = serve(BOOKMARKS_TOKEN="secret").address
+    home = either.address.replace("//", "//anybody:secret@") + "/"
+    either.open(home)
+    for letter in "abc":
+        either.fill(uri=f"https://{letter}.example/", tags="reading")
+        either.leave(either.find(".editor .primary").click)
+        assert either.find("h1").text == f"https://{letter}.example/"
+        either.leave(either.find("#add").click)
+    for place, button in [(".brand", ".list button"), (".edit", ".delete button")]:
+        either.open(home)
+        either.leave(either.find(place).click)
+        before = len(stored(either, Authorization="Bearer secret"))
+        shorten(either)
+        either.find(button).click()
+        either.press(Keys.TAB)
+        either.wait(lambda: len(stored(either, Authorization="Bearer secret")) == before - 1)
+        either.wait(lambda: len(either.titles()) == before - 1)
+
+
 def test_deleting_without_script(browser, filled):
     browser.command("Emulation.setScriptExecutionDisabled", value=True)
     browser.open()
@@ -337,6 +358,17 @@ def test_tags_are_completed(browser, filled):
     browser.press("py", Keys.ESCAPE, Keys.ENTER)
     browser.wait(lambda: stored(browser, "uri=https://new.example/"))
     assert stored(browser, "uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
+
+
+def test_tags_are_completed_with_a_token(browser, serve):
+    browser.address = serve(BOOKMARKS_TOKEN="secret").address
+    home = browser.address.replace("//", "//anybody:secret@") + "/"
+    browser.open(home)
+    browser.fill(uri="https://a.example/", tags="reading")
+    browser.leave(browser.find(".editor .primary").click)
+    browser.open(home + "?uri=")
+    browser.find("#tags").send_keys("rea")
+    browser.wait(lambda: "reading" in browser.find("[role=listbox]").text)
 
 
 def test_all_of_it_by_keyboard(browser, filled):
