@@ -211,6 +211,14 @@
     wait();
   }
 
+  // After the first click of a double one, another button has slid under the pointer.
+  addEventListener("click", (event) => {
+    if (event.detail > 1 && event.target.closest?.(".list, .undo, .delete")) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }, true);
+
   addEventListener("pagehide", () => leaving.forEach((now) => now()));
 
   // The next page is asked for when what was deleted here is, so that it does not show it.

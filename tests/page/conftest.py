@@ -64,6 +64,10 @@ class Browser:
         """Presses these keys one after the other, wherever the focus is."""
         webdriver.ActionChains(self.driver, 0).send_keys(*keys).perform()
 
+    def double_click(self, element: WebElement) -> None:
+        """Clicks twice where the element is at first."""
+        webdriver.ActionChains(self.driver, 0).click(element).pause(0.1).click().perform()
+
     def leave(self, act: Callable[[], object]) -> None:
         """Does what leads to another page, and waits until that is there."""
         old = self.find("html")

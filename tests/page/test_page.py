@@ -265,6 +265,18 @@ def test_deleting_can_be_taken_back(browser, filled):
     assert len(stored(browser)) == len(SAMPLES)
 
 
+def test_a_double_click_deletes_one(browser, post):
+    for lines in range(1, 5):
+        post(f"https://short-{lines}.example/")
+        post(f"https://long-{lines}.example/", description="word " * 20 * lines)
+    browser.open()
+    for lines in range(4, 0, -1):
+        browser.double_click(browser.all(".list .actions button")[8 - 2 * lines])
+    assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
+    browser.open()
+    browser.wait(lambda: len(stored(browser)) == 4)
+
+
 def test_deleting_is_done_when_the_page_is_left(browser, filled):
     browser.open()
     browser.find(".list button").click()
