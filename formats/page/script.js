@@ -10,36 +10,36 @@
     return element;
   }
 
+  // An address on the page has the name and the password that are in the page's own, if any are:
+  // fetch refuses those, and needs none.
+  const ask = (address, options) => fetch(location.origin + address, options);
+
   // What is kept in the browser; where a person forbids that, nothing is.
-  function kept(storage, name, ...value) {
+  function kept(name, ...value) {
     try {
-      const store = window[storage];
-      if (value.length) store.setItem(name, value[0]);
-      return store.getItem(name);
+      if (value.length) localStorage.setItem(name, value[0]);
+      return localStorage.getItem(name);
     } catch {
       return null;
     }
   }
 
-  // An address on the page has the name and the password that are in the page's own, if any are:
-  // fetch refuses those, and needs none.
-  const ask = (address, options) => fetch(location.origin + address, options);
+  // A text that is read out when it comes, which it is only where its place was there before.
+  function status(className, ...children) {
+    const text = make("p", { className });
+    text.setAttribute("role", "status");
+    requestAnimationFrame(() => text.append(...children));
+    return text;
+  }
 
   // --- What a form has done ---
 
-  const SAVED = "bookmarks-saved";
-
-  document.querySelectorAll(".editor").forEach((form) => {
-    form.addEventListener("submit", () => kept("sessionStorage", SAVED, "yes"));
-  });
-
-  if (kept("sessionStorage", SAVED)) {
-    kept("sessionStorage", SAVED, "");
-    const place = find(".single > .meta");
-    const note = make("p", { className: "saved" });
-    note.setAttribute("role", "status");
-    place?.after(note);
-    requestAnimationFrame(() => { note.textContent = "Saved."; });
+  // To a bookmark's page the service redirects nothing but a form that it has saved.
+  const [arrival] = performance.getEntriesByType("navigation");
+  if (arrival?.type === "navigate" && arrival.redirectCount) {
+    const saved = status("saved", "Saved.");
+    find(".single > .meta")?.after(saved);
+    addEventListener("pagehide", () => saved.remove());
   }
 
   // --- Completion of tags ---
@@ -227,7 +227,6 @@
     event.preventDefault();
     const isDone = await Promise.all([...leaving].map((now) => now()));
     if (isDone.every(Boolean)) go();
-    else kept("sessionStorage", SAVED, "");
   }
 
   document.addEventListener("click", (event) => {
@@ -310,7 +309,7 @@
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest?.("input, textarea, select");
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (kept("localStorage", OFF) || !Object.hasOwn(KEYS, event.key)) return;
+    if (kept(OFF) || !Object.hasOwn(KEYS, event.key)) return;
     event.preventDefault();
     KEYS[event.key]();
   });
@@ -319,9 +318,9 @@
   function tellKeys() {
     const key = (name) => make("kbd", {}, name);
     const toggle = make("button", { type: "button" });
-    const label = () => { toggle.textContent = kept("localStorage", OFF) ? "Turn keys on" : "Turn keys off"; };
+    const label = () => { toggle.textContent = kept(OFF) ? "Turn keys on" : "Turn keys off"; };
     toggle.addEventListener("click", () => {
-      kept("localStorage", OFF, kept("localStorage", OFF) ? "" : "yes");
+      kept(OFF, kept(OFF) ? "" : "yes");
       label();
     });
     label();

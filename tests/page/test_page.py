@@ -251,8 +251,29 @@ def test_what_is_saved_is_said(browser, post):
     assert browser.all(".saved") == []
     browser.leave(browser.find(".editor .primary").click)
     browser.wait(lambda: browser.find(".saved[role=status]").text == "Saved.")
+    browser.leave(browser.find(".brand").click)
+    browser.leave(browser.driver.back)
+    assert browser.find(".meta") and browser.all(".saved") == []
+    browser.leave(browser.driver.refresh)
+    assert browser.all(".saved") == []
     browser.open(f"/{id}")
     assert browser.all(".saved") == []
+
+
+def test_what_is_not_saved_is_not_said_to_be(browser, post):
+    id, other = (post(f"https://{letter}.example/")["id"] for letter in "ab")
+    browser.open(f"/{id}")
+    browser.driver.execute_script(
+        "addEventListener('submit', event => event.preventDefault(), { once: true })"
+    )
+    browser.find(".editor .primary").click()
+    browser.open(f"/{other}")
+    assert browser.find(".meta") and browser.all(".saved") == []
+    browser.expect(422)
+    browser.fill(uri="none")
+    browser.leave(browser.find(".editor .primary").click)
+    browser.leave(browser.driver.back)
+    assert browser.find(".meta") and browser.all(".saved") == []
 
 
 def test_deleting_can_be_taken_back(browser, filled):
