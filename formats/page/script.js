@@ -161,7 +161,11 @@
 
   // Hides what is to be deleted behind a bar that takes it back, and deletes it when the time is
   // up or the page is left. While somebody is at the bar, there is no hurry.
-  function deleteSoon(item, title, address, fields, done) {
+  function deleteSoon(event, item, title, done) {
+    event.preventDefault();
+    const { target: form, submitter: button } = event;
+    const address = button.getAttribute("formaction") || form.getAttribute("action");
+    const fields = new URLSearchParams(new FormData(form, button));
     const undo = make("button", { type: "button" }, "Undo");
     const text = make("p", {}, "Deleted: ", make("bdi", {}, title));
     text.setAttribute("role", "status");
@@ -173,18 +177,20 @@
     let timer;
 
     function restore(message) {
+      const hadFocus = bar.contains(document.activeElement);
       clearTimeout(timer);
       leaving.delete(now);
       find(":scope > .error", item)?.remove();
       hidden.forEach((child) => { child.hidden = false; });
       bar.remove();
       if (message) item.prepend(message);
+      if (hadFocus) button.focus();
     }
 
     async function now() {
       clearTimeout(timer);
       leaving.delete(now);
-      undo.disabled = true;
+      undo.setAttribute("aria-disabled", "true"); // A disabled one would lose the focus.
       const answer = await send(address, fields).catch(() => null);
       const isDone = answer && (answer.type === "opaqueredirect" || answer.status === 410);
       if (isDone) {
@@ -206,7 +212,7 @@
 
     const watched = [[bar, "pointerenter"], [bar, "pointerleave"], [undo, "focus"], [undo, "blur"]];
     watched.forEach(([element, name]) => element.addEventListener(name, () => leaving.has(now) && wait()));
-    undo.addEventListener("click", () => { restore(); find("a", item)?.focus(); });
+    undo.addEventListener("click", () => leaving.has(now) && restore());
     leaving.add(now);
     wait();
   }
@@ -240,11 +246,8 @@
     leave(event, () => event.target.requestSubmit(event.submitter));
   });
 
-  function fieldsOf(form, button) {
-    const fields = new URLSearchParams(new FormData(form));
-    if (button?.name) fields.set(button.name, button.value);
-    return fields;
-  }
+  // What of an item can have the focus: while it is being deleted, Undo alone.
+  const enter = (item) => (find(".undo button", item) || find("a, button", item)).focus();
 
   function count(step) {
     const total = find(".total");
@@ -255,23 +258,19 @@
   }
 
   find("#delete")?.addEventListener("submit", (event) => {
-    const button = event.submitter;
-    const item = button.closest("li");
-    event.preventDefault();
-    deleteSoon(item, find("h2", item).innerText, button.getAttribute("formaction"), fieldsOf(event.target, button), () => {
+    const item = event.submitter.closest("li");
+    deleteSoon(event, item, find("h2", item).innerText, () => {
       const next = item.nextElementSibling || item.previousElementSibling;
       const hadFocus = item.contains(document.activeElement);
       item.remove();
       count(-1);
-      if (hadFocus && next) find("a, button", next)?.focus();
+      if (hadFocus && next) enter(next);
     });
   });
 
   find("form.delete")?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const form = event.target;
-    const item = form.closest("main");
-    deleteSoon(item, find("h1", item).innerText, form.getAttribute("action"), fieldsOf(form), () => location.assign(path + "/"));
+    const item = event.target.closest("main");
+    deleteSoon(event, item, find("h1", item).innerText, () => location.assign(path + "/"));
   });
 
   // --- Keys ---
@@ -286,7 +285,7 @@
     const next = all[Math.min(Math.max(old + step, 0), all.length - 1)];
     all[old]?.classList.remove("current");
     next.classList.add("current");
-    (find("h2 a", next) || find("a, button", next)).focus();
+    enter(next);
     next.scrollIntoView({ block: "nearest" });
   }
 

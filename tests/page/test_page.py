@@ -298,6 +298,32 @@ def test_a_double_click_deletes_one(browser, post):
     browser.wait(lambda: len(stored(browser)) == 4)
 
 
+def test_taking_back_gives_the_focus_back(browser, post):
+    id = post("javascript:alert(1)")["id"]
+    for path in ("/", f"/{id}"):
+        browser.open(path)
+        browser.driver.execute_script("document.querySelector('main button:not(.primary)').focus()")
+        browser.press(Keys.ENTER)
+        assert browser.focused.text == "Undo"
+        browser.press(Keys.ENTER)
+        assert browser.focused.text == "Delete"
+    assert len(stored(browser)) == 1
+
+
+def test_the_next_one_gets_the_focus_of_the_one_that_was_deleted(browser, filled):
+    browser.open()
+    shorten(browser)
+    browser.find(".list button").click()
+    browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
+    assert browser.focused.text == SAMPLES[1][1]
+    # Of one that is being deleted itself, only Undo can have it.
+    browser.all(".list .actions button")[1].click()
+    browser.find(".undo")
+    browser.press(Keys.SHIFT + Keys.TAB)
+    browser.press("j", "j")
+    assert browser.focused.text == "Undo"
+
+
 def test_deleting_is_done_when_the_page_is_left(browser, filled):
     browser.open()
     browser.find(".list button").click()
@@ -350,6 +376,9 @@ def test_deleting_what_somebody_changed_says_so(browser, post):
     browser.fill(q="")
     assert "changed" in browser.find(".list [role=alert]").text
     assert browser.titles() == ["Old"] and len(stored(browser)) == 1
+    browser.find(".list button").click()
+    browser.wait(lambda: browser.titles() and browser.find(".list [role=alert]"))
+    assert browser.focused.text == "Delete"
     browser.find(".list button").click()
     browser.find(".undo")
     browser.fill(q="")
