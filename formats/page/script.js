@@ -270,7 +270,11 @@
 
   find("form.delete")?.addEventListener("submit", (event) => {
     const item = event.target.closest("main");
-    deleteSoon(event, item, find("h1", item).innerText, () => location.assign(path + "/"));
+    deleteSoon(event, item, find("h1", item).innerText, () => {
+      // Who comes back to it all the same finds no Undo that can take nothing back.
+      addEventListener("pageshow", () => location.reload());
+      location.replace(path + "/");
+    });
   });
 
   // --- Keys ---

@@ -398,6 +398,22 @@ def test_deleting_the_one_that_is_open(browser, post):
     assert stored(browser) == []
 
 
+def test_nothing_leads_back_to_a_dead_undo(browser, post):
+    ids = [post(f"https://{letter}.example/")["id"] for letter in "ab"]
+    browser.open()
+    browser.open(f"/{ids[0]}")
+    shorten(browser)
+    browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
+    browser.leave(browser.driver.back)
+    assert browser.driver.current_url == browser.address + "/"
+    browser.expect(410)
+    browser.open(f"/{ids[1]}")
+    browser.find(".delete button").click()
+    browser.leave(browser.find(".brand").click)
+    browser.driver.back()
+    browser.wait(lambda: "was deleted" in browser.find("h1").text)
+
+
 def shorten(browser):
     """Makes all waiting of the page's script short."""
     browser.driver.execute_script(
