@@ -124,11 +124,13 @@
       input.setAttribute("aria-activedescendant", items[chosen].id);
     }
 
-    input.addEventListener("focus", () => {
+    // Once only: with every further focus, such as the window's, the caret is where it was left.
+    const begin = () => {
       tags();
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
       input.setSelectionRange(input.value.length, input.value.length);
-    });
+    };
+    if (document.activeElement !== input) input.addEventListener("focus", begin, { once: true });
     input.addEventListener("input", show);
     input.addEventListener("blur", close);
     input.addEventListener("keydown", (event) => {

@@ -322,6 +322,8 @@ def test_the_next_one_gets_the_focus_of_the_one_that_was_deleted(browser, filled
     browser.press(Keys.SHIFT + Keys.TAB)
     browser.press("j", "j")
     assert browser.focused.text == "Undo"
+    browser.press(Keys.ENTER)
+    assert browser.titles()[1] == SAMPLES[2][1]
 
 
 def test_deleting_is_done_when_the_page_is_left(browser, filled):
@@ -436,6 +438,17 @@ def test_tags_are_completed(browser, filled):
     browser.press("py", Keys.ESCAPE, Keys.ENTER)
     browser.wait(lambda: stored(browser, "uri=https://new.example/"))
     assert stored(browser, "uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
+
+
+def test_a_word_among_the_tags_is_not_broken_by_another_window(browser, post):
+    id = post("https://a.example/", tags=["first", "second"])["id"]
+    browser.open(f"/{id}")
+    browser.find("#title").click()
+    browser.press(Keys.TAB, "third, ", *[Keys.ARROW_LEFT] * len("ird, "))
+    field = "document.querySelector('#tags')"
+    browser.driver.execute_script(f"{field}.blur(); {field}.focus()")
+    browser.press("-")
+    assert browser.find("#tags").get_property("value") == "first, second, th-ird, "
 
 
 def test_tags_are_completed_with_a_token(browser, serve):
