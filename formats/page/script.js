@@ -295,9 +295,13 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
+  // Whether the form has what is saved nowhere: a key that was meant for it must not lose that.
+  let isTyped = Boolean(find(".alert + .editor"));
+  find(".editor")?.addEventListener("input", () => { isTyped = true; });
+
   function add() {
     const link = find("#add");
-    if (link) return link.click();
+    if (link) return isTyped || link.click();
     const details = find("#new");
     if (details) details.open = true;
     find("#uri").focus();
@@ -308,7 +312,7 @@
     a: add,
     j: () => move(1),
     k: () => move(-1),
-    e: () => find(".list > .current .edit")?.click(),
+    e: () => find(".list > .current > :not([hidden]) .edit")?.click(),
   };
 
   addEventListener("keydown", (event) => {

@@ -483,6 +483,29 @@ def test_all_of_it_by_keyboard(browser, filled):
     assert browser.focused.text == "Skip to the content"
 
 
+def test_a_key_loses_nothing(browser, post):
+    id = post("https://a.example/")["id"]
+    browser.open()
+    browser.press("j")
+    browser.find(".list button").click()
+    browser.find(".undo")
+    browser.press("e")
+    browser.find(".undo button").click()
+    browser.expect(422)
+    browser.open(f"/{id}")
+    browser.fill(uri="typed")
+    blur = "document.activeElement.blur()"
+    browser.driver.execute_script(blur)
+    browser.press("a")
+    browser.leave(browser.find(".editor .primary").click)
+    browser.driver.execute_script(blur)
+    browser.press("a")
+    assert browser.find("#uri").get_property("value") == "typed"
+    browser.open(f"/{id}")
+    browser.leave(lambda: browser.press("a"))
+    assert browser.find("h1").text == "Add a bookmark"
+
+
 def test_single_keys_can_be_turned_off(browser, filled):
     browser.open()
     browser.find(".keys button").click()
