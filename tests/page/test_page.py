@@ -317,13 +317,30 @@ def test_the_next_one_gets_the_focus_of_the_one_that_was_deleted(browser, filled
     browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
     assert browser.focused.text == SAMPLES[1][1]
     # Of one that is being deleted itself, only Undo can have it.
+    browser.open()
     browser.all(".list .actions button")[1].click()
     browser.find(".undo")
-    browser.press(Keys.SHIFT + Keys.TAB)
     browser.press("j", "j")
     assert browser.focused.text == "Undo"
-    browser.press(Keys.ENTER)
+    browser.press("k", "j", Keys.ENTER)
     assert browser.titles()[1] == SAMPLES[2][1]
+
+
+def test_who_hears_the_page_is_told_of_a_deletion(browser, filled):
+    browser.open()
+    button = browser.find(".list button")
+    assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
+    assert browser.find(".edit").accessible_name == f"Edit {SAMPLES[0][1]}"
+    # A status is read out when its text comes, not when it comes with its text.
+    browser.driver.execute_script(
+        "const find = (selector) => document.querySelector(selector);"
+        "new MutationObserver(() => { window.first ??= find('.undo p').textContent; })"
+        ".observe(find('.list'), { childList: true, subtree: true });"
+    )
+    button.click()
+    browser.wait(lambda: browser.find(".undo [role=status]").text == f"Deleted: {SAMPLES[0][1]}")
+    assert browser.driver.execute_script("return first") == ""
+    browser.find(".undo button").click()
 
 
 def test_deleting_is_done_when_the_page_is_left(browser, filled):
