@@ -38,14 +38,15 @@ def form(
     instead: str = "",
     errors: Mapping[str, str] | None = None,
     theirs: Mapping[str, str] | None = None,
+    focus: str = "",
 ) -> str:
     """A form filled in with these fields.
 
     `instead` is a link beside the button; `errors` are html, and `theirs` the values that somebody
-    else saved, by field.
+    else saved, by field. `focus` names the field to begin with, unless one is wrong.
     """
     wrong = errors or {}
-    focus = next((name for name in _INPUTS if name in wrong), "")
+    focus = next((name for name in _INPUTS if name in wrong), focus)
     inputs = (
         _field(name, fields.get(name, ""), wrong.get(name, ""), (theirs or {}).get(name), focus)
         for name in _INPUTS

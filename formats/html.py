@@ -57,11 +57,13 @@ def write_one(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
 
 
 def write_form(fields: Mapping[str, str], view: View) -> Iterator[bytes]:
-    """A form to add a bookmark, filled in with these fields."""
+    """A form to add a bookmark, filled in with these fields; the first empty one has the focus."""
     filled = {name: fields.get(name, "") for name in LABELS}
+    empty = next((name for name in LABELS if not filled[name]), "")
+    filled_in = form(f"{view.path}/", filled, NEW, focus=empty)
     yield (
         f'{begin("Add a bookmark", view)}<main id="main" class="single">\n'
-        f'<h1>Add a bookmark</h1>\n{form(f"{view.path}/", filled, NEW)}</main>\n{END}'
+        f"<h1>Add a bookmark</h1>\n{filled_in}</main>\n{END}"
     ).encode()
 
 

@@ -200,6 +200,15 @@ def test_the_bookmarklet_on_a_foreign_page(browser, foreign):
     assert browser.find("#title").get_property("value") == "A page & “more”"
 
 
+@pytest.mark.parametrize(
+    "query, field",
+    [("uri=", "uri"), ("uri=x:y", "title"), ("uri=x:y&title=T&description=D", "tags")],
+)
+def test_a_new_bookmark_begins_with_what_is_missing(either, query, field):
+    either.open(f"/?{query}")
+    either.wait(lambda: either.focused == either.find(f"#{field}"))
+
+
 def test_importing_a_file(either, tmp_path):
     file = tmp_path / "bookmarks.json"
     file.write_text(json.dumps([{"uri": f"https://{n}.example/", "title": n} for n in "ab"]))
@@ -583,3 +592,8 @@ def test_print_shows_the_list_alone(browser, filled):
     assert len(browser.titles()) == len(SAMPLES)
     hidden = browser.all(".top, aside, .list button, .edit")
     assert hidden and not any(element.is_displayed() for element in hidden)
+    browser.open(f"/{stored(browser)[0]['id']}")
+    hidden = browser.all(".top, button, .hint")
+    assert hidden and not any(element.is_displayed() for element in hidden)
+    fields = browser.all(".editor, .editor input:not([type=hidden]), .editor textarea")
+    assert [field.value_of_css_property("border-top-width") for field in fields] == ["0px"] * 5
