@@ -72,7 +72,7 @@ class Service:
     def empty(self) -> None:
         """Removes all its bookmarks behind its back, which it sees."""
         for path in self.data.glob("*/*.json"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # A deletion may be on its way.
 
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Ends it by this signal; its exit status."""
