@@ -13,9 +13,9 @@ from formats.item import (
     Item,
     Stream,
     date,
+    folder_tags,
     item,
-    path_tags,
-    roles,
+    role_of,
     united,
 )
 from formats.view import View
@@ -55,6 +55,8 @@ def _safe(cell: str) -> str:
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
+# The folders that Raindrop and Instapaper have of themselves.
+_ROOTS = ("unsorted", "archive")
 _GUARDED = re.compile(r"''*[=+\-@\t\r]")
 
 _Row = Callable[[Sequence[str]], dict[str, object]]
@@ -70,9 +72,9 @@ def read_file(stream: Stream) -> Iterator[Item]:
     if head.lower().startswith("sep="):  # So a spreadsheet is told its delimiter.
         head = _head(lines)
     delimiter, names = header(head)
-    if "uri" not in roles(names):
+    if "uri" not in _roles(names):
         raise Malformed("The first line names no column for the address, such as url.")
-    read = _own if tuple(names) == FIELDS else _foreign(roles(names))
+    read = _own if tuple(names) == FIELDS else _foreign(_roles(names))
     reader = csv.reader(lines, delimiter=delimiter)
     while (row := _row(reader, lines, delimiter, len(names))) is not None:
         if isinstance(row, Item):
@@ -92,12 +94,12 @@ def _head(lines: "_Lines") -> str:
 def header(line: str) -> tuple[str, list[str]]:
     """The delimiter by which the line names the most known columns, and the line's cells."""
     found = [(delimiter, _cells(line, delimiter)) for delimiter in _DELIMITERS]
-    return max(found, key=lambda one: len([role for role in roles(one[1]) if role]))
+    return max(found, key=lambda one: len([role for role in _roles(one[1]) if role]))
 
 
 def names_uri(line: str) -> bool:
     """Whether the line is a header that can be read by."""
-    return "uri" in roles(header(line)[1])
+    return "uri" in _roles(header(line)[1])
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -105,6 +107,10 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter), [])
     except csv.Error:
         return []
+
+
+def _roles(names: Iterable[str]) -> list[str]:
+    return [role_of(name) for name in names]
 
 
 class _Lines:
@@ -125,42 +131,25 @@ class _Lines:
         self.row: list[str] = []
         self.first, self._size, self.is_cut = self._number + 1, 0, False
 
-    @property
-    def is_large(self) -> bool:
-        """Whether the row is larger than one may be."""
-        return self._size > MAX_ENTRY
-
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        line = self._next()
-        if line is None:
-            self.is_cut = bool(self.row)
-            raise StopIteration
+        line = self._again.pop() if self._again else self._next()
+        self._number += 1
         self._size += len(line) + 1
         self.row.append(line)
-        if self.is_large:
+        if self._size > MAX_ENTRY:
             raise csv.Error(TOO_LARGE)
         return line + "\n"
 
-    def _next(self) -> str | None:
-        is_new = not self._again
-        line = next(self._lines, None) if is_new else self._again.pop()
-        if line is not None:
-            self._read += len(line) + 1 if is_new else 0
-            self._number += 1
+    def _next(self) -> str:
+        line = next(self._lines, None)
+        if line is None:
+            self.is_cut = bool(self.row)
+            raise StopIteration
+        self._read += len(line) + 1
         return line
-
-    def skip(self) -> int:
-        """Reads over the rest of a row that is too large, up to where no quote is open; the number
-        of its last line.
-        """
-        line: str | None = self.row[-1]
-        is_open = len(self.row) > 1  # Before that line.
-        while line is not None and (is_open := is_open != (line.count('"') % 2 == 1)):
-            line = self._next()
-        return self._number
 
     def give_back(self) -> bool:
         """Has the row's lines but the first come once more, unless that would be too much: all that
@@ -180,7 +169,7 @@ def _row(
     """The next row, or why it can't be read; None at the end.
 
     One with a quote too many or too few goes on for lines that are none of its own: they are read
-    as rows of their own then. One that is only too large is left out with all of its lines.
+    as rows of their own then.
     """
     lines.begin()
     wrong = ""
@@ -188,8 +177,6 @@ def _row(
         row = next(reader, None)
     except csv.Error as error:
         row, wrong = [], f"can't be read as CSV: {error}"
-    if lines.is_large and _is_quoted_so_far(lines.row[:-1], delimiter):
-        return _too_large(lines.first, lines.skip())
     first, last = lines.first, lines.first + len(lines.row) - 1
     # An end of the file closes a quote, but one of several lines is none that somebody meant.
     if lines.is_cut and last > first:
@@ -208,10 +195,6 @@ def _wrong(row: Sequence[str], width: int) -> str:
     return ""
 
 
-def _too_large(first: int, last: int) -> Item:
-    return Item(first, {}, f"{TOO_LARGE}, up to line {last}" if last > first else TOO_LARGE)
-
-
 def _is_quoted(lines: Iterable[str], delimiter: str) -> bool:
     """Whether these lines are a row as RFC 4180 has it: after a closing quote the cell ends.
 
@@ -224,11 +207,6 @@ def _is_quoted(lines: Iterable[str], delimiter: str) -> bool:
     except csv.Error:
         return False
     return True
-
-
-def _is_quoted_so_far(lines: Sequence[str], delimiter: str) -> bool:
-    """Whether these lines, at whose end a quote is open, may begin such a row."""
-    return not lines or _is_quoted((*lines, '"'), delimiter)
 
 
 def _own(row: Sequence[str]) -> dict[str, object]:
@@ -260,7 +238,7 @@ def _fields(cells: dict[str, list[str]]) -> dict[str, object]:
     if texts := cells.get("description"):
         fields["description"] = "\n\n".join(dict.fromkeys(texts))
     own = [tag for cell in cells.get("tags", ()) for tag in _tags(cell)]
-    folders = tuple(tag for cell in cells.get("folder", ()) for tag in path_tags(cell))
+    folders = tuple(tag for cell in cells.get("folder", ()) for tag in _folder(cell))
     if "unread" in (status.lower() for status in cells.get("status", ())):
         own.append("unread")
     if tags := united(own, folders):
@@ -285,3 +263,12 @@ def _tags(cell: str) -> list[str]:
     if "," not in cell:
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
+
+
+def _folder(cell: str) -> list[str]:
+    """The tags of a path of folders. Instapaper's own folder Unread is a mark."""
+    if cell.lower() in _ROOTS:
+        return []
+    if cell.lower() == "unread":
+        return ["unread"]
+    return [tag for n, name in enumerate(cell.split("/")) for tag in folder_tags(name, n == 0)]

@@ -89,10 +89,7 @@ def mended(piece: str) -> str:
 
 
 def lines(pieces: Iterable[str]) -> Iterator[str]:
-    """The lines of a text, without their ends; of one too long, some more than MAX_ENTRY.
-
-    What is left out of a line leaves as many quotes as tell whether one is open at its end.
-    """
+    """The lines of a text, without their ends; of one too long, some more than MAX_ENTRY."""
     rest = ""
     for piece in pieces:
         *whole, last = piece.split("\n")
@@ -101,8 +98,6 @@ def lines(pieces: Iterable[str]) -> Iterator[str]:
             rest = ""
         if len(rest) <= MAX_ENTRY:
             rest += last
-        else:
-            rest += '"' * (last.count('"') % 2)
     if rest:
         yield rest
 

@@ -5,6 +5,7 @@ import binascii
 import functools
 import hmac
 import ipaddress
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,8 @@ from formats.validators import (
 from formats.view import Draft, View
 from storage.bookmark import ID, Bookmark, split_tags
 from storage.errors import Invalid, PreconditionFailed, Unavailable
+
+log = logging.getLogger("bookmarks")
 
 OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -218,6 +221,7 @@ class _Body:
         try:
             chunk: bytes = self._read(min(size, self._left)) if self._left else b""
         except Exception as error:  # Each server has its own for what a client breaks off.
+            log.warning("A body cannot be read to its end: %r", error)
             raise Malformed("The body cannot be read to its end.") from error
         self._left -= len(chunk)
         if self._length is None and not self._left:

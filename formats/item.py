@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple, Protocol
@@ -91,9 +91,11 @@ def _from_number(number: int) -> str | None:
 
 
 # What people's programs write: a time of twelve hours, a year first, a day without a time.
-_HALF_DAY = re.compile(r"(?:at )?\b(0?\d|1[0-2])((?::[0-5]\d){1,2})\s?([ap])\.?m\b\.?", re.I)
+_HALF_DAY = re.compile(
+    r"(?:at )?(?<![\d:])(0?\d|1[0-2])((?::[0-5]\d){1,2})\s?([ap])\.?m\b\.?", re.IGNORECASE
+)
 _YEAR_FIRST = re.compile(r"\A(\d{4})/(\d\d)/(\d\d)(?!\d)")
-_DAY_ALONE = re.compile(r"[^:]*\b\d{4}")
+_DAY_ALONE = re.compile(r"[^:]*[A-Za-z]{3}[^:]*[ ,][1-9]\d{3}")
 
 
 def _from_text(text: str) -> str | None:
@@ -120,44 +122,29 @@ def _in_24_hours(time: re.Match[str]) -> str:
 
 # --- Names ---
 
-# What others call what they tell, without regard to case, spaces, underscores and hyphens; of two
-# that an object has the first counts more.
+# What others call what they tell, without regard to case, spaces, underscores and hyphens.
 _NAMES = {
-    "uri": "url uri link href address givenurl bookmarkurl",
-    "title": "title name giventitle websitetitle",
+    "uri": "uri url link href address givenurl bookmarkurl",
+    "title": "title name giventitle",
     "description": "description desc note notes comment comments excerpt selection extended",
     "tags": "tags tag labels label keywords taglist tagnames documenttags",
     "folder": "folder folders foldername collection",
     "status": "status",
     "created": "created createdat createdon creationdate date dateadded timeadded added addedat "
-    "adddate timestamp time saved savedat saveddate",
+    "adddate timestamp time savedat saved saveddate",
     "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
 }
-_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
-_PREFERENCE = {name: number for number, name in enumerate(_ROLES)}
+_ROLES = {name: wanted for wanted, names in _NAMES.items() for name in names.split()}
 
 
-def roles(names: Iterable[str]) -> list[str]:
-    """What each of these names stands for; empty if that is not known."""
-    return [_ROLES.get(_plain(name), "") for name in names]
-
-
-def named(members: Mapping[str, object]) -> dict[str, list[object]]:
-    """What the members of an object tell in each role; what is null or empty tells nothing."""
-    plain = {_plain(name): member for name, member in members.items() if member}
-    found: dict[str, list[object]] = {role: [] for role in _NAMES}
-    for name in sorted(plain.keys() & _ROLES.keys(), key=_PREFERENCE.__getitem__):
-        found[_ROLES[name]].append(plain[name])
-    return found
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
+def role_of(name: str) -> str:
+    """What a column or member of this name tells; empty if that is not known."""
+    return _ROLES.get(re.sub(r"[\s_-]", "", name).lower(), "")
 
 
 # --- Folders and tags ---
 
-# The folders that a browser has of itself, as it names them in English, and Raindrop's.
+# The folders that a browser has of itself, as it names them in English.
 _ROOTS = frozenset(
     (
         "bookmarks",
@@ -173,7 +160,6 @@ _ROOTS = frozenset(
         "unsorted bookmarks",
         "unfiled bookmarks",
         "unlabeled",
-        "unsorted",
         "favorites",
         "favorites bar",
         "favourites",
@@ -200,15 +186,6 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
         return ("toread",)
     whole = unicodedata.normalize("NFC", name)
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(whole))[:MAX_TAGS]
-
-
-def path_tags(path: str) -> list[str]:
-    """The tags of a path of folders. Instapaper's own are Archive, and Unread, which is a mark."""
-    if path.lower() == "archive":
-        return []
-    if path.lower() == "unread":
-        return ["unread"]
-    return [tag for n, name in enumerate(path.split("/")) for tag in folder_tags(name, n == 0)]
 
 
 def united(own: Iterable[str], folders: tuple[str, ...]) -> list[str]:

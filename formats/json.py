@@ -19,8 +19,7 @@ from formats.item import (
     folder_tags,
     is_query,
     item,
-    named,
-    path_tags,
+    role_of,
     united,
 )
 from formats.jsontext import TOO_DEEP, JsonText, Refused
@@ -127,7 +126,7 @@ def _entries(text: JsonText) -> Iterator[Item]:
 
 
 # Members in which others keep a list of entries, such as linkding's answers.
-_LISTS = ("results", "bookmarks")
+_LISTS = ("results", "bookmarks", "items")
 
 
 def _node(text: JsonText, folders: Folders) -> Iterator[Item]:
@@ -183,11 +182,11 @@ def _item(line: int, value: object, wrong: str, folders: tuple[str, ...]) -> Ite
         return Item(line, {}, wrong or "is no object")
     if value.get("type") == _SEPARATOR:
         return Item(line, {}, SEPARATOR)
-    if "roots" in value and "uri" not in value:
-        return Item(line, {}, _CHROMIUM)
     fields = _fields(value)
     if fields is not value and is_query(fields.get("uri")):
         wrong = QUERY
+    if "roots" in value and not fields.get("uri"):
+        wrong = _CHROMIUM
     if folders:
         own = fields.get("tags")
         fields["tags"] = united(own if isinstance(own, list) else [], folders)
@@ -196,12 +195,14 @@ def _item(line: int, value: object, wrong: str, folders: tuple[str, ...]) -> Ite
 
 def _fields(value: dict[str, object]) -> dict[str, object]:
     """A bookmark's fields; an object that is of no other known kind is taken for one of ours."""
-    if "href" in value and "title" not in value:
+    if "href" in value and not value.get("title"):
         return _given(value, _PINBOARD)
     if "href" in value or "url" in value:
-        return _present(_named(value))
+        return _given(value, _OTHERS)
     if "typeCode" in value or "dateAdded" in value:
         return _given(value, _FIREFOX)
+    if "uri" not in value and _named(value, "uri"):
+        return _given(value, _OTHERS)
     return value
 
 
@@ -211,69 +212,60 @@ _Kind = Mapping[str, Callable[[_Object], object]]
 
 def _given(value: _Object, kind: _Kind) -> dict[str, object]:
     """What the object gives of each field; what is null or empty is not given."""
-    return _present({field: get(value) for field, get in kind.items()})
+    found = {field: get(value) for field, get in kind.items()}
+    return {field: got for field, got in found.items() if got not in (None, "", [])}
 
 
-def _present(fields: dict[str, object]) -> dict[str, object]:
-    return {field: got for field, got in fields.items() if got not in (None, "", [])}
-
-
-def _named(value: _Object) -> dict[str, object]:
-    """The fields of an object whose members tell by their names what they are.
-
-    One that is called otherwise than the field and holds what the field can't is something else.
-    """
-    found = named(value)
-    texts = {
-        role: [one for one in found[role] if isinstance(one, str) or one is value.get(role)]
-        for role in ("title", "description")
-    }
-    return {
-        "uri": _first(found["uri"]),
-        "title": _first(texts["title"]),
-        "description": _joined(texts["description"]),
-        "tags": [*_own_tags(value, found["tags"]), *_marks(value, found)],
-        "created": _first(map(date, found["created"])),
-        "modified": _first(map(date, found["modified"])),
-    }
-
-
-def _first(values: Iterable[object]) -> object:
-    return next(filter(None, values), None)
-
-
-def _joined(texts: list[object]) -> object:
-    """The texts, one under the other."""
+def _texts(value: _Object, *names: str) -> object:
+    """The texts of these members, one under the other."""
+    texts = [text for name in names if (text := value.get(name))]
     if all(isinstance(text, str) for text in texts):
-        return "\n\n".join(dict.fromkeys(map(str, texts)))
+        return "\n\n".join(map(str, texts))
     return texts
 
 
-def _own_tags(value: _Object, given: Iterable[object]) -> Iterator[object]:
-    for tags in given:
-        if isinstance(tags, str | list) or tags is value.get("tags"):
-            yield from _tags(tags, ",")
-
-
-def _marks(value: _Object, found: Mapping[str, Iterable[object]]) -> Iterator[str]:
-    """The tags of its folders, and whether it is unread."""
-    for path in found["folder"]:
-        if isinstance(path, str):
-            yield from path_tags(path)
-    # That a bookmark is not shared is no mark in linkding, but how every one begins.
-    if value.get("unread") or any(str(one).lower() == "unread" for one in found["status"]):
-        yield "unread"
-
-
-def _tags(tags: object, separator: str | None) -> list[object]:
-    """The tags, be they in an array or in one text."""
+def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None) -> object:
+    """The tags in this member, be they in an array or in one text, and the marks."""
+    tags = value.get(name) or []
     if isinstance(tags, str):
         tags = tags.split() if separator is None else split_tags(tags)
     if not isinstance(tags, list):
-        return [tags] if tags else []
-    names = (tag.get("name") or tag.get("label") if isinstance(tag, dict) else tag for tag in tags)
-    parts = (split_tags(name) if isinstance(name, str) else [name] for name in names)
-    return [tag for part in parts for tag in part]
+        return tags
+    parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in tags)
+    return [tag for part in parts for tag in part] + list(marks)
+
+
+def _alike(value: _Object, wanted: str) -> Iterator[object]:
+    """The members that tell by their names that they have this role."""
+    return (member for name, member in value.items() if member and role_of(name) == wanted)
+
+
+def _named(value: _Object, wanted: str) -> str | None:
+    """The first text in this role; what is no text is something else that is called alike."""
+    return next((text for text in _alike(value, wanted) if isinstance(text, str)), None)
+
+
+def _moment(value: _Object, wanted: str) -> str | None:
+    """The first date in this role; a number may count anything."""
+    texts = (text for text in _alike(value, wanted) if isinstance(text, str))
+    return next(filter(None, map(date, texts)), None)
+
+
+def _own_or_labels(value: _Object, marks: list[str]) -> object:
+    for name in ("tag_names", "tags"):
+        if name in value:
+            return _tags(value, name, marks, ",")
+    return united(marks, _labels(value))
+
+
+def _labels(value: _Object) -> tuple[str, ...]:
+    """The tags in members that are called alike, be they texts or objects with a name."""
+    found: list[str] = []
+    for tags in _alike(value, "tags"):
+        for tag in tags if isinstance(tags, list) else [tags]:
+            name = tag.get("name") if isinstance(tag, dict) else tag
+            found += split_tags(name) if isinstance(name, str) else []
+    return tuple(found)
 
 
 def _pinboard_marks(value: _Object) -> Iterator[str]:
@@ -295,15 +287,27 @@ _PINBOARD: _Kind = {
     "uri": lambda v: v["href"],
     "title": lambda v: v.get("description") or None,  # It is false for want of one.
     "description": lambda v: v.get("extended"),
-    "tags": lambda v: [*_tags(v.get("tags"), None), *_pinboard_marks(v)],
-    "created": lambda v: _first(map(date, named(v)["created"])),
-    "modified": lambda v: _first(map(date, named(v)["modified"])),
+    "tags": lambda v: _tags(v, "tags", _pinboard_marks(v), None),
+    "created": lambda v: date(v.get("time")) or _moment(v, "created"),
+    "modified": lambda v: _moment(v, "modified"),
+}
+# linkding's names, and for what they don't tell, those that one can recognize. That a bookmark is
+# not shared is no mark in linkding, but how every one begins.
+_OTHERS: _Kind = {
+    "uri": lambda v: v.get("href") or v.get("url") or _named(v, "uri"),
+    "title": lambda v: v.get("title") or v.get("website_title") or _named(v, "title"),
+    "description": lambda v: _texts(v, "description", "notes") or _named(v, "description"),
+    "tags": lambda v: _own_or_labels(v, ["unread"] if v.get("unread") else []),
+    "created": lambda v: date(v.get("date_added") or v.get("created")) or _moment(v, "created"),
+    "modified": lambda v: (
+        date(v.get("date_modified") or v.get("modified")) or _moment(v, "modified")
+    ),
 }
 _FIREFOX: _Kind = {
     "uri": lambda v: v.get("uri"),
     "title": lambda v: v.get("title"),
     "description": _firefox_description,
-    "tags": lambda v: _tags(v.get("tags"), ","),
+    "tags": lambda v: _tags(v, "tags", (), ","),
     "created": lambda v: date(v.get("dateAdded")),
     "modified": lambda v: date(v.get("lastModified")),
 }

@@ -157,7 +157,7 @@ def _segments(pieces: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
 class _Token(NamedTuple):
     """A tag, by its name in lower case, or the text between tags, which has none.
 
-    One `is_open` if it, or a quote in it, has no end.
+    One `is_open` if the text ends within it.
     """
 
     name: str
@@ -193,20 +193,23 @@ _SKIPPED = {"!--": "-->", "!": ">", "?": ">"}
 
 
 def _attributes(text: str, at: int) -> tuple[dict[str, str], int, bool]:
-    """The attributes from here on by their names in lower case, where the tag ends, whether it or
-    a quote in it has no end: such a value ends at the first space.
+    """The attributes from here on by their names in lower case, where the tag ends, and whether
+    the text ends within it. A quote that is not closed ends its value at the first space.
     """
     found: dict[str, str] = {}
-    is_open = False
+    quote = len(text)  # Where the first one that is not closed stands.
     while part := _ATTRIBUTE.match(text, at):
         name, double, single, bare = part.groups()
         at = part.end()
         value = double or single or (bare.lstrip("\"'") if bare else "")
-        is_open = is_open or bool(bare) and bare[0] in "\"'"
+        if bare and bare[0] in "\"'":
+            quote = min(quote, at)
         found.setdefault(name.lower(), value)
     end = _TAG_END.match(text, at)
     at = end.end() if end else at
-    return found, at, is_open or at == len(text) and text[-1] != ">"
+    # If other tags follow, it is only a quote too many.
+    is_cut = quote < len(text) and text.find("<", quote) < 0
+    return found, at, is_cut or at == len(text) and text[-1] != ">"
 
 
 def _unescaped(text: str) -> str:
@@ -259,8 +262,6 @@ class _Reader:
         for token in _tokens(segment):
             if handle := _HANDLERS.get(token.name):
                 handle(self, token)
-            if is_last and token.is_open and token is self._link:
-                break  # All that follows is part of the tag.
         self.end()
         return self._items
 
@@ -329,7 +330,9 @@ class _Reader:
 
     def _left_out(self, link: _Token, is_end: bool) -> str:
         """Why the open entry is left out, if it is; `is_end` tells that nothing follows."""
-        is_cut = link.is_open or is_end and self._into is self._title
+        # Some write no </A>, but end the line.
+        is_ended = "".join(self._title).endswith(("\n", _BREAK))
+        is_cut = link.is_open or is_end and self._into is self._title and not is_ended
         if self._is_last and is_cut:
             return _BREAKS_OFF
         return QUERY if is_query(link.attributes.get("href")) else ""

@@ -74,7 +74,8 @@ def _strict(parser: type, parsing_error: type[Exception]) -> type:
             try:
                 consumed: int = super().received(data)
             except OSError as error:  # A long body waits on the disk.
-                self.error, self.completed, consumed = error, True, len(data)
+                self.error = error.with_traceback(None)  # It holds the file that has no room.
+                self.completed, consumed = True, len(data)
             if self.completed:  # It would wait for more all the same, and never answer.
                 self.expect_continue = False
             return consumed

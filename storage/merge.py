@@ -58,7 +58,6 @@ class Merge:
         self._dry_run = dry_run
         self._plans: dict[str, _Plan] = {}
         self._ids: set[str] = set()
-        self._created: set[str] = set()  # The ids of all that this import has stored first.
         self._given = 0
 
     def add(self, line: int, given: Mapping[str, object], skipped: str = "") -> None:
@@ -114,7 +113,7 @@ class Merge:
         before = plan.bookmark
         if before is None:
             plan.bookmark = create(fields, self._id(fields), now)
-        elif plan.seen is None or before.id in self._created:
+        elif plan.seen is None:
             plan.bookmark = _united(before, fields)
         else:
             plan.bookmark = merge(before, fields, now)
@@ -156,8 +155,6 @@ class Merge:
                     self._again(plan, error)
                 else:
                     self._count(plan)
-                    if plan.bookmark and not plan.seen:
-                        self._created.add(plan.bookmark.id)
             if not self._plans:
                 return
         raise Busy("Others change the collection faster than it can be imported into.")
@@ -191,7 +188,7 @@ def _fields(given: Mapping[str, object]) -> Fields:
 
 
 def _united(before: Bookmark, fields: Fields) -> Bookmark:
-    """One bookmark of two entries of an import, modified when the later was: nobody does so now."""
+    """One new bookmark of two entries, modified when the later was: nobody does so now."""
     given = fields.get("modified", fields.get("created", before.modified))
     bookmark = merge(before, fields, before.modified)
     if given <= before.modified:

@@ -527,8 +527,7 @@ class Store:
             recalled: dict[str, Entry] = {}
             if changes is None:
                 recalled = self._recall()
-                waiting = self._failing if time.monotonic() < self._retry_at else ()
-                changes = [change for change in self._differences() if change not in waiting]
+                changes = list(self._differences())
             self._apply(changes, recalled)
             may_be_all = any(kind == _BOOKMARKS for kind, _ in self._failing)
             self._blind = may_be_all and not self._index.entries and (is_first or self._blind)

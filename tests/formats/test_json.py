@@ -142,10 +142,18 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
         ({"url": "a:b", "tag_names": ["x, y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
         ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
         ({"url": "a:b", "tags": [1], "description": 5}, {"tags": [1], "description": [5]}),
-        ({"url": "a:b", "tags": 5, "date_added": [], "notes": ""}, {"tags": [5]}),
+        ({"url": "a:b", "tags": 5, "date_added": [], "notes": ""}, {"tags": 5}),
         ({"url": "a:b", "name": "N", "comments": 5, "label": 5, "folder": 5}, {"title": "N"}),
-        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
-        ({"url": "a:b", "folder": "A/B", "status": "Unread"}, {"tags": ["A", "B", "unread"]}),
+        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "N"}),
+        ({"url": "a:b", "time": 5, "labels": [{"id": 5}, [1], None]}, {}),
+        ({"url": "a:b", "labels": ["x"] * 150}, {"tags": ["x"] * 100}),
+        ({"url": "a:b", "roots": [1]}, {}),
+        ({"Link": "a:b", "Title": "T"}, {"title": "T"}),
+        ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
+        (
+            {"href": "a:b", "title": "", "description": "P", "tags": "x y", "toread": "yes"},
+            {"title": "P", "tags": ["x", "y", "toread"]},
+        ),
         ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
         # Wallabag, Omnivore and Readwise.
         (
@@ -154,7 +162,7 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
         ),
         (
             {"url": "a:b", "labels": [{"name": "x"}, "y"], "savedAt": MOMENTS[0], "updatedAt": 1},
-            {"tags": ["x", "y"], "created": DATED["created"], "modified": "1970-01-01T00:00:01Z"},
+            {"tags": ["x", "y"], "created": DATED["created"]},
         ),
         (
             {"url": "a:b", "document_tags": "x,y z", "saved_date": "", "Created": MOMENTS[0]},

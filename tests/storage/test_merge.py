@@ -80,7 +80,6 @@ def test_the_same_again_changes_nothing(store, tmp_path):
     assert after == before
 
 
-@pytest.mark.parametrize("between", [0, MAX_CHANGES])
 @pytest.mark.parametrize(
     "first, second, dates",
     [
@@ -92,13 +91,12 @@ def test_the_same_again_changes_nothing(store, tmp_path):
     ],
 )
 @pytest.mark.parametrize("tags", [[], ["b"]])
-def test_of_two_entries_the_later_change_is_right(store, first, second, dates, between, tags):
-    others = [{"uri": f"{URI}{n}"} for n in range(between)]
-    entries = [{"uri": URI, "tags": ["a"], **first}, *others, {"uri": URI, "tags": tags, **second}]
+def test_of_two_entries_the_later_change_is_right(store, first, second, dates, tags):
+    entries = [{"uri": URI, "tags": ["a"], **first}, {"uri": URI, "tags": tags, **second}]
     take(store, *entries)
     found = store.holder(URI).bookmark
     assert (found.created, found.modified, found.tags) == (*dates, ("a", *tags))
-    assert take(store, *entries)[0] == (0, 0, between + 2, 0)
+    assert take(store, *entries)[0] == (0, 0, 2, 0)
     assert take(store, {"uri": URI, "tags": ["c"], "modified": OLD})[0] == (0, 1, 0, 0)
     assert store.holder(URI).bookmark.modified > NEW
 

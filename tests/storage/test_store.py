@@ -18,7 +18,7 @@ import storage.store
 import storage.watch
 from bookmarks import main
 from storage.bookmark import Tombstone, clean, create, to_file, update
-from storage.errors import Busy, Full, Gone, NotFound, Stale, Unavailable, Unreadable
+from storage.errors import Busy, Conflict, Full, Gone, NotFound, Stale, Unavailable, Unreadable
 from storage.index import EPOCH
 from storage.query import Query
 from storage.store import Change, Store
@@ -741,17 +741,7 @@ def test_what_the_disk_fails_to_give_is_not_put_back(store, a, broken, monkeypat
     assert "b.json remains as written" in caplog.text
 
 
-@pytest.fixture(params=[True, False], ids=["inotify", "no inotify"])
-def watched(request, monkeypatch):
-    """Whether the system tells of changes."""
-    if not request.param:
-        monkeypatch.setattr(storage.watch, "INotify", no_inotify)
-    return request.param
-
-
-def test_a_disk_that_gives_nothing_is_not_an_empty_collection(
-    watched, store, tmp_path, broken, monkeypatch
-):
+def test_a_disk_that_gives_nothing_is_not_an_empty_collection(store, tmp_path, broken, monkeypatch):
     for id in "ab":
         store.add(bookmark(id, title=id))
     broken[0].update("ab")
@@ -767,7 +757,7 @@ def test_a_disk_that_gives_nothing_is_not_an_empty_collection(
 
 
 def test_an_empty_collection_stays_one_where_the_disk_fails_to_give_a_new_file(
-    watched, store, tmp_path, broken
+    store, tmp_path, broken
 ):
     assert shown(store) == {}
     broken[0].add("a")
@@ -777,6 +767,51 @@ def test_an_empty_collection_stays_one_where_the_disk_fails_to_give_a_new_file(
     assert len(broken[1]) == 1
     store.add(bookmark("b", title="B"))
     assert shown(store) == {"b": "B"}
+
+
+@pytest.mark.parametrize("has_inotify", [True, False])
+@pytest.mark.parametrize("ids", ["a", "ab"])
+def test_what_takes_the_place_of_what_fails_is_seen_at_once(
+    store, tmp_path, broken, monkeypatch, has_inotify, ids
+):
+    for id in "ab":
+        store.add(bookmark(id, title=id))
+    if not has_inotify:
+        monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    other = Store(tmp_path)
+    broken[0].update(ids)
+    with suppress(Unavailable):
+        other.state()
+    folder = tmp_path / "bookmarks"
+    shutil.copytree(folder, tmp_path / "copy")
+    folder.rename(tmp_path / "old")
+    (tmp_path / "copy").rename(folder)
+    broken[0].clear()
+    assert shown(other) == {"a": "a", "b": "b"}
+    with pytest.raises(Conflict):
+        other.add(bookmark("c", uri="https://a.example/"))
+
+
+@pytest.mark.parametrize("titles", [{"a": "new"}, {}])
+def test_without_inotify_what_fails_is_not_taken_from_a_snapshot(
+    store, tmp_path, broken, monkeypatch, titles
+):
+    monkeypatch.setattr(storage.store, "MANY", 1)
+    monkeypatch.setattr(storage.watch, "INotify", no_inotify)
+    path = tmp_path / "bookmarks" / "a.json"
+    path.write_bytes(to_file(bookmark("a", title="old")))
+    os.utime(path, (1e9, 1e9))
+    assert shown(Store(tmp_path, writable=True)) == {"a": "old"}
+    path.unlink()
+    for id, title in titles.items():
+        path.write_bytes(to_file(bookmark(id, title=title)))
+    broken[0].add("a")
+    other = Store(tmp_path)
+    for _ in range(2):
+        with suppress(Unavailable):
+            assert shown(other) == {}
+    broken[0].clear()
+    assert shown(other) == titles
 
 
 def test_no_descriptor_has_to_be_had_once_something_is_published(store, other, a, monkeypatch):
