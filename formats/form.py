@@ -93,9 +93,9 @@ def _events(stream: Stream, parameters: Mapping[str, str]) -> Iterator[_Event]:
     if not parameters.get("boundary"):
         raise Malformed("The multipart form's Content-Type names no boundary.")
     try:
-        parser = PushMultipartParser(
-            parameters["boundary"].encode("utf-8"), strict=True, max_segment_count=MAX_FIELDS
-        )
+        boundary = parameters["boundary"].encode("utf-8")
+        # A strict one refuses the line break at the end, if that comes in a chunk of its own.
+        parser = PushMultipartParser(boundary, max_segment_count=MAX_FIELDS)
         yield from parser.parse_blocking(stream.read)
     except (MultipartError, LookupError, ValueError) as error:
         raise Malformed(f"The body is not a well-formed multipart form: {error}.") from None

@@ -1,6 +1,7 @@
 """Whole files come in and go out: over HTTP, and by `bookmarks import` and `bookmarks export`."""
 
 import errno
+import io
 import json
 import os
 import subprocess
@@ -137,6 +138,25 @@ def form(*parts):
 def send_form(app, body, status):
     kind = "multipart/form-data; boundary=b"
     return app.request("/", method="POST", body=body, content_type=kind, status=status).json
+
+
+@pytest.mark.parametrize("size", [*range(65_530, 65_545), 131_073, 131_074, 1_048_577])
+def test_a_form_of_any_size_is_read_to_its_end(app, size):
+    file = b"https://example.com/" + b"\n" * (size - len(form(("file", b"https://example.com/"))))
+    report = send_form(app, form(("file", file)), 200)
+    assert (report["created"], report["skipped"]) == (1, 0)
+
+
+def test_a_form_that_comes_byte_by_byte_is_read_to_its_end(app):
+    class Slow(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 1))
+
+    body = form(("uri", b"https://example.com/"), ("title", b"\r\n--"), ("description", b"--b"))
+    environ = {"wsgi.input": Slow(body), "CONTENT_LENGTH": str(len(body))}
+    kind = "multipart/form-data; boundary=b"
+    app.request("/", method="POST", environ=environ, content_type=kind, status=303)
+    assert app.get("/").json[0]["description"] == "--b"
 
 
 def test_what_stands_in_a_form_before_a_file_is_refused(app):
