@@ -18,8 +18,8 @@ def coded(headers: Headers, body: Body) -> tuple[Headers, Body]:
     """
     if isinstance(body, list):
         if sum(map(len, body)) > MIN_SIZE:
-            body = list(_compressed(body))
-            headers = _of_gzip(headers) + [("Content-Length", str(sum(map(len, body))))]
+            body = [b"".join(_compressed(body))]
+            headers = _of_gzip(headers) + [("Content-Length", str(len(body[0])))]
     else:
         body, headers = _compressed(body), _of_gzip(headers)
     return [(n, f'{v[:-1]}{MARK}"' if n == "ETag" else v) for n, v in headers], body

@@ -40,6 +40,7 @@ PATHS = ["/", "/?format=csv", "/?format=xbel", "/?format=html", "/?format=netsca
 def test_the_content_is_the_same_and_the_tag_another(filled, path):
     plain, packed = filled.get(path), ask(filled, path)
     assert packed.headers["Content-Encoding"] == "gzip"
+    assert len(packed.app_iter) == 1  # It goes out at once, together with its headers.
     assert gzip.decompress(packed.body) == plain.body
     assert len(packed.body) < len(plain.body) / 2
     assert "Content-Encoding" not in plain.headers
