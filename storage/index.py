@@ -202,11 +202,13 @@ class Index:
         if len(tags) == 1:
             return self._tags.get(tags[0], [])
         if tags not in self._selections:
-            lists = sorted((self._tags.get(tag, []) for tag in tags), key=len)
-            common = set(lists[0]).intersection(*lists[1:])
+            rarest, *others = sorted(tags, key=lambda tag: len(self._tags.get(tag, ())))
+            found = self._tags.get(rarest, [])
+            for tag in others:
+                found = [entry for entry in found if tag in entry.tags]
             if len(self._selections) == MAX_SELECTIONS:
                 self._selections.pop(next(iter(self._selections)))
-            self._selections[tags] = [entry for entry in lists[0] if entry in common]
+            self._selections[tags] = found
         return self._selections[tags]
 
     def tag_counts(self, most: int | None = None) -> list[tuple[str, int]]:
