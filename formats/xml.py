@@ -1,5 +1,6 @@
 """Writing and reading XML safely, for the formats that are made of it."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 from xml.etree.ElementTree import ParseError
@@ -12,6 +13,7 @@ from formats.errors import Malformed
 from formats.item import MAX_ENTRY
 
 _ATTRIBUTE = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_SPECIAL = re.compile('[&<>"\t\n\r]')  # Most values have none, and looking once is cheap.
 
 
 class Target(Protocol):
@@ -33,7 +35,7 @@ def text(value: str) -> str:
 
 def attribute(value: str) -> str:
     """The value as it stands between the double quotes of an attribute."""
-    return escape(value, _ATTRIBUTE)
+    return escape(value, _ATTRIBUTE) if _SPECIAL.search(value) else value
 
 
 def parse(blocks: Iterable[bytes], target: Target) -> Iterator[None]:
