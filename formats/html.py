@@ -1,6 +1,7 @@
 """The pages for people: the list, one bookmark, a form, and what went wrong."""
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -19,6 +20,8 @@ TAGS_SHOWN = 60
 
 # Longer ones are cut, but in the form, which has all of them.
 MAX_TITLE, MAX_DESCRIPTION, MAX_URI = 300, 600, 200
+# What most uris begin with, in a tenth of the time that taking all of one apart needs.
+_PLAIN_HOST = re.compile("https?://([a-z0-9.-]+)(?::[0-9]+)?(?:[/?#]|$)")
 
 # A uri of another scheme is shown, but cannot be clicked: `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -183,7 +186,8 @@ def _link(b: Bookmark) -> str:
 
 def _host(uri: str) -> str:
     try:
-        host = urlsplit(uri).hostname
+        plain = _PLAIN_HOST.match(uri)
+        host = plain[1] if plain else urlsplit(uri).hostname
     except ValueError:
         return ""
     return f'<span class="host">{e(cut(host.removeprefix("www."), MAX_URI))}</span>' if host else ""
