@@ -31,14 +31,17 @@ def make(data: Path, count: int) -> Path:
 
 def _file(id: str, number: int, chance: random.Random) -> bytes:
     created = timestamp(_FIRST + 60 * number)
-    fields = {
-        "uri": f"https://site{number % 997}.example.com/path/{number}/page.html",
+    uri = f"https://site{number % 997}.example.com/path/{number}/page.html"
+    return to_file(create(clean({"uri": uri, **fields(chance), "created": created}), id, created))
+
+
+def fields(chance: random.Random) -> dict[str, object]:
+    """What a bookmark tells besides its uri and its dates."""
+    return {
         "title": " ".join(chance.choices(WORDS, k=6)).capitalize(),
         "description": " ".join(chance.choices(WORDS, k=15)),
         "tags": _tags(chance),
-        "created": created,
     }
-    return to_file(create(clean(fields), id, created))
 
 
 def _tags(chance: random.Random) -> list[str]:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import random
 import secrets
 import threading
 import time
@@ -9,18 +10,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
+import collection
 from bench import Bench, share
 from load import Connection, post
 from servers import Server
 from table import Goal, Measured, Row
 
 
-def creates(**fields: object) -> Iterator[bytes]:
-    """Requests to create a bookmark with these fields, each with a uri of its own."""
-    mark = secrets.token_hex(8)
+def creates(**given: object) -> Iterator[bytes]:
+    """Requests to create a bookmark with what is given, each with a uri of its own."""
+    mark, chance = secrets.token_hex(8), random.Random(1)
     for number in itertools.count():
-        uri = f"https://example.com/{mark}/{number}"
-        yield post("/", json.dumps({"uri": uri, "title": "A title", **fields}).encode())
+        fields = {"uri": f"https://example.com/{mark}/{number}", **collection.fields(chance)}
+        yield post("/", json.dumps(fields | given).encode())
 
 
 class Writer:
