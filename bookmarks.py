@@ -11,11 +11,9 @@ import logging
 import os
 import re
 import secrets
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -32,7 +30,7 @@ from formats.item import Item
 from formats.progress import opened, save
 from formats.report import summary
 from formats.report import write as write_report
-from formats.server import answer_as_here
+from formats.server import answer_as_here, ended_by_signals
 from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
@@ -532,37 +530,16 @@ def _serve(options: argparse.Namespace) -> int:
     channels: dict[int, object] = {}
     served = AccessLog(app) if options.access_log else app
     server = waitress.create_server(served, map=channels, **settings)
-    tasks = server.task_dispatcher
-    tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
-
-    def is_busy() -> bool:
-        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
-        return bool(tasks.queue or tasks.active_count or any(unsent))
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, functools.partial(_stop, is_busy))
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
-    print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
-    gc.disable()
-    app.store.state()  # Who asks before all is loaded waits.
-    gc.freeze()  # No collection of garbage has to walk through what is there for good.
-    gc.enable()
-    sys.setswitchinterval(0.02)  # Whoever searches in a large collection is interrupted less.
-    server.run()
+    with ended_by_signals(server, channels):
+        print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+        gc.disable()
+        app.store.state()  # Who asks before all is loaded waits.
+        gc.freeze()  # No collection of garbage has to walk through what is there for good.
+        gc.enable()
+        sys.setswitchinterval(0.02)  # Whoever searches in a large collection is interrupted less.
+        server.run()
     return 0
-
-
-def _stop(is_busy: Callable[[], bool], number: int, frame: object) -> None:
-    """Ends the server as soon as all that it was asked is answered; the second time, at once."""
-    signal.signal(number, signal.default_int_handler)
-
-    def drain() -> None:
-        deadline = time.monotonic() + 3.0
-        while is_busy() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        os.kill(os.getpid(), number)
-
-    threading.Thread(target=drain, daemon=True).start()
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -1,9 +1,16 @@
-"""What waitress answers by itself, or ends an answer with, made to be as all answers here are."""
+"""waitress as it is here: what it answers by itself is as all answers are, and how it ends."""
 
+import _thread
 import errno
-from collections.abc import Callable, Iterable
+import functools
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import Protocol
+from typing import Any, Protocol
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from formats import http, problem
@@ -23,6 +30,40 @@ def answer_as_here(waitress: ModuleType) -> None:
     # What is kept in memory anyway is sent as it is. One that is longer is copied to a buffer
     # first, and out of it, and so is from then on all that its connection is answered.
     waitress.buffers.STRBUF_LIMIT = http.MAX_UNSENT
+
+
+@contextmanager
+def ended_by_signals(server: Any, channels: Mapping[int, object]) -> Iterator[None]:
+    """While waitress runs within it, SIGTERM and SIGINT end it as soon as all that it was asked is
+    answered, three seconds later at most; a second one, of either kind, ends it at once.
+    """
+    tasks = server.task_dispatcher
+    tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
+    count = itertools.count(1)
+
+    def stop(number: int, frame: object) -> None:
+        nth = next(count)
+        if nth == 1:  # threading.Thread would wait here, where the second one may break in.
+            _thread.start_new_thread(drain, (number,))
+        elif nth == 2:  # waitress ends by it; a third would break into its ending.
+            raise KeyboardInterrupt
+
+    def drain(number: int) -> None:
+        deadline = time.monotonic() + 3.0
+        while is_busy() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    def is_busy() -> bool:
+        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
+        return bool(tasks.queue or tasks.active_count or any(unsent))
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stop)
+    with suppress(KeyboardInterrupt):
+        yield
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, signal.SIG_IGN)  # It ends already.
 
 
 class _Error(Protocol):

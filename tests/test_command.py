@@ -2,6 +2,7 @@
 
 import gc
 import json
+import signal
 import threading
 import urllib.request
 
@@ -131,7 +132,7 @@ def test_the_command_serves(data, monkeypatch):
         return server
 
     monkeypatch.setattr(waitress, "create_server", create_and_stop)
-    monkeypatch.setattr(bookmarks.signal, "signal", lambda number, handler: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     assert threading.current_thread() is threading.main_thread()
     assert bookmarks.main(["--data", str(data), "--listen", "127.0.0.1:0"]) == 0
     assert made[0].adj.max_request_body_size >= 32 * 2**20

@@ -132,6 +132,21 @@ def test_what_does_not_end_does_not_keep_it_from_ending(serve, data, locked):
     thread.join()
 
 
+@pytest.mark.parametrize("pause", [0, 0.002, 0.01])
+@pytest.mark.parametrize("then", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("loaded", [True, False])
+def test_several_signals_end_it_too(serve, data, pause, then, loaded):
+    """A terminal and whoever looks after its programs may both send one."""
+    service = serve()
+    if loaded:
+        urllib.request.urlopen(service.address, timeout=10).close()
+    for number in (signal.SIGINT, then, signal.SIGTERM):
+        service.process.send_signal(number)
+        time.sleep(pause)
+    _, told = service.process.communicate(timeout=10)
+    assert (service.process.returncode, told) == (0, "")
+
+
 def test_a_long_list_is_sent_to_its_end(serve, data):
     (data / "bookmarks").mkdir(parents=True)
     for n in range(5000):
