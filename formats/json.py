@@ -216,12 +216,13 @@ def _given(value: _Object, kind: _Kind) -> dict[str, object]:
     return {field: got for field, got in found.items() if got not in (None, "", [])}
 
 
-def _texts(value: _Object, *names: str) -> object:
-    """The texts of these members, one under the other."""
-    texts = [text for name in names if (text := value.get(name))]
-    if all(isinstance(text, str) for text in texts):
-        return "\n\n".join(map(str, texts))
-    return texts
+def _description(value: _Object) -> object:
+    """Its texts, each once, one under the other: what a person wrote before what the page says."""
+    texts = [text for name in ("description", "notes") if (text := value.get(name))]
+    if not all(isinstance(text, str) for text in texts):
+        return texts
+    texts += [value.get("note"), *_alike(value, "description")]
+    return "\n\n".join(dict.fromkeys(t for t in texts if isinstance(t, str) and t.strip()))
 
 
 def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None) -> object:
@@ -296,7 +297,7 @@ _PINBOARD: _Kind = {
 _OTHERS: _Kind = {
     "uri": lambda v: v.get("href") or v.get("url") or _named(v, "uri"),
     "title": lambda v: v.get("title") or v.get("website_title") or _named(v, "title"),
-    "description": lambda v: _texts(v, "description", "notes") or _named(v, "description"),
+    "description": _description,
     "tags": lambda v: _own_or_labels(v, ["unread"] if v.get("unread") else []),
     "created": lambda v: date(v.get("date_added") or v.get("created")) or _moment(v, "created"),
     "modified": lambda v: (

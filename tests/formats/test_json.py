@@ -169,10 +169,33 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
             {"tags": ["x", "y z"], "created": DATED["created"]},
         ),
         ({"href": "a:b", "createdAt": MOMENTS[0], "lastModified": MOMENTS[1]}, DATED),
+        # Raindrop's API.
+        (
+            {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
+            {"title": "T", "description": "N\n\nE", "tags": ["x"]},
+        ),
     ],
 )
 def test_objects_of_others(value, fields):
     assert items(json.dumps([value])) == [(1, {"uri": "a:b"} | fields, "")]
+
+
+@pytest.mark.parametrize(
+    "texts, description",
+    [
+        ({"notes": "    N", "description": "D"}, "D\n\n    N"),
+        ({"comment": "C", "excerpt": "E", "description": "D"}, "D\n\nC\n\nE"),
+        ({"excerpt": "E", "Notes": "N", "note": "n"}, "n\n\nE\n\nN"),
+        ({"description": "D", "notes": "D", "excerpt": "D", "note": "N"}, "D\n\nN"),
+        ({"description": "", "note": " ", "excerpt": None, "comments": 5}, None),
+        ({"description": "D", "note": {"x": 1}, "comments": ["C"], "extended": True}, "D"),
+        ({"description": "D", "notes": 5, "note": "N"}, ["D", 5]),
+    ],
+)
+def test_an_entry_has_all_its_texts_each_once(texts, description):
+    (item,) = items(json.dumps([{"url": "a:b"} | texts]))
+    assert item.fields.get("description") == description
+    assert not item.skipped
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_ENTRY // 20])
