@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from formats import decode
 from formats.errors import Malformed
 from formats.item import (
+    MARKS,
     MAX_ENTRY,
     TOO_LARGE,
     Item,
     Stream,
     date,
     folder_tags,
+    is_set,
     item,
     role_of,
     united,
@@ -239,6 +241,7 @@ def _fields(cells: dict[str, list[str]]) -> dict[str, object]:
         fields["description"] = "\n\n".join(dict.fromkeys(texts))
     own = [tag for cell in cells.get("tags", ()) for tag in _tags(cell)]
     folders = tuple(tag for cell in cells.get("folder", ()) for tag in _folder(cell))
+    own += [mark for mark in MARKS if any(map(is_set, cells.get(mark, ())))]
     if "unread" in (status.lower() for status in cells.get("status", ())):
         own.append("unread")
     if tags := united(own, folders):

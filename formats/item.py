@@ -130,6 +130,9 @@ _NAMES = {
     "tags": "tags tag labels label keywords taglist tagnames documenttags",
     "folder": "folder folders foldername collection",
     "status": "status",
+    "private": "private",
+    "toread": "toread",
+    "unread": "unread",
     "created": "created createdat createdon creationdate date dateadded timeadded added addedat "
     "adddate timestamp time savedat saved saveddate",
     "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
@@ -140,6 +143,18 @@ _ROLES = {name: wanted for wanted, names in _NAMES.items() for name in names.spl
 def role_of(name: str) -> str:
     """What a column or member of this name tells; empty if that is not known."""
     return _ROLES.get(re.sub(r"[\s_-]", "", name).lower(), "")
+
+
+# --- Marks ---
+
+# What may be marked in an entry, by the name that others give it, and becomes a tag.
+MARKS = ("private", "toread", "unread")
+_TRUE = ("1", "true", "yes")
+
+
+def is_set(mark: object) -> bool:
+    """Whether a file says so of a mark: by a true or 1 of JSON, or by a text."""
+    return isinstance(mark, str | int) and str(mark).strip().lower() in _TRUE
 
 
 # --- Folders and tags ---

@@ -9,6 +9,7 @@ import msgspec
 from formats import decode
 from formats.errors import Malformed
 from formats.item import (
+    MARKS,
     MAX_DEPTH,
     QUERY,
     SEPARATOR,
@@ -18,6 +19,7 @@ from formats.item import (
     date,
     folder_tags,
     is_query,
+    is_set,
     item,
     role_of,
     united,
@@ -252,7 +254,8 @@ def _moment(value: _Object, wanted: str) -> str | None:
     return next(filter(None, map(date, texts)), None)
 
 
-def _own_or_labels(value: _Object, marks: list[str]) -> object:
+def _own_or_labels(value: _Object) -> object:
+    marks = _marks(value)
     for name in ("tag_names", "tags"):
         if name in value:
             return _tags(value, name, marks, ",")
@@ -269,11 +272,12 @@ def _labels(value: _Object) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _pinboard_marks(value: _Object) -> Iterator[str]:
-    if value.get("shared") == "no":
-        yield "private"
-    if value.get("toread") == "yes":
-        yield "toread"
+def _marks(value: _Object) -> list[str]:
+    return [mark for mark in MARKS if any(map(is_set, _alike(value, mark)))]
+
+
+def _pinboard_marks(value: _Object) -> list[str]:
+    return _marks({"private": value.get("shared") == "no", **value})
 
 
 def _firefox_description(value: _Object) -> object:
@@ -298,7 +302,7 @@ _OTHERS: _Kind = {
     "uri": lambda v: v.get("href") or v.get("url") or _named(v, "uri"),
     "title": lambda v: v.get("title") or v.get("website_title") or _named(v, "title"),
     "description": _description,
-    "tags": lambda v: _own_or_labels(v, ["unread"] if v.get("unread") else []),
+    "tags": _own_or_labels,
     "created": lambda v: date(v.get("date_added") or v.get("created")) or _moment(v, "created"),
     "modified": lambda v: (
         date(v.get("date_modified") or v.get("modified")) or _moment(v, "modified")

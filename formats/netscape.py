@@ -13,6 +13,7 @@ from xml.sax.saxutils import escape
 
 from formats import decode
 from formats.item import (
+    MARKS,
     MAX_ENTRY,
     QUERY,
     SEPARATOR,
@@ -23,6 +24,7 @@ from formats.item import (
     date,
     folder_tags,
     is_query,
+    is_set,
     item,
     seconds,
     united,
@@ -109,8 +111,6 @@ _ROOT_MARKS = (
     "places_root",
 )
 _READING_LIST = "com.apple.ReadingList"  # Safari's, in whatever language.
-_MARKS = ("private", "toread", "unread")
-_TRUE = ("1", "true", "yes")
 
 
 def read_file(stream: Stream) -> Iterator[Item]:
@@ -406,5 +406,5 @@ def _fields(
 def _tags(attributes: Mapping[str, str]) -> list[str]:
     """The entry's own tags, and its marks as tags."""
     tags = attributes.get("tags") or attributes.get("labels") or ""
-    marks = [mark for mark in _MARKS if attributes.get(mark, "").lower() in _TRUE]
+    marks = [mark for mark in MARKS if is_set(attributes.get(mark))]
     return split_tags(_unescaped(tags)) + marks

@@ -249,6 +249,22 @@ def test_tags_of_others(cell, tags):
     assert items(f"url,tags\na:b,{cell}\n")[0].fields.get("tags") == tags
 
 
+@pytest.mark.parametrize(
+    "cells, tags",
+    [
+        ("1,1,1", ["x", "private", "toread", "unread"]),
+        ("true,Yes,no", ["x", "private", "toread"]),
+        ("0,false,", ["x"]),
+        ("2,public,maybe", ["x"]),
+    ],
+)
+def test_a_mark_that_is_set_is_a_tag(cells, tags):
+    found = items(f"url,tags,private,To Read,unread\na:b,x,{cells}\n")
+    assert found == [Item(2, {"uri": "a:b", "tags": tags})]
+    found = items(f"url,private,toread,unread\na:b,{cells}\n")
+    assert found[0].fields.get("tags", []) == tags[1:]
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "a,b\nc,d\n", "\x00", "x" * 99, ",;\t", "title\nA\n"])
 def test_without_a_column_for_the_address_it_is_none(text):
     with pytest.raises(Malformed, match="column"):

@@ -57,7 +57,7 @@ def test_there_may_be_nothing(text):
 
 
 def test_a_single_object_is_one_of_ours():
-    fields = {"uri": "a:b", "tags": ["x"], "stars": 5, "created": "never"}
+    fields = {"uri": "a:b", "tags": ["x"], "stars": 5, "private": True, "created": "never"}
     assert items(json.dumps(fields)) == [(1, fields, "")]
     assert items(json.dumps([fields, fields])) == [(1, fields, "")] * 2
 
@@ -174,6 +174,11 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
             {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
             {"title": "T", "description": "N\n\nE", "tags": ["x"]},
         ),
+        # Shaarli's API.
+        (
+            {"url": "a:b", "tags": ["x"], "private": True, "created": MOMENTS[0], "updated": ""},
+            {"tags": ["x", "private"], "created": DATED["created"]},
+        ),
     ],
 )
 def test_objects_of_others(value, fields):
@@ -196,6 +201,20 @@ def test_an_entry_has_all_its_texts_each_once(texts, description):
     (item,) = items(json.dumps([{"url": "a:b"} | texts]))
     assert item.fields.get("description") == description
     assert not item.skipped
+
+
+@pytest.mark.parametrize(
+    "value, tags",
+    [
+        *((value, ["private", "toread", "unread"]) for value in (True, 1, "1", "yes", "TRUE ")),
+        *((value, []) for value in (False, 0, 2, 1.5, "0", "no", "", None, [True], {"x": 1})),
+    ],
+)
+@pytest.mark.parametrize("entry", [{"url": "a:b"}, {"href": "a:b"}, {"Link": "a:b", "tags": []}])
+def test_a_mark_that_is_set_is_a_tag(entry, value, tags):
+    marks = {"private": value, "toread": value, "Unread": value, "shared": False}
+    (item,) = items(json.dumps([entry | marks]))
+    assert item == (1, {"uri": "a:b"} | ({"tags": tags} if tags else {}), "")
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_ENTRY // 20])
