@@ -205,6 +205,10 @@ def _fields(value: dict[str, object]) -> dict[str, object]:
         return _given(value, _FIREFOX)
     if "uri" not in value and _named(value, "uri"):
         return _given(value, _OTHERS)
+    content = value.get("content")
+    if "uri" not in value and isinstance(content, dict) and content.get("url"):  # Karakeep's.
+        page = {"url": content["url"], "website_title": content.get("title")}
+        return _given(page | value, _OTHERS)
     return value
 
 
@@ -234,8 +238,13 @@ def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None
         tags = tags.split() if separator is None else split_tags(tags)
     if not isinstance(tags, list):
         return tags
-    parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in tags)
+    parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in map(_tag_name, tags))
     return [tag for part in parts for tag in part] + list(marks)
+
+
+def _tag_name(tag: object) -> object:
+    """The name of a tag, be it a text or an object."""
+    return tag.get("name") if isinstance(tag, dict) else tag
 
 
 def _alike(value: _Object, wanted: str) -> Iterator[object]:
@@ -267,7 +276,7 @@ def _labels(value: _Object) -> tuple[str, ...]:
     found: list[str] = []
     for tags in _alike(value, "tags"):
         for tag in tags if isinstance(tags, list) else [tags]:
-            name = tag.get("name") if isinstance(tag, dict) else tag
+            name = _tag_name(tag)
             found += split_tags(name) if isinstance(name, str) else []
     return tuple(found)
 
@@ -303,7 +312,11 @@ _OTHERS: _Kind = {
     "title": lambda v: v.get("title") or v.get("website_title") or _named(v, "title"),
     "description": _description,
     "tags": _own_or_labels,
-    "created": lambda v: date(v.get("date_added") or v.get("created")) or _moment(v, "created"),
+    "created": lambda v: (
+        date(v.get("date_added") or v.get("created"))
+        or _moment(v, "created")
+        or date(v.get("createdAt"))
+    ),
     "modified": lambda v: (
         date(v.get("date_modified") or v.get("modified")) or _moment(v, "modified")
     ),

@@ -373,6 +373,58 @@ EXPECTED = {
             ),
         ],
     ),
+    # What Karakeep exports, and last what its API answers.
+    "karakeep.json": (
+        "json",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A",
+                    "description": "Noted",
+                    "tags": ["one", "two words"],
+                    "created": "2023-11-14T22:13:20Z",
+                },
+            ),
+            (4, {"uri": "https://b.example/", "created": "2023-11-14T22:13:21Z"}),
+            (
+                5,
+                {
+                    "createdAt": 1700000002,
+                    "title": "Text",
+                    "content": {"type": "text", "text": "https://c.example/"},
+                },
+                "has no uri",
+            ),
+            (6, {"createdAt": 1700000003, "title": "File", "content": None}, "has no uri"),
+            (
+                7,
+                {
+                    "uri": "https://d.example/",
+                    "title": "From the page",
+                    "tags": ["three", "four", "five"],
+                    "created": "2024-01-02T03:04:05Z",
+                    "modified": "2024-01-02T03:04:06Z",
+                },
+            ),
+            (
+                8,
+                {
+                    "id": "a2",
+                    "createdAt": "2024-01-02T03:04:07.000Z",
+                    "title": "Asset",
+                    "content": {
+                        "type": "asset",
+                        "assetType": "pdf",
+                        "assetId": "x",
+                        "fileName": "x.pdf",
+                    },
+                },
+                "has no uri",
+            ),
+        ],
+    ),
     # Konqueror and everything of KDE that has bookmarks.
     "konqueror.xml": (
         "xbel",

@@ -174,6 +174,10 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
             {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
             {"title": "T", "description": "N\n\nE", "tags": ["x"]},
         ),
+        ({"url": "a:b", "createdAt": 1672625045, "time": 5}, {"created": DATED["created"]}),
+        ({"url": "a:b", "createdAt": 5, "savedAt": MOMENTS[0]}, {"created": DATED["created"]}),
+        ({"url": "a:b", "tags": [{"name": "x"}], "content": {"url": "c:d"}}, {"tags": ["x"]}),
+        ({"link": "a:b", "content": {"url": "c:d", "title": "T"}}, {}),
         # Shaarli's API.
         (
             {"url": "a:b", "tags": ["x"], "private": True, "created": MOMENTS[0], "updated": ""},
@@ -183,6 +187,16 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
 )
 def test_objects_of_others(value, fields):
     assert items(json.dumps([value])) == [(1, {"uri": "a:b"} | fields, "")]
+
+
+@pytest.mark.parametrize("content", [None, "", "x", {}, [], {"url": ""}, {"url": None}, ["url"]])
+def test_content_without_a_uri_gives_none(content):
+    assert items(json.dumps([{"content": content}]))[0].skipped == "has no uri"
+
+
+def test_content_is_nothing_to_one_of_ours():
+    fields = {"uri": "a:b", "content": {"url": "c:d", "title": "T"}}
+    assert items(json.dumps([fields])) == [(1, fields, "")]
 
 
 @pytest.mark.parametrize(
