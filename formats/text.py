@@ -59,7 +59,8 @@ def _read(number: int, line: str) -> Item:
 def _fields(line: str) -> dict[str, object]:
     uri, tab, rest = line.partition("\t")
     if not tab:
-        uri, bar, title = line.partition(" | ")
-        return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": uri}
+        # A title may be empty, and the space before it then cut off.
+        uri, bar, title = f"{line} ".partition(" | ")
+        return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
     title, _, tags = rest.partition("\t")
     return {"uri": uri.strip(), "title": title.strip(), "tags": split_tags(tags)}

@@ -550,6 +550,7 @@ EXPECTED = {
             (1, {"uri": "https://a.example/", "title": "A | B"}),
             (2, {"uri": "https://b.example/?q=x|y", "title": "B"}),
             (4, {"uri": "https://c.example/"}),
+            (5, {"uri": "https://d.example/", "title": ""}),
         ],
     ),
     # Pinboard.

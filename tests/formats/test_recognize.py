@@ -33,6 +33,7 @@ from formats.errors import Malformed
         (b"https://a.example/\tA\tdev,link\nhttps://b.example/\tB\tx\n", "text"),
         (b"https://a.example/\tURL\tx", "text"),
         (b"https://a.example/ | Zelda, Link\nhttps://b.example/ | B\n", "text"),
+        (b"https://a.example/ | \n", "text"),
         (b"https://a.example/?x=1;url\nhttps://b.example/\n", "text"),
         (b"\r\nurl,title\nhttps://a.example/,A\n", "csv"),
         ("https://a.example/".encode("utf-16"), "text"),

@@ -66,7 +66,11 @@ def items(text):
         ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b", "tags": []}),
         ("x:y\tA", {"uri": "x:y", "title": "A", "tags": []}),
         ("x:y | A | b", {"uri": "x:y", "title": "A | b"}),
+        ("x:y | A |", {"uri": "x:y", "title": "A |"}),
+        ("x:y | ", {"uri": "x:y", "title": ""}),
+        ("x:y |", {"uri": "x:y", "title": ""}),
         ("x:y|A", {"uri": "x:y|A"}),
+        ("x:y|", {"uri": "x:y|"}),
     ],
 )
 def test_a_line_with_a_uri(line, fields):
