@@ -389,11 +389,13 @@ def require_writable(paths: Sequence[Path]) -> None:
     A disk that is read-only for all may be read, and may become writable.
     """
     for path in paths:
-        if not _is_open_to_us(path) and not _is_read_only(path):
-            raise Unavailable(f"The folder {path} cannot be written: permission denied.")
+        there = path if path.exists() else path.parent  # Where it is made when it is needed.
+        if not is_open_to_us(there) and not _is_read_only(there):
+            raise Unavailable(f"The folder {there} cannot be written: permission denied.")
 
 
-def _is_open_to_us(path: Path) -> bool:
+def is_open_to_us(path: Path) -> bool:
+    """Whether this user may write to a folder, on a disk that may be written."""
     # Not to whoever started this: rights may have been given or dropped since.
     return os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 

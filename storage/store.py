@@ -91,7 +91,9 @@ class Store:
         """
         self._folder, self._writable = folder, writable
         self._folders = (folder / "bookmarks", folder / "tombstones")
-        files.make_folders((folder, *self._folders))
+        files.make_folders((folder, self._folders[_BOOKMARKS]))
+        if files.is_open_to_us(folder):  # Else there are no tombstones, or their folder is there.
+            files.make_folders(self._folders)
         if writable:
             files.require_writable(self._folders)
         self._reported: dict[tuple[int, str], str] = {}
@@ -130,7 +132,7 @@ class Store:
         for folder in (self._folder, *self._folders):
             try:
                 names = os.listdir(folder)
-            except PermissionError:  # Of one of the two, the first look tells.
+            except (PermissionError, FileNotFoundError):  # Of the two, the first look tells.
                 continue
             for name in filter(files.is_temporary, names):
                 path = folder / name
@@ -142,7 +144,7 @@ class Store:
 
     def _settle_all(self) -> None:
         """Makes durable what a process may have published before it was killed."""
-        for folder in self._folders:
+        for folder in filter(Path.exists, self._folders):
             try:
                 files.sync(folder)
             except StorageError as error:

@@ -273,10 +273,12 @@ def test_the_command_refuses_a_folder_that_it_can_only_read(unwritable, data, ki
     assert line.startswith("bookmarks: ") and f"{data / kind} cannot be written" in line
 
 
-def test_what_can_only_be_read_can_be_exported(unwritable, data, add):
+@pytest.mark.parametrize("kind", ["bookmarks", "."])
+def test_what_can_only_be_read_can_be_exported(unwritable, data, add, kind):
     _, prefix = unwritable
     add()
-    (data / "bookmarks").chmod(0o555)
+    (data / "tombstones").rmdir()
+    (data / kind).chmod(0o555)
     command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), "export", "--data", str(data)]
     done = subprocess.run(command, capture_output=True, timeout=20, check=True)
     assert len(json.loads(done.stdout)) == 1

@@ -7,6 +7,9 @@ import time
 import pytest
 from clients import ask, faults, put, service_of, temporaries, titles, uri_of
 
+from storage.query import Query
+from storage.store import Store
+
 # A failing disk is a running service whose fsync fails, by strace. A folder's fsync is told by the
 # folder's path; that of a file without a name can't be, but it is the first of every write.
 FSYNC_FAILS = ("-e", "trace=fsync", "-e", "inject=fsync:error=EIO")
@@ -192,3 +195,18 @@ def test_a_read_only_disk_is_read_and_not_written(small, start, change, how):
     witness.require_nothing_changed()
     small.remount("rw")
     assert change(witness.address).status in (200, 201, 204)
+
+
+def test_a_read_only_disk_without_tombstones_is_read(small, start):
+    """Such as a clone of a git repository, which has no empty folders."""
+    data = small.path / "data"
+    assert put(start(service_of(data)).address, "a", "A").status == 201
+    (data / "tombstones").rmdir()
+    small.remount("ro")
+    assert [bookmark.id for bookmark in Store(data).select(Query()).bookmarks] == ["a"]
+    address = start(service_of(data)).address
+    assert titles(address) == {"a": "A"}
+    assert ask(address, "DELETE", "/a").status == 503
+    small.remount("rw")
+    assert ask(address, "DELETE", "/a").status == 204
+    assert ask(address, path="/a").status == 410
