@@ -14,7 +14,9 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from msgspec.structs import replace
@@ -551,23 +553,26 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _import_files(options: argparse.Namespace) -> int:
-    merge = Merge(Store(Path(options.data)), options.dry_run)
-    for name in options.files:
-        told = len(merge.report.entries)
-        try:
-            with opened(name) as stream:
-                merge.add_all(formats.entries(stream, options.format), Malformed)
-        except (Malformed, OSError) as error:
-            merge.add(0, {}, str(error))
-        for entry in merge.report.entries[told:]:
-            print(f"{name}:{entry.line}: {entry.value}: {entry.reason}", file=sys.stderr)
-    print(summary(merge.finish()))
+    is_new = options.dry_run and not Path(options.data, "bookmarks").is_dir()
+    # To say what would happen, no data folder is made.
+    with TemporaryDirectory() if is_new else nullcontext(options.data) as folder:
+        merge = Merge(Store(Path(folder)), options.dry_run)
+        for name in options.files:
+            told = len(merge.report.entries)
+            try:
+                with opened(name) as stream:
+                    merge.add_all(formats.entries(stream, options.format), Malformed)
+            except (Malformed, OSError) as error:
+                merge.add(0, {}, str(error))
+            for entry in merge.report.entries[told:]:
+                print(f"{name}:{entry.line}: {entry.value}: {entry.reason}", file=sys.stderr)
+        print(summary(merge.finish()))
     return 1 if merge.report.skipped else 0
 
 
 def _export(options: argparse.Namespace) -> int:
-    if not os.path.isdir(options.data):  # It would be made, and look like an empty collection.
-        sys.exit(f"bookmarks: there is no data folder {options.data}.")
+    if not (folder := Path(options.data, "bookmarks")).is_dir():  # It is no empty collection.
+        sys.exit(f"bookmarks: there is no folder {folder}.")
     page = Store(Path(options.data)).select(Query())
     save(options.file, formats.LISTS[options.format].write(page.bookmarks, View("")))
     return 0

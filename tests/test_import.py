@@ -285,7 +285,7 @@ def test_import_and_export(data, tmp_path):
     names = ["one.html", "two.txt"]
     told = run("import", "--dry-run", *names, data=data, status=1, cwd=tmp_path)
     assert told[0] == "3 created, 0 updated, 1 unchanged, 1 skipped\n"
-    assert not list((data / "bookmarks").iterdir())
+    assert not data.exists()
     output, errors = run("import", *names, data=data, status=1, cwd=tmp_path)
     assert output == told[0]
     assert errors.startswith("one.html:4: place:sort=8: ")
@@ -388,10 +388,15 @@ def test_an_export_that_breaks_off_leaves_nothing_behind(tmp_path):
     assert (tmp_path / "out").read_text() == "old"
 
 
-def test_a_folder_that_is_not_there_is_not_exported(tmp_path):
+@pytest.mark.parametrize("there", [(), ("typo",), ("typo/tombstones",)])
+def test_a_folder_that_is_not_there_is_not_exported(tmp_path, there):
+    for name in there:
+        (tmp_path / name).mkdir(parents=True)
+    before = list(tmp_path.rglob("*"))
     output, errors = run("export", data=tmp_path / "typo", status=1)
-    assert (output, "there is no data folder" in errors) == ("", True)
-    assert not (tmp_path / "typo").exists()
+    missing = tmp_path / "typo" / "bookmarks"
+    assert (output, errors) == ("", f"bookmarks: there is no folder {missing}.\n")
+    assert list(tmp_path.rglob("*")) == before
 
 
 def test_a_running_service_sees_what_is_imported(serve, data, tmp_path):
