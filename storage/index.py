@@ -202,10 +202,9 @@ class Index:
         if len(tags) == 1:
             return self._tags.get(tags[0], [])
         if tags not in self._selections:
-            rarest, *others = sorted(tags, key=lambda tag: len(self._tags.get(tag, ())))
-            found = self._tags.get(rarest, [])
-            for tag in others:
-                found = [entry for entry in found if tag in entry.tags]
+            rarest = min((self._tags.get(tag, []) for tag in tags), key=len)
+            has_all = frozenset(tags).issubset
+            found = [entry for entry in rarest if has_all(entry.tags)]
             if len(self._selections) == MAX_SELECTIONS:
                 self._selections.pop(next(iter(self._selections)))
             self._selections[tags] = found
