@@ -54,6 +54,8 @@ def read_multipart_or_file(
     size = 0
     for segment in events:
         assert isinstance(segment, MultipartSegment)
+        if not segment.name:  # RFC 7578 section 4.2
+            raise Malformed("The multipart form has a part without a name.")
         if segment.filename:
             if fields:
                 raise Invalid([(name, "does not go with a file") for name, _ in fields])

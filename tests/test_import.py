@@ -159,6 +159,12 @@ def test_a_form_that_comes_byte_by_byte_is_read_to_its_end(app):
     assert app.get("/").json[0]["description"] == "--b"
 
 
+@pytest.mark.parametrize("rest", [b"", b'; filename="x"', b'; name=""'])
+def test_a_part_of_a_form_without_a_name_is_refused(app, rest):
+    part = b"--b\r\nContent-Disposition: form-data%s\r\n\r\nhttps://example.com/\r\n--b--\r\n"
+    assert "without a name" in send_form(app, part % rest, 400)["detail"]
+
+
 def test_what_stands_in_a_form_before_a_file_is_refused(app):
     body = form(("bogus", b"1"), ("file", b"https://example.com/\n"))
     reason = "does not go with a file"
@@ -386,6 +392,15 @@ def test_an_export_that_breaks_off_leaves_nothing_behind(tmp_path):
         save(str(tmp_path / "out"), chunks())
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["no/data", "list.txt"])
+def test_a_dry_run_fails_where_an_import_would(tmp_path, name):
+    (tmp_path / "list.txt").write_text("a:b\n")
+    options = dict(data=tmp_path / name, status=1)
+    dry = run("import", "--dry-run", tmp_path / "list.txt", **options)
+    assert dry == run("import", tmp_path / "list.txt", **options)
+    assert "cannot be used" in dry[1]
 
 
 @pytest.mark.parametrize("there", [(), ("typo",), ("typo/tombstones",)])
