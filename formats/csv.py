@@ -241,10 +241,10 @@ def _fields(cells: dict[str, list[str]]) -> dict[str, object]:
         fields["description"] = "\n\n".join(dict.fromkeys(texts))
     own = [tag for cell in cells.get("tags", ()) for tag in _tags(cell)]
     folders = tuple(tag for cell in cells.get("folder", ()) for tag in _folder(cell))
-    own += [mark for mark in MARKS if any(map(is_set, cells.get(mark, ())))]
+    marks = tuple(mark for mark in MARKS if any(map(is_set, cells.get(mark, ()))))
     if "unread" in (status.lower() for status in cells.get("status", ())):
-        own.append("unread")
-    if tags := united(own, folders):
+        marks += ("unread",)
+    if tags := united(own, marks + folders):
         fields["tags"] = tags
     for name in ("created", "modified"):
         if moment := date(cells.get(name, [""])[0]):

@@ -203,10 +203,10 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(whole))[:MAX_TAGS]
 
 
-def united(own: Iterable[str], folders: tuple[str, ...]) -> list[str]:
-    """An entry's own tags and those of its folders, of which as many as may be."""
+def united(own: Iterable[object], more: tuple[str, ...]) -> list[object]:
+    """An entry's own tags and those of its marks and folders, of which as many as may be."""
     tags = list(own)
-    return tags + list(folders[: max(MAX_TAGS - len(tags), 0)]) if folders else tags
+    return tags + list(more[: max(MAX_TAGS - len(tags), 0)]) if more else tags
 
 
 class Folders:

@@ -223,12 +223,13 @@ def _given(value: _Object, kind: _Kind) -> dict[str, object]:
 
 
 def _description(value: _Object) -> object:
-    """Its texts, each once, one under the other: what a person wrote before what the page says."""
+    """Its texts, each once, one under the other."""
     texts = [text for name in ("description", "notes") if (text := value.get(name))]
     if not all(isinstance(text, str) for text in texts):
         return texts
     texts += [value.get("note"), *_alike(value, "description")]
-    return "\n\n".join(dict.fromkeys(t for t in texts if isinstance(t, str) and t.strip()))
+    found = {text.strip(): text for text in texts if isinstance(text, str) and text.strip()}
+    return "\n\n".join(found.values())
 
 
 def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None) -> object:
@@ -239,7 +240,7 @@ def _tags(value: _Object, name: str, marks: Iterable[str], separator: str | None
     if not isinstance(tags, list):
         return tags
     parts = (split_tags(tag) if isinstance(tag, str) else [tag] for tag in map(_tag_name, tags))
-    return [tag for part in parts for tag in part] + list(marks)
+    return united((tag for part in parts for tag in part), tuple(marks))
 
 
 def _tag_name(tag: object) -> object:
@@ -286,7 +287,7 @@ def _marks(value: _Object) -> list[str]:
 
 
 def _pinboard_marks(value: _Object) -> list[str]:
-    return _marks({"private": value.get("shared") == "no", **value})
+    return _marks({**value, "private": value.get("shared") == "no" or value.get("private")})
 
 
 def _firefox_description(value: _Object) -> object:

@@ -403,8 +403,8 @@ def _fields(
     return fields
 
 
-def _tags(attributes: Mapping[str, str]) -> list[str]:
+def _tags(attributes: Mapping[str, str]) -> list[object]:
     """The entry's own tags, and its marks as tags."""
     tags = attributes.get("tags") or attributes.get("labels") or ""
-    marks = [mark for mark in MARKS if is_set(attributes.get(mark))]
-    return split_tags(_unescaped(tags)) + marks
+    marks = tuple(mark for mark in MARKS if is_set(attributes.get(mark)))
+    return united(split_tags(_unescaped(tags)), marks)

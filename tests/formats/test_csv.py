@@ -349,6 +349,12 @@ def test_open_quotes_are_read_again_no_more_than_twice(line):
     assert all(item.skipped for item in found)
 
 
+def test_a_mark_takes_no_place_of_a_tag():
+    tags = [f"t{number}" for number in range(100)]
+    (found,) = items(f'url,tags,private\na:b,"{",".join(tags)}",1\n')
+    assert found.fields["tags"] == tags
+
+
 def test_a_bad_row_does_not_stop_the_rest():
     large = '"' + "x" * 200_000 + '"'
     text = f'url,title\na:1,1\nshort\na:2,2,3\n,none\n{large},x\na:\x00,"2"x\n\n,\na:3,3\na:4,"open'

@@ -135,6 +135,7 @@ def test_bytes_that_are_no_utf_8_are_left_for_the_rules():
         ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
         ({"href": "a:b", "description": False, "tags": None}, {}),
         ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "toread"]}),
+        ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
         (
             {"href": "a:b", "time": 5, "extended": "E"},
             {"created": "1970-01-01T00:00:05Z", "description": "E"},
