@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -304,5 +305,6 @@ def require_whole(data: Path) -> None:
 
 def descriptors() -> int:
     """How many this process has open, where the system tells."""
-    gc.collect()  # What earlier tests have left may hold some.
+    with warnings.catch_warnings(action="ignore"):
+        gc.collect()  # What earlier tests have left may hold some.
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
