@@ -37,6 +37,7 @@ from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
 from storage.check import check, repair
+from storage.files import is_open_to_us
 from storage.index import Entry, State
 from storage.merge import Merge
 from storage.query import Query, query
@@ -533,7 +534,7 @@ def _serve(options: argparse.Namespace) -> int:
     served = AccessLog(app) if options.access_log else app
     server = waitress.create_server(served, map=channels, **settings)
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
-    with ended_by_signals(server, channels):
+    with ended_by_signals(server.task_dispatcher, channels):
         print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
         gc.disable()
         app.store.state()  # Who asks before all is loaded waits.
@@ -553,9 +554,11 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _import_files(options: argparse.Namespace) -> int:
-    is_new = options.dry_run and not Path(options.data, "bookmarks").is_dir()
+    data = Path(options.data)
+    is_new = options.dry_run and not (data / "bookmarks").is_dir()
+    could_be = is_open_to_us(data if data.exists() else data.parent)
     # To say what would happen, no data folder is made.
-    with TemporaryDirectory() if is_new else nullcontext(options.data) as folder:
+    with TemporaryDirectory() if is_new and could_be else nullcontext(data) as folder:
         merge = Merge(Store(Path(folder)), options.dry_run)
         for name in options.files:
             told = len(merge.report.entries)
@@ -571,7 +574,8 @@ def _import_files(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    if not (folder := Path(options.data, "bookmarks")).is_dir():  # It is no empty collection.
+    # It would be made, and look like an empty collection.
+    if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}.")
     page = Store(Path(options.data)).select(Query())
     save(options.file, formats.LISTS[options.format].write(page.bookmarks, View("")))

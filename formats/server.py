@@ -4,13 +4,14 @@ import _thread
 import errno
 import functools
 import itertools
+import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from formats import http, problem
@@ -32,20 +33,28 @@ def answer_as_here(waitress: ModuleType) -> None:
     waitress.buffers.STRBUF_LIMIT = http.MAX_UNSENT
 
 
+class _Tasks(Protocol):
+    """What has waitress' threads answer."""
+
+    queue: Sequence[object]
+    active_count: int
+    shutdown: Callable[..., object]
+
+
 @contextmanager
-def ended_by_signals(server: Any, channels: Mapping[int, object]) -> Iterator[None]:
+def ended_by_signals(tasks: _Tasks, channels: Mapping[int, object]) -> Iterator[None]:
     """While waitress runs within it, SIGTERM and SIGINT end it as soon as all that it was asked is
-    answered, three seconds later at most; a second one, of either kind, ends it at once.
+    answered, after three seconds at most; a second one, of either kind, does not wait for that.
     """
-    tasks = server.task_dispatcher
     tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
-    count = itertools.count(1)
+    count, raised = itertools.count(), -math.inf
 
     def stop(number: int, frame: object) -> None:
-        nth = next(count)
-        if nth == 1:  # threading.Thread would wait here, where the second one may break in.
+        nonlocal raised
+        if not next(count):  # threading.Thread would wait here, where the next one may break in.
             _thread.start_new_thread(drain, (number,))
-        elif nth == 2:  # waitress ends by it; a third would break into its ending.
+        elif time.monotonic() > raised + 3.0:  # waitress ends by it; more would break into that.
+            raised = time.monotonic()
             raise KeyboardInterrupt
 
     def drain(number: int) -> None:
@@ -60,10 +69,12 @@ def ended_by_signals(server: Any, channels: Mapping[int, object]) -> Iterator[No
 
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, stop)
-    with suppress(KeyboardInterrupt):
-        yield
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_IGN)  # It ends already.
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:  # It ends already.
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
 
 
 class _Error(Protocol):

@@ -132,7 +132,8 @@ class Store:
         for folder in (self._folder, *self._folders):
             try:
                 names = os.listdir(folder)
-            except (PermissionError, FileNotFoundError):  # Of the two, the first look tells.
+            # What cannot be listed, the first look tells; there may be no tombstones.
+            except (PermissionError, FileNotFoundError):
                 continue
             for name in filter(files.is_temporary, names):
                 path = folder / name
