@@ -93,7 +93,7 @@ class Store:
         self._folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folders((folder, self._folders[_BOOKMARKS]))
         if files.is_open_to_us(folder):  # Else there are no tombstones, or their folder is there.
-            files.make_folders(self._folders)
+            files.make_folders(self._folders[_TOMBSTONES:])
         if writable:
             files.require_writable(self._folders)
         self._reported: dict[tuple[int, str], str] = {}

@@ -147,6 +147,35 @@ def test_several_signals_end_it_too(serve, data, pause, then, loaded):
     assert (service.process.returncode, told) == (0, "")
 
 
+def test_a_later_signal_is_heard_where_the_second_came_to_nothing():
+    """Python drops what is raised in some places, and an ending may hang."""
+    code = """
+import time
+from formats.server import ended_by_signals
+
+class Busy:
+    queue, active_count, shutdown = [None], 1, print
+
+with ended_by_signals(Busy(), {}):
+    for _ in range(2):
+        try:
+            print("waits", flush=True)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            print("heard", time.monotonic(), flush=True)
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        for pause in (0.2, 0.2, 3.2, 0):
+            process.send_signal(signal.SIGINT)
+            time.sleep(pause)
+        told = process.communicate(timeout=20)[0].split()
+    assert process.returncode == 0
+    assert [word for word in told if word.isalpha()] == ["heard", "waits", "heard"]
+    assert float(told[4]) - float(told[1]) > 3
+
+
 def test_a_long_list_is_sent_to_its_end(serve, data):
     (data / "bookmarks").mkdir(parents=True)
     for n in range(5000):
