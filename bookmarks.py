@@ -37,11 +37,11 @@ from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
 from storage.check import check, repair
-from storage.files import is_open_to_us
+from storage.files import is_writable
 from storage.index import Entry, State
 from storage.merge import Merge
 from storage.query import Query, query
-from storage.store import Store, swap
+from storage.store import Store, retry_if_stale
 
 log = logging.getLogger("bookmarks")
 
@@ -138,7 +138,7 @@ class Application:
         if unchanged := http.not_modified(request, name, self.store.state):
             return unchanged
         page = self.store.select(wanted)
-        reach = max(page.total, page.buried if wanted.deletions else 0)
+        reach = max(page.total, page.tombstone_count if wanted.deletions else 0)
         path = request.environ.get("PATH_INFO", "")
         view = listed(self._here(request), path, parameters, wanted.limit, wanted.offset, reach)
         view = replace(
@@ -229,7 +229,7 @@ class Application:
         version = given.pop("_version", None) if is_form else None
         fields = _changes(given, required=["uri"])
         name = "json" if is_form else http.negotiate(request, formats.ONE)
-        entry, status = swap(lambda: self._post(request, given, fields, version))
+        entry, status = retry_if_stale(lambda: self._post(request, given, fields, version))
         return self._written(request, name, entry, status, is_form)
 
     def _imported(self, request: Request, entries: Iterable[Item]) -> Response:
@@ -277,7 +277,7 @@ class Application:
         given, _ = http.body(request, formats.WHOLE)
         fields = _changes(given, id, WHOLE_FIELDS)
         name = http.negotiate(request, formats.ONE)
-        entry, status = swap(lambda: self._put(request, id, given, fields))
+        entry, status = retry_if_stale(lambda: self._put(request, id, given, fields))
         return self._written(request, name, entry, status, False)
 
     def _put(
@@ -308,7 +308,7 @@ class Application:
             http.require(request, entry, version)
             return self._replaced(update(entry.bookmark, fields, _now()), entry)
 
-        return swap(attempt)
+        return retry_if_stale(attempt)
 
     def _delete(self, request: Request, id: str, version: object = None) -> None:
         def attempt() -> None:
@@ -316,7 +316,7 @@ class Application:
             http.require(request, entry, version)
             self.store.delete(entry)
 
-        swap(attempt)
+        retry_if_stale(attempt)
 
     def _replaced(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
         """Stores a changed bookmark; one that did not change is left alone, file and all."""
@@ -556,7 +556,7 @@ def _check(options: argparse.Namespace) -> int:
 def _import_files(options: argparse.Namespace) -> int:
     data = Path(options.data)
     is_new = options.dry_run and not (data / "bookmarks").is_dir()
-    could_be = is_open_to_us(data if data.exists() else data.parent)
+    could_be = is_writable(data if data.exists() else data.parent)
     # To say what would happen, no data folder is made.
     with TemporaryDirectory() if is_new and could_be else nullcontext(data) as folder:
         merge = Merge(Store(Path(folder)), options.dry_run)

@@ -20,7 +20,6 @@ class Asset:
     media_type: str
     body: bytes
     version: int
-    modified: str = "1970-01-01T00:00:00Z"
     touched: float = 0.0
 
 

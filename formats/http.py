@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
 from wsgiref.types import StartResponse
 
@@ -41,6 +41,7 @@ from formats.validators import (
 from formats.view import Draft, View
 from storage.bookmark import ID, Bookmark, split_tags
 from storage.errors import Invalid, PreconditionFailed, Unavailable
+from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
@@ -356,22 +357,7 @@ def _date(request: Request, name: str) -> float | None:
 def validate(response: Response, name: str, current: Current) -> None:
     """Gives the answer its validators."""
     response.headers.append(("ETag", f'"{_tag(current, name)}"'))
-    response.headers.append(("Last-Modified", _http_date(last_modified(current))))
-
-
-def _http_date(moment: int) -> str:
-    """A moment in seconds since 1970, as RFC 9110 section 5.6.7 has it."""
-    day, second = divmod(moment, 86_400)
-    hours, minutes, seconds = second // 3600, second // 60 % 60, second % 60
-    return f"{_day(day)} {_TWO_DIGITS[hours]}:{_TWO_DIGITS[minutes]}:{_TWO_DIGITS[seconds]} GMT"
-
-
-_TWO_DIGITS = [f"{number:02}" for number in range(60)]
-
-
-@functools.lru_cache(maxsize=1024)
-def _day(day: int) -> str:
-    return formatdate(day * 86_400, usegmt=True)[: len("Sun, 06 Nov 1994")]
+    response.headers.append(("Last-Modified", formatdate(last_modified(current), usegmt=True)))
 
 
 def _tag(current: Current, name: str) -> str:
@@ -510,14 +496,6 @@ def _prefers_gzip(asked: str) -> bool:
 # --- Answers that are given again ---
 
 
-class Changing(Protocol):
-    """What answers tell of: `changes` looks how often it has changed, `seen` is the last count."""
-
-    seen: int
-
-    def changes(self) -> int: ...
-
-
 class Kept:
     """Answers to GET that are asked for again, each given again until anything has changed.
 
@@ -526,8 +504,8 @@ class Kept:
     they are all dropped, and those that are asked for often are soon there again.
     """
 
-    def __init__(self, source: Changing) -> None:
-        self._source = source
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._answers: dict[_Asked, tuple[int, Response]] = {}
         self._size = 0
         self._once: set[int] = set()
@@ -540,12 +518,13 @@ class Kept:
         if kept := self._answers.get(asked):
             seen, response = kept
             with suppress(Unavailable):  # Without it, what needs no folder is served all the same.
-                if seen == self._source.seen and seen == self._source.changes():
+                if seen == self._store.change_count == self._store.refresh():
                     return response
-        seen = self._source.seen
+        seen = self._store.change_count
         response = make(request)
         # What has changed meanwhile may be in the answer, or not.
-        if self._again(asked) and seen == self._source.seen and isinstance(response.body, list):
+        is_current = seen == self._store.change_count
+        if self._again(asked) and is_current and isinstance(response.body, list):
             self._keep(asked, seen, response)
         return response
 

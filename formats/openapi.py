@@ -25,7 +25,7 @@ from formats import (
 )
 from formats.assets import Asset, assets
 from formats.schema import ANY, KEPT, TEXT, ref
-from storage.bookmark import FIELDS, MAX_TAGS, timestamp
+from storage.bookmark import FIELDS, MAX_TAGS
 
 MEDIA_TYPE = "application/json"
 MAX_COUNT = 10**18 - 1
@@ -99,7 +99,7 @@ def document(base: str, secured: bool, public_read: bool) -> Asset:
     body = msgspec.json.encode(described(base, secured, public_read)) + b"\n"
     version = int.from_bytes(hashlib.sha256(body).digest()[:16])
     touched = os.stat(__file__).st_mtime
-    return Asset(MEDIA_TYPE, body, version, timestamp(touched), touched)
+    return Asset(MEDIA_TYPE, body, version, touched)
 
 
 def described(base: str, secured: bool, public_read: bool) -> dict[str, object]:

@@ -28,21 +28,12 @@ def save(name: str, chunks: Iterable[bytes]) -> None:
 
     Raises OSError.
     """
-    path = Path(name)
-    is_output = name == "-" or _is_output(path)
+    is_output, path = name in ("-", "/dev/stdout"), Path(name)
     if not is_output and (path.is_file() or not path.exists()):
-        _replace(Path(os.path.realpath(name)), chunks)  # Not a link, but what it leads to.
-    else:  # What is a pipe or a device stays one.
+        _replace(path.resolve(), chunks)  # Replace the target of a symbolic link.
+    else:  # A pipe or a device cannot be replaced.
         with open(1 if is_output else name, "wb", closefd=not is_output) as file:
             file.writelines(chunks)
-
-
-def _is_output(path: Path) -> bool:
-    """Whether the shell has opened it as the standard output, perhaps for more to be added."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(1))
-    except OSError:  # One of them is not there.
-        return False
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:

@@ -1,38 +1,16 @@
-"""What became of an imported file, for a program and for a person."""
-
-from collections.abc import Sequence
-from typing import Protocol
+"""The report of an import, as JSON or as a page."""
 
 import msgspec
 
 from formats import html
 from formats.view import View
+from storage.merge import Report
 
 MEDIA_TYPES = ("application/json", "text/html")
 
 
-class Skipped(Protocol):
-    """An entry that was not taken: its line, what it is, and why."""
-
-    line: int
-    value: str
-    reason: str
-
-
-class Report(Protocol):
-    """How many entries were created, updated, unchanged and skipped; `entries` names the last."""
-
-    created: int
-    updated: int
-    unchanged: int
-    skipped: int
-
-    @property
-    def entries(self) -> Sequence[Skipped]: ...
-
-
 def write(media_type: str, report: Report, view: View) -> tuple[str, bytes]:
-    """The media type to send and the document."""
+    """Return the media type to send and the document."""
     if media_type == "text/html":
         rows = [(e.line, e.value, e.reason) for e in report.entries]
         return html.MEDIA_TYPE, html.write_report(summary(report), rows, view)
@@ -40,7 +18,7 @@ def write(media_type: str, report: Report, view: View) -> tuple[str, bytes]:
 
 
 def summary(report: Report) -> str:
-    """The numbers in a line."""
+    """Return the numbers in one line."""
     return (
         f"{report.created} created, {report.updated} updated, {report.unchanged} unchanged, "
         f"{report.skipped} skipped"

@@ -3,55 +3,46 @@
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import Protocol
 
-_FIRST = int(datetime.min.replace(tzinfo=UTC).timestamp())
+from formats.assets import Asset
+from storage.index import Entry, State
 
+# What has a version and the time of its last change.
+Current = Entry | State | Asset
 
-class Current(Protocol):
-    """A resource's present state: a version of 128 bits, the RFC 3339 time that it tells of its
-    last change, and the time when its file was last touched, in seconds.
-    """
-
-    @property
-    def version(self) -> int: ...
-    @property
-    def modified(self) -> str: ...
-    @property
-    def touched(self) -> float: ...
+_YEAR_1 = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
 def version_text(version: int) -> str:
-    """The version as it begins every entity tag of the resource."""
+    """Return the version as every entity tag of the resource begins with it."""
     return f"{version:032x}"
 
 
 def entity_tag(current: Current, name: str) -> str:
-    """The opaque tag of the representation `name`: each has its own, so that all are strong."""
+    """Return the opaque tag of the representation `name`; each has its own, so all are strong."""
     return f"{version_text(current.version)}.{name}"
 
 
 def last_modified(current: Current) -> int:
-    """Last-Modified in seconds since 1970: not later than the file's own time, whatever it tells
-    of.
+    """Return Last-Modified in seconds since 1970; never a time in the future.
+
+    It is the time of the file: `modified` inside the file misses an edit by hand, and a restored
+    copy has an old one.
     """
-    modified = int(datetime.fromisoformat(current.modified).timestamp())
-    # A file's time may be one that no date has.
-    return modified if modified <= current.touched + 1 else max(int(current.touched), _FIRST)
+    # A file may have a time before the year 1, which no date can express.
+    return max(int(min(current.touched, time.time())), _YEAR_1)
 
 
 def is_current(tags: Collection[str], current: Current) -> bool:
-    """Whether one of the tags is that of any representation of the present version."""
+    """Return whether one of the tags is that of any representation of the current version."""
     version = version_text(current.version)
     return any(tag.partition(".")[0] == version for tag in tags)
 
 
 def is_unchanged_since(since: float, current: Current) -> bool:
-    """Whether a date, in seconds since 1970, proves that nothing changed after it.
+    """Return whether a date, in seconds since 1970, proves that nothing changed after it.
 
-    Its resolution is a second, so what changed within the last one may change once more; and what
-    somebody put into the folder by hand may tell of a time before it came.
+    Dates have a resolution of one second: a resource that changed within the last second may
+    change again without a new date.
     """
-    if last_modified(current) > since:
-        return False
-    return current.touched < min(since + 1, time.time() - 1)
+    return last_modified(current) <= since and current.touched < time.time() - 1

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,23 +36,22 @@ def check(folder: Path) -> list[Finding]:
     deleted: dict[str, Path] = {}
     tombstones = folder / "tombstones"  # Without any, the folder may be missing.
     findings = list(_tombstones(tombstones, deleted)) if tombstones.exists() else []
+    if (old := folder / "snapshot.index").exists():
+        findings.append(Finding(old, "is not used any more", "remove it; --repair does", True))
     return [*findings, *_bookmarks(folder / "bookmarks", deleted)]
 
 
 def repair(findings: list[Finding]) -> list[Finding]:
     """Does what can lose nothing; the findings that remain. Raises Busy, Full or Unavailable."""
     safe = [finding for finding in findings if finding.safe]
-    tombstones = [finding.tombstone for finding in safe if finding.tombstone]
-    for tombstone in tombstones:  # If a deletion fails, its tombstone goes again.
-        with suppress(FileNotFoundError):
-            files.settled(tombstone)
-    for folder in {tombstone.parent for tombstone in tombstones if tombstone.exists()}:
-        files.sync(folder)
+    # A tombstone must be durable before the bookmark that it deletes is removed.
+    for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
+        files.sync_folder(folder)
     for finding in safe:
         if finding.tombstone is None or _is_tombstone(finding.tombstone):
             files.remove(finding.path)
     for folder in {finding.path.parent for finding in safe}:
-        files.sync(folder)
+        files.sync_folder(folder)
     return [finding for finding in findings if finding not in safe]
 
 

@@ -59,6 +59,7 @@ class Merge:
         self._plans: dict[str, _Plan] = {}
         self._ids: set[str] = set()
         self._given = 0
+        self._unchanged: list[Entry] = []
 
     def add(self, line: int, given: Mapping[str, object], skipped: str = "") -> None:
         """Takes what one entry gives, unless it is to be skipped or breaks a rule.
@@ -119,6 +120,7 @@ class Merge:
             plan.bookmark = merge(before, fields, now)
         if plan.seen and plan.bookmark is plan.seen.bookmark:
             self.report.unchanged += 1
+            self._unchanged.append(plan.seen)
             return
         plan.outcomes[_outcome(before, plan.bookmark)] += 1
         if not self._dry_run:
@@ -146,9 +148,10 @@ class Merge:
     def _flush(self) -> None:
         for _ in range(_ATTEMPTS):
             plans, self._plans, self._ids, self._given = self._plans, {}, set(), 0
-            # Even without any: what is called unchanged may not be on the disk yet.
+            unchanged, self._unchanged = self._unchanged, []
             changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
-            undone = {c.bookmark.id: error for c, error in self._store.write_all(changes)}
+            failed = self._store.write_all(changes, unchanged)
+            undone = {change.bookmark.id: error for change, error in failed}
             for plan in plans.values():
                 error = undone.get(plan.bookmark.id) if plan.bookmark else None
                 if error:

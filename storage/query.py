@@ -5,7 +5,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from storage.bookmark import MAX_TAGS, fold, uri_key
 from storage.errors import BadQuery
@@ -32,9 +31,9 @@ class Query(msgspec.Struct, frozen=True):
     counts: int = 0
 
     @property
-    def selection(self) -> "Query":
-        """The query without its range: all that it finds."""
-        return replace(self, limit=None, offset=0, deletions=False)
+    def is_filter(self) -> bool:
+        """Whether some bookmarks may not match."""
+        return bool(self.tags or self.words or self.key is not None)
 
 
 def query(parameters: Sequence[tuple[str, str]], page: int | None = None) -> Query:

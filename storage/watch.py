@@ -1,17 +1,16 @@
-"""What changed in some folders since the last look."""
+"""Names of files that have changed in some folders, by inotify."""
 
 import fcntl
 import logging
-import math
 import os
 import re
 import stat
 import sys
 import termios
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from storage import files
 from storage.errors import Unavailable
 
 log = logging.getLogger("bookmarks")
@@ -28,22 +27,20 @@ if sys.platform == "linux":
         | flags.MOVED_TO
         | flags.DELETE
         | flags.ONLYDIR
-        | flags.EXCL_UNLINK  # Files that are being staged without a name would tell of themselves.
+        | flags.EXCL_UNLINK  # Staged files without a name would cause events.
     )
     _REPLACED = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 _NO_BYTES = bytes(4)
-# So long all is compared before inotify is asked for once more, where the system refused it.
-_RETRY_SECONDS = 10.0
 
 
 class Watch:
-    """Watches folders of one parent, by inotify where the system has it. All but the first may be
-    missing.
+    """Watch some folders of one parent by inotify, where the system has it.
 
-    The kernel queues an event inside the very call that changes the folder, so that a look sees
-    every change that any process finished before. Belongs to the process that made it.
+    All folders but the first may be missing. The kernel queues an event inside the system call
+    that changes a folder, so `read_events` returns every change that any process finished before.
+    Belongs to the process that opened it.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -52,92 +49,98 @@ class Watch:
         self._names = {folder.name for folder in folders}
         self._identities: list[tuple[int, int] | None] = []
         self._inotify: INotify | None = None
-        self._retry_at, self._warned = math.inf, False
+        self._has_warned = False
 
-    def changes(self) -> list[tuple[int, str]] | None:
-        """Each changed name with its folder's number, or None: any name may have changed.
+    def read_events(self) -> list[tuple[int, str]] | None:
+        """Return the number of the folder and the file name of each change since the last call.
 
-        None comes at the first look, after a folder was replaced or a queue overflowed, and always
-        where there is no inotify. Raises Unavailable if the first folder is missing.
+        None if any name may have changed: at the first call, after a folder was replaced or the
+        queue overflowed, and always without inotify. An empty name stands for the folder itself.
+        Raises Unavailable if the first folder is missing.
         """
-        # The parent tells when one of the folders is replaced; what happens above it, nobody tells.
+        # The parent reports when a folder is replaced, but nothing reports it of the parent.
         if self._inotify is None or [_identity(self._first)] != self._identities[:1]:
             self._open()
             return None
-        told = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
-        if told == _NO_BYTES:
+        size = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
+        if size == _NO_BYTES:
             return []
         changes = []
-        size = int.from_bytes(told, sys.byteorder)
-        for event in parse_events(os.read(self._inotify.fileno(), size)):
+        data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
+        for event in parse_events(data):
             number = self._numbers.get(event.wd)
             if event.mask & _LOST or number is None and event.name in self._names:
                 self.close()
-                return self.changes()
+                return self.read_events()
             if number is not None:
                 changes.append((number, event.name))
         return changes
 
     def is_quiet(self) -> bool:
-        """Whether `changes` would name none: it costs less, and another thread may ask for those at
-        the same time. Raises Unavailable if the first folder is missing.
+        """Return whether `read_events` would return no event.
+
+        Cheaper than reading them, and safe while another thread reads. Raises Unavailable if the
+        first folder is missing.
         """
-        watched = self._inotify
-        if watched is None or [_identity(self._first)] != self._identities[:1]:
+        inotify = self._inotify
+        if inotify is None or [_identity(self._first)] != self._identities[:1]:
             return False
         try:
-            return fcntl.ioctl(watched, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
-        except (OSError, ValueError):  # Closed just now.
+            return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
+        except (OSError, ValueError):  # Another thread has closed it.
             return False
-
-    @property
-    def tells(self) -> bool:
-        """Whether the system names what has changed."""
-        return self._inotify is not None
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """The device and inode of the first folder, as it was at the last look."""
+        """The device and inode of the first folder when the watch was opened."""
         return self._identities[0]
 
     def _open(self) -> None:
-        """Watches what the paths lead to now; without inotify there is nothing to watch."""
-        others = [_identity_if_there(str(folder)) for folder in self._folders[1:]]
-        identities = [_identity(self._first), *others]
-        if identities == self._identities and time.monotonic() < self._retry_at:
-            return
+        """Watch the folders that the paths lead to now."""
         self.close()
-        self._retry_at = math.inf
-        there = [number for number, identity in enumerate(identities) if identity]
+        others = [_identity_if_exists(str(folder)) for folder in self._folders[1:]]
+        self._identities = [_identity(self._first), *others]
+        existing = [number for number, identity in enumerate(self._identities) if identity]
         try:
-            shared = any(_is_shared(self._folders[number]) for number in there)
-            if sys.platform == "linux" and not shared:
-                self._begin(there)
-        except OSError as error:  # None left for this user or process now, or a disk without.
-            self.close()
-            self._retry_at = time.monotonic() + _RETRY_SECONDS
-            if not self._warned:
-                log.warning("Each request compares all files, for want of inotify: %s", error)
-            self._warned = True
-        self._identities = identities
+            if sys.platform == "linux" and not any(map(self._is_shared, existing)):
+                self._watch(existing)
+        except OSError as error:  # Such as the limit of inotify instances of this user.
+            self._close_inotify()
+            if not self._has_warned:
+                log.warning("Without inotify each request compares all files: %s", error)
+            self._has_warned = True
 
-    def _begin(self, there: Sequence[int]) -> None:
+    def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # First, so that it tells of what happens to the others from here on.
+        # The parent comes first, so that no replacement of a folder goes unreported.
         self._inotify.add_watch(self._folders[0].parent, _REPLACED)
         self._numbers = {
-            self._inotify.add_watch(self._folders[number], _MASK): number for number in there
+            self._inotify.add_watch(self._folders[number], _MASK): number for number in numbers
         }
+
+    def _is_shared(self, number: int) -> bool:
+        """Return whether other machines can write to the folder; inotify does not see that."""
+        with files.open_folder(self._folders[number]) as descriptor:
+            return bool(_SHARED.match(files.file_system(descriptor)))
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Ends the watch; the next look begins a new one."""
+        """Close the watch; the next `read_events` opens it again."""
+        self._close_inotify()
+        self._identities = []
+
+    def _close_inotify(self) -> None:
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
-        self._identities = []
+
+
+# Types of network file systems. `fuse` may be one too, but `fuseblk` is a local disk.
+_SHARED = re.compile(
+    r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)"
+)
 
 
 def _identity(folder: str) -> tuple[int, int]:
@@ -146,12 +149,12 @@ def _identity(folder: str) -> tuple[int, int]:
     except OSError as error:
         message = f"The data folder cannot be read: {_name(folder)}: {error.strerror}."
         raise Unavailable(message) from error
-    if stat.S_ISLNK(status.st_mode):  # It may lead anywhere.
+    if stat.S_ISLNK(status.st_mode):  # A link could lead out of the data folder.
         raise Unavailable(f"The data folder cannot be used: {_name(folder)} is a symbolic link.")
     return status.st_dev, status.st_ino
 
 
-def _identity_if_there(folder: str) -> tuple[int, int] | None:
+def _identity_if_exists(folder: str) -> tuple[int, int] | None:
     try:
         return _identity(folder)
     except Unavailable as error:
@@ -161,18 +164,3 @@ def _identity_if_there(folder: str) -> tuple[int, int] | None:
 
 
 _name = os.path.basename
-
-
-# Disks that other machines can write to: of their changes inotify tells nothing.
-_SHARED = re.compile(r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse\.")
-
-
-def _is_shared(folder: Path) -> bool:
-    """Whether the folder is on a disk of several machines, as /proc/self/mountinfo tells."""
-    device = os.stat(folder).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
-    for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        mount, _, disk = line.partition(" - ")
-        if mount.split()[2] == number:
-            return bool(_SHARED.match(disk))
-    return False

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import tracemalloc
 
 import pytest
 import webtest
@@ -97,14 +98,14 @@ def test_a_kept_answer_needs_the_token_too(data):
     app.get("/", status=401)
 
 
-class Source:
-    """Something that changes when it is told to."""
+class Counter:
+    """A store whose number of changes a test sets."""
 
     def __init__(self):
-        self.seen = 0
+        self.change_count = 0
 
-    def changes(self):
-        return self.seen
+    def refresh(self):
+        return self.change_count
 
 
 def ask(path="/"):
@@ -115,90 +116,68 @@ def answer(body=b"", headers=()):
     return http.Response(http.OK, list(headers), [body])
 
 
-def test_what_is_asked_for_again_is_given_again_until_the_next_change():
-    source, made = Source(), []
-    kept = http.Kept(source)
+def test_a_response_asked_for_again_is_made_again_only_after_a_change():
+    counter, made = Counter(), []
+    kept = http.Kept(counter)
 
     def make(request):
         made.append(request.path)
         return answer(b"x")
 
-    first = kept.answer(ask(), make)
-    again = kept.answer(ask(), make)
-    assert again is not first
-    assert kept.answer(ask(), make) is again
-    source.seen += 1
-    renewed = kept.answer(ask(), make)
-    assert renewed is not again
-    assert kept.answer(ask(), make) is renewed
-    assert made == ["/", "/", "/"]
+    for _ in range(5):
+        kept.answer(ask(), make)
+    assert len(made) == 2  # What is asked for once is not worth keeping.
+    counter.change_count += 1
+    for _ in range(5):
+        kept.answer(ask(), make)
+    assert len(made) == 3
 
 
-def test_what_is_asked_for_once_is_not_kept():
-    kept = http.Kept(Source())
-    for n in range(3 * http.MAX_ONCE):
-        kept.answer(ask(f"/?n={n}"), lambda _: answer())
-        assert len(kept._once) <= http.MAX_ONCE
-    assert not kept._answers
-
-
-def test_what_comes_again_after_many_others_is_kept():
-    kept = http.Kept(Source())
-    for _ in range(2):
-        for n in range(http.MAX_ONCE // 2):
-            kept.answer(ask(f"/?n={n}"), lambda _: answer())
-    assert len(kept._answers) == http.MAX_ONCE // 2
-
-
-def test_what_is_renewed_takes_no_more_room_than_before():
-    source = Source()
-    kept = http.Kept(source)
-    many = 2 * http.MAX_KEPT // http.MAX_KEPT_ONE
-    for _ in range(2):
-        kept.answer(ask("/another"), lambda _: answer())
-    for source.seen in range(many):
-        kept.answer(ask(), lambda _: answer(bytes(http.MAX_KEPT_ONE // 2)))
-        kept.answer(ask(), lambda _: answer(bytes(http.MAX_KEPT_ONE // 2)))
-    assert len(kept._answers) == 2
-
-
-def test_what_changes_while_an_answer_is_made_is_not_kept():
-    source = Source()
-    kept = http.Kept(source)
+def test_a_response_is_not_kept_if_the_store_changed_while_it_was_made():
+    counter = Counter()
+    kept = http.Kept(counter)
 
     def make(request):
-        source.seen += 1
+        counter.change_count += 1
         return answer(b"x")
 
-    answers = [kept.answer(ask(), make) for _ in range(3)]
-    assert len({id(answer) for answer in answers}) == 3
+    assert len({id(kept.answer(ask(), make)) for _ in range(3)}) == 3
 
 
 @pytest.mark.parametrize("header", ["If-Match", "If-Modified-Since", "If-Unmodified-Since"])
-def test_an_answer_that_the_time_may_change_is_not_kept(header):
-    kept = http.Kept(Source())
+def test_a_response_that_depends_on_the_time_is_not_kept(header):
+    kept = http.Kept(Counter())
     request = Request.blank("/", headers={header: '"x"'})
     answers = [kept.answer(request, lambda _: answer()) for _ in range(3)]
     assert len({id(answer) for answer in answers}) == 3
 
 
-def test_what_headers_take_counts():
-    kept = http.Kept(Source())
-    long = [("Link", "x" * 100_000)]
-    for _ in range(2):
-        for n in range(200):
-            kept.answer(ask(f"/?n={n}"), lambda _: answer(headers=long))
-    assert 0 < len(kept._answers) <= http.MAX_KEPT / 100_000
+def traced(kept, paths, make):
+    """The bytes of memory that keeping the responses to these requests takes."""
+    tracemalloc.start()
+    try:
+        for path in paths:
+            kept.answer(ask(path), make)
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
 
 
-def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(http, "MAX_KEPT", 100_000)
-    kept = http.Kept(Source())
-    for _ in range(2):
-        for n in range(5000):
-            kept.answer(ask(f"/?n={n}"), lambda _: answer(b"x" * 2000))
-            assert len(kept._answers) <= 100_000 / (2000 + http.ANSWER_SIZE)
-    assert kept._answers
-    kept.answer(ask(), lambda _: answer())
-    large = kept.answer(ask(), lambda _: answer(b"x" * http.MAX_KEPT_ONE))
-    assert kept.answer(ask(), lambda _: answer()) is not large
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda request: answer(bytes(20_000)),
+        lambda request: answer(headers=[("Link", "x" * 20_000 + request.path)]),
+        lambda request: answer(bytes(http.MAX_KEPT_ONE)),
+    ],
+    ids=["bodies", "headers", "large ones"],
+)
+def test_kept_responses_take_bounded_memory(monkeypatch, make):
+    monkeypatch.setattr(http, "MAX_KEPT", 2_000_000)
+    paths = [f"/?n={n // 2}" for n in range(1000)]
+    assert traced(http.Kept(Counter()), paths, make) < 3_000_000
+
+
+def test_requests_that_come_only_once_take_bounded_memory():
+    paths = (f"/?n={n}" for n in range(40_000))
+    assert traced(http.Kept(Counter()), paths, lambda _: answer()) < 2_000_000

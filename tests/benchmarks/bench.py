@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
@@ -16,8 +15,6 @@ from servers import Server
 from table import Measured
 
 T = TypeVar("T")
-FEW = 1000
-FIRST = "if nobody has asked since the last change"
 
 
 @dataclass
@@ -32,7 +29,6 @@ class Bench:
     folder: Path
     seconds: float
     rounds: int
-    million: bool = False
     busy: list[float] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -57,16 +53,6 @@ class Bench:
     def many(self) -> Server:
         """The service over the whole collection."""
         return self.serve(self.data)
-
-    @cached_property
-    def few(self) -> Server:
-        """The service over 1,000 bookmarks."""
-        return self.serve(self.few_data)
-
-    @cached_property
-    def few_data(self) -> Path:
-        """1,000 bookmarks."""
-        return collection.make(self.folder / "few", FEW)
 
     @cached_property
     def no_data(self) -> Path:
@@ -110,16 +96,14 @@ class Bench:
         return load(server.port, requests, self.seconds, clients, status)
 
     def compare(
-        self, ours: Server, other: Server, own: list[bytes], others: list[bytes], status: int = 200
+        self, plain: Server, requests: Iterator[bytes], status: int = 200, plain_status: int = 200
     ) -> Measured:
-        """The rate of our answers as a share of the other's."""
-        asked, asked_of_other = cycle(own), cycle(others)
+        """Return the service's rate of responses as a share of the plain server's."""
         pairs = self.turns(
-            lambda: self.load(ours, asked, status=status),
-            lambda: self.load(other, asked_of_other, status=status),
+            lambda: self.load(self.many, requests, status=status),
+            lambda: self.load(plain, requests, status=plain_status),
         )
-        if other in (self.constant, self.unchanged):
-            self.busy += [sample.busy / sample.seconds for _, sample in pairs]
+        self.busy += [sample.busy / sample.seconds for _, sample in pairs]
         return share([[sample.rate for sample in pair] for pair in pairs])
 
 

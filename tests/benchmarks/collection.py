@@ -69,10 +69,9 @@ def text_size(data: Path) -> int:
 @contextmanager
 def restored(data: Path) -> Iterator[None]:
     """Removes afterwards what was created meanwhile."""
-    before = {path.name for path in (data / "bookmarks").iterdir()}
+    before = set(data.glob("*/*.json"))
     try:
         yield
     finally:
-        for path in (data / "bookmarks").iterdir():
-            if path.name not in before:
-                path.unlink()
+        for path in set(data.glob("*/*.json")) - before:
+            path.unlink()

@@ -3,7 +3,9 @@
 It knows one server: waitress, which writes the names of headers in one way only.
 """
 
+import json
 import re
+import secrets
 import selectors
 import socket
 import time
@@ -42,7 +44,11 @@ def get(path: str, *headers: str) -> bytes:
 
 def post(path: str, body: bytes) -> bytes:
     """A prepared request with a JSON body."""
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    return _request("POST", path, body)
+
+
+def _request(method: str, path: str, body: bytes) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "\r\n"]).encode() + body
 
 
@@ -147,6 +153,25 @@ def ask_twice(port: int, requests: list[bytes]) -> None:
             connection.ask(request)
 
 
+def gone_ids(port: int, count: int) -> list[str]:
+    """Create and delete bookmarks; return their ids."""
+    mark = secrets.token_hex(6)
+    ids = [f"{mark}-{number}" for number in range(count)]
+    with closing(Connection(port)) as connection:
+        for id in ids:
+            body = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}
+            created = connection.ask(_request("PUT", f"/{id}", json.dumps(body).encode()))
+            assert created.startswith(b"HTTP/1.1 201 "), created[:100]
+            _delete(port, id)
+    return ids
+
+
+def _delete(port: int, id: str) -> None:
+    with closing(Connection(port)) as connection:  # waitress closes it after a 204.
+        deleted = connection.ask(_request("DELETE", f"/{id}", b""))
+        assert deleted.startswith(b"HTTP/1.1 204 "), deleted[:100]
+
+
 def conditional(port: int, paths: list[str]) -> list[bytes]:
     """Prepared requests for what the client has already, as the entity tags of now tell."""
     with closing(Connection(port)) as connection:
@@ -158,16 +183,3 @@ def _tag(answer: bytes) -> str:
     found = _ETAG.search(answer)
     assert found, answer[:100]
     return found[1].decode()
-
-
-def download(port: int, path: str) -> tuple[int, float]:
-    """The bytes of a streamed answer and the seconds until its end."""
-    buffer = bytearray(1 << 20)
-    total = 0
-    with socket.create_connection(("127.0.0.1", port), timeout=600) as connection:
-        begun = time.perf_counter()
-        connection.sendall(get(path, "Connection: close"))
-        while count := connection.recv_into(buffer):
-            assert total or buffer.startswith(b"HTTP/1.1 200 "), buffer[:100]
-            total += count
-        return total, time.perf_counter() - begun

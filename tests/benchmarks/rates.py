@@ -1,104 +1,89 @@
-"""How many reads a second: rows that are measured against a constant answer, and by size."""
+"""Rates of reading, measured against a server that gives a constant response."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from random import Random
 from statistics import median
 
 import collection
-from bench import FIRST, Bench, share
-from load import CLIENTS, Sample, ask_twice, conditional, first, get
+from bench import Bench
+from load import CLIENTS, Sample, ask_twice, conditional, first, get, gone_ids
 from table import Goal, Measured, Row
-from writes import Writer
 
-_MOST = 5000  # Fewer different requests than answers are kept.
+_MOST = 5000  # Fewer different requests than responses are cached.
 _COMMON = collection.TAGS[:20]
 _PAIRS = [
     (tag, other) for tag in collection.TAGS[:4] for other in collection.TAGS[:4] if tag < other
 ]
 
 
-def one(bench: Bench, size: int) -> list[str]:
+def one(bench: Bench) -> list[str]:
     """Bookmarks at random."""
     return [f"/{id}" for id in bench.ids[:_MOST]]
 
 
-def tagged(bench: Bench, size: int) -> list[str]:
+def tagged(bench: Bench) -> list[str]:
     """The first page of common tags."""
     return [f"/?tag={tag}&limit=20" for tag in _COMMON]
 
 
-def twice_tagged(bench: Bench, size: int) -> list[str]:
+def twice_tagged(bench: Bench) -> list[str]:
     """The first page of two common tags."""
     return [f"/?tag={tag}&tag={other}&limit=20" for tag, other in _PAIRS]
 
 
-def halfway(bench: Bench, size: int) -> list[str]:
+def halfway(bench: Bench) -> list[str]:
     """Pages from the collection's middle."""
-    return [f"/?limit=20&offset={size // 2 + page}" for page in range(20)]
+    return [f"/?limit=20&offset={len(bench.ids) // 2 + page}" for page in range(20)]
 
 
-def feed(bench: Bench, size: int) -> list[str]:
+def feed(bench: Bench) -> list[str]:
     """The feed."""
     return ["/feed"]
 
 
-def page(bench: Bench, size: int) -> list[str]:
+def page(bench: Bench) -> list[str]:
     """The page of 50, for a browser."""
     return [f"/?tag={tag}&limit=50&format=html" for tag in _COMMON]
 
 
-def answers(bench: Bench, paths) -> Measured:
-    """Whole answers that were asked for before, against a constant one."""
-    requests = [get(path) for path in paths(bench, len(bench.ids))]
+def every_one(bench: Bench) -> Iterator[str]:
+    """Every bookmark, in random order."""
+    return (f"/{id}" for id in cycle(bench.ids))
+
+
+def every_list(bench: Bench) -> Iterator[str]:
+    """Pages of 20 of every tag: far more than the response cache holds."""
+    pages = [(tag, 20 * page) for page in range(50) for tag in collection.TAGS]
+    return (f"/?tag={tag}&limit=20&offset={offset}" for tag, offset in cycle(pages))
+
+
+def responses(bench: Bench, paths) -> Measured:
+    """Whole responses that were requested before, against a constant one."""
+    requests = [get(path) for path in paths(bench)]
     ask_twice(bench.many.port, requests)
-    return bench.compare(bench.many, bench.constant, requests, requests)
+    return bench.compare(bench.constant, cycle(requests))
 
 
-def first_answers(bench: Bench) -> Measured:
-    """Bookmarks that nobody has asked for since the last change, against a constant answer."""
-    requests = [get(f"/{id}") for id in bench.ids[_MOST:] or bench.ids]
-    return bench.compare(bench.many, bench.constant, requests, requests)
+def each(bench: Bench, paths) -> Measured:
+    """Responses that nobody has requested before, against a constant one."""
+    requests = map(get, paths(bench))
+    return bench.compare(bench.constant, requests)
+
+
+def gone(bench: Bench) -> Measured:
+    """The 410 of deleted bookmarks, against a constant response."""
+    requests = [get(f"/{id}") for id in gone_ids(bench.many.port, 20)]
+    ask_twice(bench.many.port, requests)
+    return bench.compare(bench.constant, cycle(requests), status=410)
 
 
 def unchanged(bench: Bench, paths) -> Measured:
     """Answers to a client that has them, against a constant 304."""
-    requests = conditional(bench.many.port, paths(bench, len(bench.ids)))
+    requests = conditional(bench.many.port, paths(bench))
     ask_twice(bench.many.port, requests)
-    return bench.compare(bench.many, bench.unchanged, requests, requests, status=304)
-
-
-def sizes(bench: Bench, paths) -> Measured:
-    """Whole answers of many bookmarks, against those of 1,000."""
-    many = [get(path) for path in paths(bench, len(bench.ids))]
-    few = [get(path) for path in paths(bench, 1000)]
-    ask_twice(bench.many.port, many)
-    ask_twice(bench.few.port, few)
-    return bench.compare(bench.many, bench.few, many, few)
-
-
-def while_written(bench: Bench) -> Measured:
-    """A tag's list while somebody else writes bookmarks with it, against a constant answer."""
-    tag = collection.TAGS[5]
-    requests = cycle([get(f"/?tag={tag}&limit=20")])
-
-    def busy() -> Sample:
-        with Writer(bench.many.port, tag):
-            return bench.load(bench.many, requests)
-
-    rounds = bench.turns(
-        lambda: bench.load(bench.many, requests),
-        busy,
-        lambda: bench.load(bench.constant, requests),
-    )
-    quiet, written, ceiling = zip(*rounds, strict=True)
-    tails = [[sample.percentile(99) for sample in samples] for samples in (written, quiet)]
-    ratio = median(tail / before for tail, before in zip(*tails, strict=True))
-    shares = share([[w.rate, c.rate] for w, c in zip(written, ceiling, strict=True)])
-    slow, usual = map(median, tails)
-    return Measured(
-        [*shares.values, ratio], f"{shares.details}; p99 {slow:.1f} ms, quiet {usual:.1f} ms"
-    )
+    return bench.compare(bench.unchanged, cycle(requests), status=304, plain_status=304)
 
 
 def searched(bench: Bench) -> Measured:
@@ -106,7 +91,7 @@ def searched(bench: Bench) -> Measured:
     chance = Random(3)
     pairs = [chance.sample(collection.WORDS, 2) for _ in range(_MOST)]
     searches = cycle([get(f"/?q={a}+{b}&limit=20") for a, b in pairs])
-    others = cycle([get(path) for path in one(bench, len(bench.ids))])
+    others = cycle([get(path) for path in one(bench)])
     first(bench.many.port, "/?q=once&limit=1")  # The first search prepares what the others need.
 
     def both() -> tuple[Sample, Sample]:
@@ -120,34 +105,22 @@ def searched(bench: Bench) -> Measured:
     return Measured([busy, tail], f"p50 {alone:.0f} ms with nobody else")
 
 
-_LISTS = (
-    ("tag", "`GET /?tag=t&limit=20`", tagged, 0.7),
-    ("tags", "the same with two common tags", twice_tagged, 0.7),
-    ("offset", "`GET /?limit=20`, offset = half the collection", halfway, 0.7),
-    ("feed", "`GET /feed`", feed, 0.6),
-    ("html", "the html page of 50", page, 0.6),
-)
-
 ROWS = (
-    Row("get", "`GET /{id}`", [Goal("≥", 0.8)], answers, [one]),
-    Row("get-first", f"the same, {FIRST}", [Goal("≥", 0.8)], first_answers),
+    Row("get", "`GET /{id}`", [Goal("≥", 0.8)], responses, [one]),
     Row("get-304", "`GET /{id}` with `If-None-Match`", [Goal("≥", 0.8)], unchanged, [one]),
-    *(Row(name, what, [Goal("≥", bound)], answers, [paths]) for name, what, paths, bound in _LISTS),
+    Row("gone", "`GET /{id}` of a deleted bookmark", [Goal("≥", 0.7)], gone),
+    Row("tag", "`GET /?tag=t&limit=20`", [Goal("≥", 0.7)], responses, [tagged]),
+    Row("tags", "the same with two common tags", [Goal("≥", 0.7)], responses, [twice_tagged]),
+    Row("offset", "`GET /?limit=20` from the middle", [Goal("≥", 0.7)], responses, [halfway]),
     Row("tag-304", "a list with `If-None-Match`", [Goal("≥", 0.8)], unchanged, [tagged]),
-    Row(
-        "tag-written",
-        "`GET /?tag=t&limit=20` while 40 bookmarks with that tag are written a second",
-        [Goal("≥", 0.5), Goal("≤", 3, "× the quiet p99")],
-        while_written,
-    ),
+    Row("feed", "`GET /feed`", [Goal("≥", 0.6)], responses, [feed]),
+    Row("html", "the html page of 50", [Goal("≥", 0.6)], responses, [page]),
+    Row("get-each", "`GET /{id}`, no two requests alike", [Goal("≥", 0.6)], each, [every_one]),
+    Row("list-each", "a list of 20, no two requests alike", [Goal("≥", 0.3)], each, [every_list]),
     Row(
         "q",
         "`q=` two words: its p50, and the p99 of other requests meanwhile",
         [Goal("≤", 60, "ms"), Goal("≤", 100, "ms")],
         searched,
-    ),
-    *(
-        Row(f"{name}-sizes", f"{what}: rate against 1,000 bookmarks", [Goal("≥", 0.9)], sizes, [p])
-        for name, what, p, _ in _LISTS
     ),
 )

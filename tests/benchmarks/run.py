@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import median
 
 import collection
-import inside
 import rates
 import servers
 import table
@@ -22,7 +21,7 @@ import writes
 from bench import Bench
 from table import Measured, Row
 
-ROWS: tuple[Row, ...] = (*rates.ROWS, *whole.ROWS, *writes.ROWS, *inside.ROWS)
+ROWS: tuple[Row, ...] = (*rates.ROWS, *whole.ROWS, *writes.ROWS)
 LEFT_OUT = Measured([], "left out")
 
 
@@ -35,7 +34,7 @@ def main() -> None:
         data = collection.make(options.data or Path(folder, "many"), options.bookmarks)
         notes = [table.machine(data), ""]
         os.sched_setaffinity(0, {servers.CLIENT_CORE})
-        bench = Bench(data, Path(folder), options.seconds, options.rounds, options.million)
+        bench = Bench(data, Path(folder), options.seconds, options.rounds)
         with bench:
             cells = [_row(row, bench, options) for row in rows]
     notes[1] = _how(bench)
@@ -54,7 +53,6 @@ def _options() -> argparse.Namespace:
     add("--rounds", type=int, default=7, help="how often each is measured (%(default)s)")
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"of {', '.join(names)}")
     add("--skip", nargs="+", choices=names, metavar="ROW", default=[], help="leave these out")
-    add("--million", action="store_true", help="start with 1,000,000 bookmarks, too (4 GB)")
     add("--markdown", type=Path, metavar="FILE", help="write the table to this file")
     return parser.parse_args()
 

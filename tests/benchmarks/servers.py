@@ -85,13 +85,9 @@ class Server:
         self._process.terminate()
         self._process.wait(timeout=30)
 
-    def memory(self, field: str = "VmRSS") -> int:
-        """The bytes that it has in memory now, or by `VmHWM` had at most."""
+    def memory(self) -> int:
+        """Return the bytes of its resident memory."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        found = re.search(rf"^{field}:\s*(\d+) kB$", status, re.MULTILINE)
+        found = re.search(r"^VmRSS:\s*(\d+) kB$", status, re.MULTILINE)
         assert found
         return int(found[1]) * 1024
-
-    def forget_peak(self) -> None:
-        """Lets the most that it had in memory begin with what it has now."""
-        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")

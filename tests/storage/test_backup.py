@@ -109,7 +109,7 @@ def test_restoring_an_empty_folder_from_a_copy_brings_everything_back(address, d
 
 
 @pytest.mark.parametrize("first", ["bookmarks", "tombstones"])
-def test_who_asks_while_a_copy_is_restored_is_not_in_its_way(address, data, tmp_path, first):
+def test_requests_during_a_restore_do_not_disturb_it(address, data, tmp_path, first):
     copy(data, tmp_path / "backup")
     shutil.rmtree(data)
     data.mkdir()
@@ -122,7 +122,7 @@ def test_who_asks_while_a_copy_is_restored_is_not_in_its_way(address, data, tmp_
     assert ask(address, path="/c").status == 410
 
 
-def test_restoring_under_load_loses_nothing_of_what_is_written_meanwhile(start, address, data):
+def test_restoring_under_load_loses_no_write_acknowledged_meanwhile(start, address, data):
     backup = data.parent / "backup"
     for number in range(300):
         assert put(address, f"n{number}", "Before").status == 201

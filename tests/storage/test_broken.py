@@ -204,7 +204,7 @@ def put_in_place(path, content):
 
 
 @pytest.mark.parametrize("break_it", ANY_KIND.values(), ids=ANY_KIND)
-def test_a_deleted_id_is_gone_whatever_its_file_has_become(service, data, break_it):
+def test_a_deleted_id_is_gone_even_if_its_bookmark_file_is_broken(service, data, break_it):
     assert ask(service.address, "DELETE", "/b").status == 204
     break_it(data / "bookmarks" / "b.json")
     assert ask(service.address, path="/b").status == 410
@@ -234,7 +234,7 @@ def refuse_to_open(*_, **__):
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_data_folder_that_cannot_be_listed_is_of_use(start, data, prefix):
+def test_a_data_folder_that_cannot_be_listed_can_be_used(start, data, prefix):
     for folder in ("bookmarks", "tombstones"):
         (data / folder).mkdir(parents=True)
     data.chmod(0o311)
@@ -245,7 +245,7 @@ def test_a_data_folder_that_cannot_be_listed_is_of_use(start, data, prefix):
     data.chmod(0o755)
 
 
-def test_what_a_forbidden_folder_hid_is_listed_again_with_it(start, data, prefix):
+def test_a_file_hidden_by_its_folders_permissions_is_listed_again_with_them(start, data, prefix):
     folder = data / "bookmarks"
     folder.mkdir(parents=True)
     address = start([*prefix, *service_of(data)]).address

@@ -1,19 +1,14 @@
-"""`bookmarks check` says what is wrong in the folder and what to do; it loses nothing."""
+"""`bookmarks check` reports what is wrong in the folder and what to do; it loses nothing."""
 
 import json
 import os
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clients import ask, check, put, service_of, temporaries, titles, uri_of
 
 import storage.check
 from storage import files
-from storage.bookmark import create
-from storage.errors import Unavailable
-from storage.store import Store
 
 HOUR = 3600
 
@@ -51,7 +46,7 @@ def require_findings(found, *paths):
         assert line.count(": ") >= 2
 
 
-def test_a_folder_as_it_should_be_has_no_finding(address, data):
+def test_a_correct_folder_has_no_finding(address, data):
     assert check(data) == (0, [])
     assert check(data, "--repair") == (0, [])
 
@@ -85,7 +80,7 @@ def test_a_twin_is_reported_by_name(address, data):
     assert "a.json" in check(data, "--repair")[1][0]
 
 
-def test_a_conflict_file_of_syncthing_is_told_as_one_and_stays(address, data):
+def test_a_conflict_file_of_syncthing_is_reported_as_one_and_stays(address, data):
     path = data / "bookmarks" / "a.sync-conflict-20240101-120000-ABCDEF7.json"
     leave(path, content=(data / "bookmarks" / "a.json").read_bytes())
     require_findings(check(data, "--repair"), path)
@@ -104,7 +99,7 @@ def test_repair_finishes_a_deletion_that_was_interrupted(address, data):
     assert titles(address) == {"a": "a"}
 
 
-def test_repair_does_what_it_can_beside_what_it_cannot(address, data):
+def test_repair_leaves_a_finding_it_cannot_repair_and_repairs_the_others(address, data):
     folder = data / "bookmarks" / "b.json"
     folder.mkdir()
     (folder / "within").write_text("kept")
@@ -143,7 +138,7 @@ def sweep_by_start(data, start):
 
 
 @pytest.mark.parametrize("sweep", [sweep_by_check, sweep_by_start], ids=["check", "start"])
-def test_temporary_files_older_than_an_hour_are_swept(address, data, start, sweep):
+def test_only_temporary_files_older_than_an_hour_are_removed(address, data, start, sweep):
     folders = (data / "bookmarks", data / "tombstones")
     for folder in folders:
         leave(folder / f".old.json.{'0' * 16}.tmp", HOUR + 60)
@@ -183,36 +178,15 @@ def test_a_folder_without_tombstones_is_checked(address, data):
     assert check(data) == (0, [])
 
 
-def test_repair_waits_for_a_deletion_that_may_still_fail(data, monkeypatch):
-    store, stands, waits = Store(data), threading.Event(), threading.Event()
-    seen = store.add(create({"uri": "https://a.example/"}, "a", "2024-01-01T00:00:00Z"))
-    sync, settled = files.Folder.sync, files.settled
-
-    def failing(folder):
-        if threading.current_thread() is threading.main_thread():
-            return sync(folder)
-        stands.set()
-        waits.wait(5)
-        raise Unavailable("The disk fails.")
-
-    def waiting(path):
-        waits.set()
-        return settled(path)
-
-    monkeypatch.setattr(files.Folder, "sync", failing)
-    monkeypatch.setattr(files, "settled", waiting)
-    with ThreadPoolExecutor(1) as pool:
-        deletion = pool.submit(store.delete, seen)
-        assert stands.wait(10)
-        (finding,) = storage.check.check(data)
-        assert storage.check.repair([finding]) == []
-    with pytest.raises(Unavailable):
-        deletion.result()
-    assert store.get("a").version == seen.version
-    assert storage.check.check(data) == []
+def test_the_index_of_an_earlier_version_is_reported_and_removed(address, data):
+    path = leave(data / "snapshot.index")
+    require_findings(check(data), path)
+    assert check(data, "--repair") == (0, [])
+    assert not path.exists()
+    assert titles(address) == {"a": "a"}
 
 
-def test_what_goes_while_it_is_checked_is_no_finding(address, data, monkeypatch):
+def test_a_file_that_is_removed_during_the_check_is_no_finding(address, data, monkeypatch):
     path, read = interrupt_deletion(data), files.read
 
     def read_or_gone(file):

@@ -146,7 +146,7 @@ def test_syncthing_brings_a_new_bookmark_a_change_and_a_deletion(pair):
     until(lambda: check(one.data) == check(two.data) == (0, []), 20)
 
 
-def test_syncthing_loses_nothing_of_what_happened_apart(pair):
+def test_syncthing_loses_no_change_made_while_disconnected(pair):
     one, two = pair
     for id in ("edited", "deleted"):
         assert put(one.address, id, "Before").status == 201
@@ -228,7 +228,7 @@ def exchange(machine):
     return done.returncode == 0
 
 
-def test_git_brings_what_was_added_edited_and_deleted(clones):
+def test_git_carries_additions_edits_and_deletions_over(clones):
     one, two = clones
     assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
     add_apart(one, two)
@@ -250,7 +250,7 @@ def test_git_lets_a_deletion_win_over_an_edit(clones):
     assert titles(one.address) == titles(two.address) == {"edited": "Before"}
 
 
-def test_rsync_brings_what_was_added_edited_and_deleted(tmp_path, start):
+def test_rsync_carries_additions_edits_and_deletions_over(tmp_path, start):
     require_program("rsync")
     machines = []
     for name in ("one", "two"):
@@ -277,7 +277,7 @@ def test_rsync_brings_what_was_added_edited_and_deleted(tmp_path, start):
     require_alike(one, two, edited="By 2")
 
 
-def test_two_of_one_uri_are_both_there_and_named(tmp_path, start):
+def test_two_copied_bookmarks_of_one_uri_are_listed_and_reported(tmp_path, start):
     require_program("rsync")
     one, two = (Plain(tmp_path / name, start) for name in ("one", "two"))
     for machine in (one, two):

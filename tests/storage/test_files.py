@@ -2,6 +2,8 @@
 
 import errno
 import os
+import shutil
+import subprocess
 
 import pytest
 from clients import descriptors
@@ -32,7 +34,7 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
+def test_publishing_leaves_the_new_file_and_nothing_else(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"new") as staged:
         assert "a.json" not in names(tmp_path)
         staged.publish()
@@ -40,7 +42,7 @@ def test_what_is_published_is_there_and_nothing_else(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"new"
 
 
-def test_what_is_published_takes_the_place_of_what_was_there(tmp_path, kind):
+def test_publishing_replaces_the_old_file(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
     with Staged(tmp_path, "a.json", b"new") as staged:
         assert (tmp_path / "a.json").read_bytes() == b"old"
@@ -49,7 +51,7 @@ def test_what_is_published_takes_the_place_of_what_was_there(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"new"
 
 
-def test_what_is_published_as_new_takes_no_place(tmp_path, kind):
+def test_publishing_a_new_file_replaces_no_other(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
     with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Stale):
         staged.publish_new()
@@ -60,7 +62,7 @@ def test_what_is_published_as_new_takes_no_place(tmp_path, kind):
     assert names(tmp_path) == ["a.json", "b.json"]
 
 
-def test_what_is_not_published_leaves_nothing(tmp_path, kind):
+def test_content_that_is_not_published_leaves_nothing(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"new"):
         pass
     assert names(tmp_path) == []
@@ -76,7 +78,7 @@ def test_what_is_not_published_leaves_nothing(tmp_path, kind):
         ("fsync", errno.ENOSPC, Full),
     ],
 )
-def test_what_cannot_be_staged_leaves_nothing(tmp_path, monkeypatch, kind, call, number, expected):
+def test_a_failing_write_leaves_nothing(tmp_path, monkeypatch, kind, call, number, expected):
     open_before = descriptors()
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail(number))
@@ -87,7 +89,7 @@ def test_what_cannot_be_staged_leaves_nothing(tmp_path, monkeypatch, kind, call,
 
 
 @pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
-def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, publish):
+def test_a_failing_publication_leaves_nothing(tmp_path, monkeypatch, kind, publish):
     open_before = descriptors()
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", fail(errno.ENOSPC))
@@ -98,7 +100,7 @@ def test_what_cannot_be_published_leaves_nothing(tmp_path, monkeypatch, kind, pu
     assert descriptors() == open_before
 
 
-def test_what_cannot_be_removed_is_no_reason_to_keep_it_open(tmp_path, monkeypatch):
+def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_O_TMPFILE", 0)
     open_before = descriptors()
     with monkeypatch.context() as patch:
@@ -111,7 +113,7 @@ def test_what_cannot_be_removed_is_no_reason_to_keep_it_open(tmp_path, monkeypat
     assert files.is_temporary(left.name)
 
 
-def test_a_folder_under_the_name_stays(tmp_path, kind):
+def test_publishing_replaces_no_folder(tmp_path, kind):
     (tmp_path / "a.json").mkdir()
     for publish in (Staged.publish, Staged.publish_new):
         with pytest.raises(StorageError), Staged(tmp_path, "a.json", b"new") as staged:
@@ -120,7 +122,7 @@ def test_a_folder_under_the_name_stays(tmp_path, kind):
 
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL])
-def test_a_disk_without_files_that_have_no_name_is_written_all_the_same(
+def test_a_disk_without_o_tmpfile_gets_a_temporary_file(
     tmp_path, monkeypatch, number
 ):
     if not files._O_TMPFILE:
@@ -140,7 +142,7 @@ def test_a_disk_without_files_that_have_no_name_is_written_all_the_same(
     assert names(tmp_path) == ["a.json"]
 
 
-def test_every_byte_is_written_however_little_is_taken_at_once(tmp_path, monkeypatch, kind):
+def test_short_writes_are_continued(tmp_path, monkeypatch, kind):
     real = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
@@ -149,7 +151,7 @@ def test_every_byte_is_written_however_little_is_taken_at_once(tmp_path, monkeyp
     assert (tmp_path / "a.json").read_bytes() == bytes(range(256))
 
 
-def test_staged_files_of_one_name_are_not_in_each_others_way(tmp_path, kind):
+def test_two_staged_files_of_one_name_do_not_disturb_each_other(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"1") as one, Staged(tmp_path, "a.json", b"2") as other:
         one.publish()
         other.publish()
@@ -157,9 +159,9 @@ def test_staged_files_of_one_name_are_not_in_each_others_way(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"2"
 
 
-@pytest.mark.parametrize("slow", [1.0, 0.0], ids=["from memory", "asked for ahead"])
-def test_all_files_are_read_each_as_it_is(tmp_path, monkeypatch, slow):
-    monkeypatch.setattr(files, "_SLOW", slow)
+@pytest.mark.parametrize("seconds", [1.0, 0.0], ids=["one at a time", "ahead"])
+def test_a_slow_and_a_fast_disk_give_the_same_contents(tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr(files, "_SLOW_SECONDS", seconds)
     names = [f"{number}.json" for number in range(1000)]
     for name in names:
         (tmp_path / name).write_bytes(name.encode())
@@ -179,8 +181,8 @@ def test_all_files_are_read_each_as_it_is(tmp_path, monkeypatch, slow):
             assert content[0] == name.encode() and content[1].st_size == len(name)
 
 
-def test_the_rest_is_not_read_when_nobody_wants_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_SLOW", 0.0)
+def test_reading_that_is_given_up_leaves_no_file_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_SLOW_SECONDS", 0.0)
     names = [f"{number}.json" for number in range(300)]
     for name in names:
         (tmp_path / name).touch()
@@ -189,3 +191,13 @@ def test_the_rest_is_not_read_when_nobody_wants_it(tmp_path, monkeypatch):
     assert next(contents)[0] == b""
     contents.close()
     assert descriptors() == before
+
+
+def test_the_file_system_is_that_of_the_mount(tmp_path):
+    if shutil.which("findmnt") is None:
+        pytest.skip("needs findmnt")
+    for folder in (tmp_path, "/proc", "/dev"):
+        command = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]
+        expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        with files.open_folder(folder) as descriptor:
+            assert files.file_system(descriptor) == expected.split()[-1]

@@ -62,7 +62,7 @@ def test_a_lock_that_is_not_had_in_five_seconds_is_503(address, data):
     assert [change().status for change in changes] == [201, 200, 204]
 
 
-def test_nobody_waits_for_who_reads_the_whole_folder(address, data, monkeypatch):
+def test_a_process_that_reads_the_whole_folder_does_not_hold_the_lock(address, data, monkeypatch):
     """As a process does for its first request."""
     read_all, seen = files.read_all, []
 
@@ -99,7 +99,7 @@ def test_a_lock_that_is_had_in_time_is_waited_for(address, data):
     holder.join()
 
 
-def test_a_holder_that_is_killed_holds_nothing(address, data):
+def test_the_lock_of_a_killed_process_is_free(address, data):
     command = [sys.executable, "-c", HOLD, str(data / "bookmarks")]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:

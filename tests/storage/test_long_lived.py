@@ -82,16 +82,16 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("expected", WRITTEN + READ, ids=lambda b: b["id"][:20])
-def test_each_file_is_read_as_ever(app, expected):
+def test_each_golden_file_is_read_as_before(app, expected):
     assert app.get(f"/{expected['id']}", status=200).json == expected
 
 
 @pytest.mark.parametrize("id", DELETED)
-def test_each_tombstone_is_read_as_ever(app, id):
+def test_each_golden_tombstone_is_read_as_before(app, id):
     assert DELETED[id] in app.get(f"/{id}", status=410).json["detail"]
 
 
-def test_nothing_else_is_there_and_nothing_is_wrong(app, data):
+def test_no_other_bookmark_is_listed_and_check_finds_nothing(app, data):
     listed = {bookmark["id"]: bookmark for bookmark in app.get("/").json}
     assert listed == {bookmark["id"]: bookmark for bookmark in WRITTEN + READ}
     assert check(data) == (0, [])
@@ -103,7 +103,7 @@ def test_reading_changes_no_file(app, data):
     assert contents(data) == contents(GOLDEN)
 
 
-def test_writing_what_is_there_changes_no_file(app, data):
+def test_writing_the_same_values_changes_no_file(app, data):
     for one in WRITTEN + READ:
         app.put_json(f"/{one['id']}", one, status=200)
     app.post_json("/", WRITTEN + READ, status=200)
@@ -125,7 +125,7 @@ def import_all(app):
 
 
 @pytest.mark.parametrize("write", [put_each, import_all], ids=lambda write: write.__doc__)
-def test_what_is_written_is_what_was_written_ever(tmp_path, write):
+def test_new_files_are_written_as_the_golden_files_were(tmp_path, write):
     write(webtest.TestApp(make_app(tmp_path / "new")))
     written = contents(tmp_path / "new")
     assert {path.stem for path in written} == {one["id"] for one in WRITTEN}
@@ -133,7 +133,7 @@ def test_what_is_written_is_what_was_written_ever(tmp_path, write):
         assert content == (GOLDEN / path).read_bytes(), path
 
 
-def test_a_tombstone_is_written_as_ever(app, data):
+def test_a_tombstone_is_written_as_before(app, data):
     app.delete("/late", status=204)
     content = (data / "tombstones" / "late.json").read_text()
     deleted = json.loads(content)["deleted"]
@@ -203,7 +203,7 @@ def members(content):
 
 @pytest.mark.parametrize("id", ["later", "mixed"])
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.__doc__)
-def test_a_rewrite_leaves_what_a_later_version_wrote_untouched_and_in_place(
+def test_a_rewrite_keeps_unknown_members_and_the_order_of_all_members(
     app, data, rewrite, id
 ):
     name, value = rewrite(app, id, f"https://{id}.example/")
@@ -236,7 +236,7 @@ def test_a_rewrite_completes_a_file_made_by_hand(app, data, rewrite):
     assert list(after)[:4] == ["uri", "note", "created", "id"]  # As they stood.
 
 
-def test_all_rewrites_one_after_the_other_leave_it_too(app, data):
+def test_many_rewrites_keep_unknown_members_too(app, data):
     for rewrite in [merge, *REWRITES[:-1]] * 2:
         if rewrite is merge:
             app.put("/later/description", "", {"Content-Type": "text/plain"}, status=200)

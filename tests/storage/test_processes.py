@@ -65,7 +65,7 @@ def test_the_workers_of_gunicorn_see_each_others_writes(start, data, preload):
     assert len(set(access.read_text().split())) == WORKERS
 
 
-def test_what_one_process_has_shown_another_shows_too(start, data):
+def test_no_process_shows_an_older_version_than_another_has_shown(start, data):
     """Reads agree while a third process writes: none goes back behind what was seen anywhere."""
     writer, one, other = [start(service_of(data)).address for _ in range(3)]
     put(writer, "b", "0")

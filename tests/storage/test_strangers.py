@@ -157,7 +157,7 @@ def pulled(address, data, tmp_path):
     return tmp_path / "clone"
 
 
-def test_what_git_pulls_is_seen(address, data, pulled):
+def test_a_git_pull_is_seen(address, data, pulled):
     file_of(pulled, "a").write_text(text_of("a", "New"))
     file_of(pulled, "d").write_text(text_of("d", "d"))
     file_of(pulled, "b").unlink()
@@ -169,7 +169,7 @@ def test_what_git_pulls_is_seen(address, data, pulled):
     assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
 
 
-def test_a_folder_that_git_removes_for_it_is_empty_is_seen_and_comes_back(address, data, pulled):
+def test_an_empty_folder_that_git_removes_is_created_again(address, data, pulled):
     assert ask(address, "DELETE", "/a").status == 204
     git(data, "add", "--all")
     git(data, "commit", "-q", "-m", "Delete a")
@@ -180,7 +180,7 @@ def test_a_folder_that_git_removes_for_it_is_empty_is_seen_and_comes_back(addres
     assert titles(address) == {"a": "a", "c": "c"}
 
 
-def test_what_rsync_brings_is_seen(address, data, tmp_path):
+def test_an_rsync_is_seen(address, data, tmp_path):
     if shutil.which("rsync") is None:
         pytest.skip("needs rsync")
     source = tmp_path / "source"

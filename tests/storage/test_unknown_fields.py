@@ -122,7 +122,7 @@ def test_a_large_file_is_rewritten_so_that_it_can_be_read_or_not_at_all(address,
     require_unknown(path)
 
 
-def test_what_is_nested_deep_is_kept_whether_it_can_be_rewritten_or_not(address, path):
+def test_a_deeply_nested_member_is_never_lost(address, path):
     statuses = set()
     for depth in range(900, 1010, 2):
         own = f'"id": "a", "uri": "{uri_of("a")}", "created": "2020-01-01T00:00:00Z"'
