@@ -59,7 +59,6 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 _DELIMITERS = ",;\t|"
 # The folders that Raindrop and Instapaper have of themselves.
 _ROOTS = ("unsorted", "archive")
-_GUARDED = re.compile(r"''*[=+\-@\t\r]")
 
 _Row = Callable[[Sequence[str]], dict[str, object]]
 
@@ -77,8 +76,8 @@ def read_file(stream: Stream) -> Iterator[Item]:
     if "uri" not in _roles(names):
         raise Malformed("The first line names no column for the address, such as url.")
     read = _own if tuple(names) == FIELDS else _foreign(_roles(names))
-    reader = csv.reader(lines, delimiter=delimiter)
-    while (row := _row(reader, lines, delimiter, len(names))) is not None:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while (row := _row(reader, lines, len(names))) is not None:
         if isinstance(row, Item):
             yield row
         elif any(row):
@@ -116,104 +115,53 @@ def _roles(names: Iterable[str]) -> list[str]:
 
 
 class _Lines:
-    """Lines for csv.reader, which goes on for as long as a quote is open: here up to MAX_ENTRY.
+    """Lines for csv.reader, which joins lines while a quote is open: here up to MAX_ENTRY.
 
-    `row` are those of the row so far, `first` is the number of the first of them; `is_cut` tells
-    that there is no more though the row wants it.
+    `first` is the number of a row's first line, `last` that of the line read last.
     """
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self._again: list[str] = []  # The last of them comes next.
-        self._read = self._read_again = self._number = 0
+        self.last = 0
         self.begin()
 
     def begin(self) -> None:
-        """The next line is the first of a row."""
-        self.row: list[str] = []
-        self.first, self._size, self.is_cut = self._number + 1, 0, False
+        """Take the next line for the first of a row."""
+        self.first, self._size = self.last + 1, 0
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        line = self._again.pop() if self._again else self._next()
-        self._number += 1
+        line = next(self._lines)
+        self.last += 1
         self._size += len(line) + 1
-        self.row.append(line)
         if self._size > MAX_ENTRY:
             raise csv.Error(TOO_LARGE)
         return line + "\n"
 
-    def _next(self) -> str:
-        line = next(self._lines, None)
-        if line is None:
-            self.is_cut = bool(self.row)
-            raise StopIteration
-        self._read += len(line) + 1
-        return line
 
-    def give_back(self) -> bool:
-        """Has the row's lines but the first come once more, unless that would be too much: all that
-        is read again is no more than twice what was read. Whether it could.
-        """
-        if self._read_again + self._size > 2 * self._read:
-            return False
-        self._read_again += self._size
-        self._again += self.row[:0:-1]
-        self._number = self.first
-        return True
-
-
-def _row(
-    reader: Iterator[list[str]], lines: _Lines, delimiter: str, width: int
-) -> list[str] | Item | None:
-    """The next row, or why it can't be read; None at the end.
-
-    One with a quote too many or too few goes on for lines that are none of its own: they are read
-    as rows of their own then.
-    """
+def _row(reader: Iterator[list[str]], lines: _Lines, width: int) -> list[str] | Item | None:
+    """Return the next row, or an item that says why its lines are skipped; None at the end."""
     lines.begin()
-    wrong = ""
     try:
         row = next(reader, None)
     except csv.Error as error:
-        row, wrong = [], f"can't be read as CSV: {error}"
-    first, last = lines.first, lines.first + len(lines.row) - 1
-    # An end of the file closes a quote, but one of several lines is none that somebody meant.
-    if lines.is_cut and last > first:
-        wrong = "has a quote that is never closed"
-    wrong = wrong or _wrong(row or (), width)
-    if last > first and not _is_quoted(lines.row, delimiter):
-        wrong = wrong or "has a quote too many or too few"
-        if not lines.give_back():
-            wrong += f", up to line {last}"
-    return Item(first, {}, wrong) if wrong else row
+        is_large = str(error) == TOO_LARGE
+        return _skipped(lines, TOO_LARGE if is_large else f"has a wrong quote: {error}")
+    if row and any(row) and (len(row) < width or any(row[width:])):
+        return _skipped(lines, f"has {len(row)} cells, not {width}")
+    return row
 
 
-def _wrong(row: Sequence[str], width: int) -> str:
-    if any(row) and (len(row) < width or any(row[width:])):
-        return f"has {len(row)} cells, not {width}"
-    return ""
-
-
-def _is_quoted(lines: Iterable[str], delimiter: str) -> bool:
-    """Whether these lines are a row as RFC 4180 has it: after a closing quote the cell ends.
-
-    Before its end there may be blanks, which some programs write.
-    """
-    blanks = re.compile(rf'"[ \t]+(?=[{re.escape(delimiter)}\n])')
-    text = (blanks.sub('"', line + "\n") for line in lines)
-    try:
-        next(csv.reader(text, delimiter=delimiter, strict=True), None)
-    except csv.Error:
-        return False
-    return True
+def _skipped(lines: _Lines, reason: str) -> Item:
+    end = f", up to line {lines.last}" if lines.last > lines.first else ""
+    return Item(lines.first, {}, reason + end)
 
 
 def _own(row: Sequence[str]) -> dict[str, object]:
     """The fields of a row that write() wrote."""
-    cells = (cell[1:] if _GUARDED.match(cell) else cell for cell in row)
+    cells = (cell[1:] if cell[:1] == "'" and _FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(FIELDS, cells, strict=False))
     fields["tags"] = split_tags(str(fields["tags"]))
     return {name: value for name, value in fields.items() if value or name not in _DATES}
