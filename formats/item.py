@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple, Protocol
@@ -90,12 +91,8 @@ def _from_number(number: int) -> str | None:
     return None
 
 
-# What people's programs write: a time of twelve hours, a year first, a day without a time.
-_HALF_DAY = re.compile(
-    r"(?:at )?(?<![\d:])(0?\d|1[0-2])((?::[0-5]\d){1,2})\s?([ap])\.?m\b\.?", re.IGNORECASE
-)
-_YEAR_FIRST = re.compile(r"\A(\d{4})/(\d\d)/(\d\d)(?!\d)")
-_DAY_ALONE = re.compile(r"[^:]*[A-Za-z]{3}[^:]*[ ,][1-9]\d{3}")
+# Dates of Notion, with a time and without, and of IFTTT.
+_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
 
 
 def _from_text(text: str) -> str | None:
@@ -103,9 +100,7 @@ def _from_text(text: str) -> str | None:
         return clean({"created": text})["created"]
     except Invalid:
         pass
-    text = _HALF_DAY.sub(_in_24_hours, _YEAR_FIRST.sub(r"\1-\2-\3", text))
-    text += " 00:00" if _DAY_ALONE.fullmatch(text) else ""
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+    for parse in (datetime.fromisoformat, _parse_month_name, parsedate_to_datetime):
         try:
             moment = parse(text)
             utc = moment.astimezone(UTC) if moment.tzinfo else moment
@@ -115,9 +110,11 @@ def _from_text(text: str) -> str | None:
     return None
 
 
-def _in_24_hours(time: re.Match[str]) -> str:
-    hour = int(time[1]) % 12 + (12 if time[3] in "pP" else 0)
-    return f"{hour:02}{time[2]}"
+def _parse_month_name(text: str) -> datetime:
+    for form in _WITH_MONTH_NAMES:
+        with suppress(ValueError):
+            return datetime.strptime(text, form)
+    raise ValueError(text)
 
 
 # --- Names ---
