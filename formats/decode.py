@@ -26,9 +26,6 @@ _LARGER = {
     "cp874": "iso-8859-11 iso8859-11 tis-620 windows-874",
 }
 _CODECS = {label: codec for codec, labels in _LARGER.items() for label in labels.split()}
-# Python reads a codec from its module on first use: too late when no file can be opened any more.
-for _codec in ("ascii", "utf-8-sig", "utf-16", "utf-16-be", "utf-16-le", *_LARGER):
-    codecs.lookup(_codec)
 # What says Latin-1 is windows-1252.
 _LATIN_1 = re.compile(r"(iso-?8859-1|latin-?1|us-ascii|windows-1252|cp1252)", re.IGNORECASE)
 _INVALID = re.compile("[\udc80-\udcff]")

@@ -258,23 +258,6 @@ print(merge.finish().skipped, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert kibibytes < 20_000
 
 
-def test_what_comes_when_no_file_can_be_opened_is_decoded():
-    """UTF-8 and UTF-16, with a mark or without, and each charset that labels stand for."""
-    code = """
-import io, resource
-import formats
-resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
-print(formats.json.read_value(b"\\xef\\xbb\\xbf[]"))
-texts = [b"a:b", b"\\xff\\xfea\\0:\\0b\\0", b"a\\0:\\0b\\0", b"\\0a\\0:\\0b"]
-labels = (b"latin1", b"gbk", b"euc-kr", b"shift_jis", b"big5", b"latin5", b"tis-620")
-for body in texts + [b'<META charset="%s"><A HREF="a:b"></A>' % label for label in labels]:
-    print(*(item.fields["uri"] for item in formats.entries(io.BytesIO(body))))
-"""
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert result.stdout.split() == ["[]"] + ["a:b"] * 11, result.stderr
-
-
 # --- On the command line ---
 
 
