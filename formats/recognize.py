@@ -6,8 +6,6 @@ import re
 from formats import csv, decode, text
 from formats.errors import Malformed
 
-HEAD = 64 * 1024
-
 _KINDS = "JSON, XBEL, CSV, a browser's bookmark file (HTML) or a list of addresses"
 # What people try instead of an export, by how it begins.
 _OTHERS = (
@@ -37,7 +35,7 @@ def kind(head: bytes) -> str:
     for magic, what in _OTHERS:
         if head.startswith(magic):
             raise Malformed(f"It is {what}.")
-    beginning = "".join(decode.text(io.BytesIO(head[:HEAD])))
+    beginning = "".join(decode.text(io.BytesIO(head[:decode.BLOCK])))
     if not beginning.strip():
         raise Malformed("It is empty.")
     if _JSON.match(beginning):
