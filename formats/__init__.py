@@ -106,6 +106,8 @@ FILES: Mapping[str, ReadFile] = {
     "netscape": netscape.read_file,
     "text": text.read_file,
 }
+# Readers of files that are sent over HTTP, of which JSON is limited in its number of values.
+UPLOADS: Mapping[str, ReadFile] = {**FILES, "json": json.read_upload}
 
 
 class Posted(NamedTuple):
@@ -154,13 +156,15 @@ def choose(
     return table.names[media_type]
 
 
-def entries(stream: Stream, name: str | None = None) -> Iterator[Item]:
-    """The entries of a file in the named format, or else in the one that its beginning tells.
+def entries(
+    stream: Stream, name: str | None = None, readers: Mapping[str, ReadFile] = FILES
+) -> Iterator[Item]:
+    """Read a file in the named format, or else in the one that its beginning has.
 
-    Raises Malformed.
+    Raise Malformed.
     """
     head = next(decode.blocks(stream), b"")
-    return FILES[name or recognize.kind(head)](decode.Begun(head, stream))
+    return readers[name or recognize.kind(head)](decode.Begun(head, stream))
 
 
 def reader(table: Mapping[str, T], content_type: str) -> tuple[T, dict[str, str]]:

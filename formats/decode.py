@@ -1,10 +1,11 @@
 """The text of a file that comes as a stream of bytes, in whatever charset it was written."""
 
 import codecs
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from io import IncrementalNewlineDecoder
 
+from formats.errors import Malformed
 from formats.item import MAX_ENTRY, Stream
 
 BLOCK = 64 * 1024
@@ -28,6 +29,7 @@ _LARGER = {
 _CODECS = {label: codec for codec, labels in _LARGER.items() for label in labels.split()}
 # What says Latin-1 is windows-1252.
 _LATIN_1 = re.compile(r"(iso-?8859-1|latin-?1|us-ascii|windows-1252|cp1252)", re.IGNORECASE)
+_LINE_BREAK = re.compile("\r\n?|\n")
 _INVALID = re.compile("[\udc80-\udcff]")
 _CP1252 = {
     0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)
@@ -65,20 +67,34 @@ def blocks(stream: Stream) -> Iterator[bytes]:
 def text(
     stream: Stream,
     declared: Callable[[bytes], str | None] = _nothing,
-    mend: bool = True,
+    strict: bool = False,
 ) -> Iterator[str]:
-    """The stream's text, piece by piece, every line break a LF.
+    """Yield the stream's text in pieces, with every line break as LF.
 
-    `declared` finds the charset in the first block. Bytes that are no UTF-8 are taken for
-    windows-1252, or if they are not to be mended left as lone surrogates (PEP 383).
+    `declared` finds the charset in the first block. Bytes that are not valid in it are read as
+    windows-1252 or U+FFFD; if `strict`, they raise UnicodeDecodeError.
     """
     decoder = None
     for block in blocks(stream):
-        decoder = decoder or _decoder(block, declared)
-        piece = decoder.decode(block)
-        yield mended(piece) if mend else piece
+        decoder = decoder or _decoder(block, declared, strict)
+        yield mended(decoder.decode(block))
     if decoder and (piece := decoder.decode(b"", final=True)):
-        yield mended(piece) if mend else piece
+        yield mended(piece)
+
+
+def utf_8(stream: Stream) -> bytes:
+    """Return the whole text of the stream in UTF-8, with every line break as LF.
+
+    Raise Malformed, which names the line, for bytes that are not valid in the charset.
+    """
+    whole = io.BytesIO()
+    try:
+        whole.writelines(piece.encode() for piece in text(stream, strict=True))
+    except UnicodeDecodeError as error:
+        valid = error.object[: error.start].decode(error.encoding, "replace")
+        line = whole.getvalue().count(b"\n") + len(_LINE_BREAK.findall(valid)) + 1
+        raise Malformed(f"It is not valid {error.encoding} in line {line}.") from None
+    return whole.getvalue()
 
 
 def mended(piece: str) -> str:
@@ -102,9 +118,12 @@ def lines(pieces: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
-def _decoder(head: bytes, declared: Callable[[bytes], str | None]) -> IncrementalNewlineDecoder:
+def _decoder(
+    head: bytes, declared: Callable[[bytes], str | None], strict: bool
+) -> io.IncrementalNewlineDecoder:
     charset, errors = _charset(head, declared)
-    return IncrementalNewlineDecoder(codecs.getincrementaldecoder(charset)(errors), True)
+    errors = "strict" if strict else errors
+    return io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(charset)(errors), True)
 
 
 def _charset(head: bytes, declared: Callable[[bytes], str | None]) -> tuple[str, str]:

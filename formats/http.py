@@ -156,13 +156,13 @@ def body_or_file(request: Request) -> tuple[dict[str, object] | Iterator[Item], 
     if posted.one is form.read_multipart:
         found = form.read_multipart_or_file(stream, parameters)
         if isinstance(found, form.File):
-            return formats.entries(found), True
+            return formats.entries(found, readers=formats.UPLOADS), True
         return _typed(request, found, posted.one)
     if posted.one is None:
-        return formats.FILES[posted.file](stream), False
+        return formats.UPLOADS[posted.file](stream), False
     begun = Begun(_up_to(stream, MAX_BODY + 1), stream)
     if posted.is_file and posted.is_file(begun.head, parameters):
-        return formats.FILES[posted.file](begun), False
+        return formats.UPLOADS[posted.file](begun), False
     if len(begun.head) > MAX_BODY:
         raise TooLarge(MAX_BODY)
     return _typed(request, posted.one(begun.head, parameters)[0], posted.one)

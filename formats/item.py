@@ -150,8 +150,8 @@ _TRUE = ("1", "true", "yes")
 
 
 def is_set(mark: object) -> bool:
-    """Whether a file says so of a mark: by a true or 1 of JSON, or by a text."""
-    return isinstance(mark, str | int) and str(mark).strip().lower() in _TRUE
+    """Tell whether a file sets a mark: by a true or 1 of JSON, or by a text."""
+    return mark == 1 or (isinstance(mark, str) and mark.strip().lower() in _TRUE)
 
 
 # --- Folders and tags ---

