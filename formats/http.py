@@ -618,7 +618,10 @@ class Guard:
 
     def check(self, request: Request) -> None:
         """Raises Refused for a request that must not come in."""
-        host, method = request.environ.get("HTTP_HOST", "localhost"), request.method
+        environ = request.environ
+        if environ.get("SERVER_PROTOCOL") == "HTTP/1.1" and "HTTP_HOST" not in environ:
+            raise Refused(400, "A request of HTTP/1.1 needs a Host header.")  # RFC 9112 section 3.2
+        host, method = environ.get("HTTP_HOST", "localhost"), request.method
         if len(host) > MAX_HOST:
             raise Refused(400, "The Host header is too long.")
         if self.token is not None or not _is_our_name(host, self.base_url):

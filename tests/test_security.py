@@ -123,6 +123,16 @@ def test_what_is_no_host_is_refused(app, host):
     assert call(app, Host=host).status_int in (400, 421)
 
 
+@pytest.mark.parametrize("protocol, status", [("HTTP/1.1", 400), ("HTTP/1.0", 200)])
+def test_a_request_of_http_1_1_needs_a_host(app, protocol, status):
+    request = webtest.TestRequest.blank("/", environ={"SERVER_PROTOCOL": protocol})
+    del request.environ["HTTP_HOST"]
+    response = request.get_response(app.app)
+    assert response.status_int == status
+    if status == 400:
+        assert "Host" in response.json["detail"]
+
+
 @pytest.mark.parametrize("options", [{}, {"token": "secret", "public_read": True}])
 def test_a_host_longer_than_any_is_refused(data, options):
     app = webtest.TestApp(make_app(data, **options))
