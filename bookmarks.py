@@ -11,13 +11,16 @@ import logging
 import os
 import re
 import secrets
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from wsgiref.types import StartResponse, WSGIEnvironment
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from msgspec.structs import replace
 from webob import Request
@@ -32,7 +35,7 @@ from formats.item import Item
 from formats.progress import opened, save
 from formats.report import summary
 from formats.report import write as write_report
-from formats.server import answer_as_here, ended_by_signals
+from formats.server import answer_as_here
 from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
@@ -53,6 +56,8 @@ WAITRESS = dict(
     channel_timeout=60, cleanup_interval=10, outbuf_high_watermark=1024**3,
     outbuf_overflow=http.MAX_UNSENT, asyncore_use_poll=True,
 )  # fmt: skip
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SECONDS = 4.0
 
 
 class Application:
@@ -512,8 +517,6 @@ def _configured(options: argparse.Namespace) -> Application:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    import waitress
-
     host, _, port = options.listen.rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
@@ -529,20 +532,45 @@ def _serve(options: argparse.Namespace) -> int:
     settings = WAITRESS | {"host": host.strip("[]"), "port": int(port)}
     if options.trusted_proxy:
         settings |= {"trusted_proxy": options.trusted_proxy, "trusted_proxy_headers": FORWARDED}
-    answer_as_here(waitress)
-    channels: dict[int, object] = {}
-    served = AccessLog(app) if options.access_log else app
-    server = waitress.create_server(served, map=channels, **settings)
+    server = _create_server(AccessLog(app) if options.access_log else app, settings)
     port = getattr(server, "effective_port", port)  # With 0, the system has chosen one.
-    with ended_by_signals(server.task_dispatcher, channels):
-        print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
-        gc.disable()
-        app.store.state()  # Who asks before all is loaded waits.
-        gc.freeze()  # No collection of garbage has to walk through what is there for good.
-        gc.enable()
-        sys.setswitchinterval(0.02)  # Whoever searches in a large collection is interrupted less.
-        server.run()
+    print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+    gc.disable()
+    app.store.state()  # Who asks before all is loaded waits.
+    gc.freeze()  # No collection of garbage has to walk through what is there for good.
+    gc.enable()
+    sys.setswitchinterval(0.02)  # Whoever searches in a large collection is interrupted less.
+    server.run()
     return 0
+
+
+def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
+    """Return a waitress server that ends the process in an orderly way on SIGTERM and SIGINT."""
+    import waitress
+
+    answer_as_here(waitress)
+    # All threads inherit this mask, so that a signal interrupts none of them; one waits for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    channels: dict[int, Any] = {}
+    server = waitress.create_server(app, map=channels, **settings)
+    stop = functools.partial(_stop_on_signal, server.task_dispatcher, channels)
+    threading.Thread(target=stop, daemon=True).start()
+    return server
+
+
+def _stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
+    """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
+
+    Later signals stay blocked. Acknowledged writes are durable, so there is nothing to clean up.
+    """
+    signal.sigwait(STOP_SIGNALS)
+    deadline = time.monotonic() + STOP_SECONDS
+    is_busy = True
+    while is_busy and time.monotonic() < deadline:
+        time.sleep(0.1)  # The event loop may not have read yet what arrived before the signal.
+        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
+        is_busy = bool(tasks.queue or tasks.active_count or any(unsent))
+    os._exit(0)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -1,15 +1,7 @@
-"""waitress as it is here: what it answers by itself is as all answers are, and how it ends."""
+"""waitress as it is here: what it answers by itself is as all answers are."""
 
-import _thread
 import errno
-import functools
-import itertools
-import math
-import os
-import signal
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Protocol
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -31,50 +23,6 @@ def answer_as_here(waitress: ModuleType) -> None:
     # What is kept in memory anyway is sent as it is. One that is longer is copied to a buffer
     # first, and out of it, and so is from then on all that its connection is answered.
     waitress.buffers.STRBUF_LIMIT = http.MAX_UNSENT
-
-
-class _Tasks(Protocol):
-    """What has waitress' threads answer."""
-
-    queue: Sequence[object]
-    active_count: int
-    shutdown: Callable[..., object]
-
-
-@contextmanager
-def ended_by_signals(tasks: _Tasks, channels: Mapping[int, object]) -> Iterator[None]:
-    """While waitress runs within it, SIGTERM and SIGINT end it as soon as all that it was asked is
-    answered, after three seconds at most; a second one, of either kind, does not wait for that.
-    """
-    tasks.shutdown = functools.partial(tasks.shutdown, timeout=1)
-    count, raised = itertools.count(), -math.inf
-
-    def stop(number: int, frame: object) -> None:
-        nonlocal raised
-        if not next(count):  # threading.Thread would wait here, where the next one may break in.
-            _thread.start_new_thread(drain, (number,))
-        elif time.monotonic() > raised + 3.0:  # waitress ends by it; more would break into that.
-            raised = time.monotonic()
-            raise KeyboardInterrupt
-
-    def drain(number: int) -> None:
-        deadline = time.monotonic() + 3.0
-        while is_busy() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        os.kill(os.getpid(), number)
-
-    def is_busy() -> bool:
-        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
-        return bool(tasks.queue or tasks.active_count or any(unsent))
-
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, stop)
-    try:
-        with suppress(KeyboardInterrupt):
-            yield
-    finally:  # It ends already.
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, signal.SIG_IGN)
 
 
 class _Error(Protocol):

@@ -3,7 +3,6 @@
 import gc
 import json
 import signal
-import threading
 import urllib.request
 
 import pytest
@@ -132,8 +131,8 @@ def test_the_command_serves(data, monkeypatch):
         return server
 
     monkeypatch.setattr(waitress, "create_server", create_and_stop)
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
-    assert threading.current_thread() is threading.main_thread()
+    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, signals: None)
+    monkeypatch.setattr(bookmarks, "_stop_on_signal", lambda tasks, channels: None)
     assert bookmarks.main(["--data", str(data), "--listen", "127.0.0.1:0"]) == 0
     assert made[0].adj.max_request_body_size >= 32 * 2**20
     assert made[0].adj.ident is None
