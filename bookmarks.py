@@ -35,7 +35,6 @@ from formats.item import Item
 from formats.progress import opened, save
 from formats.report import summary
 from formats.report import write as write_report
-from formats.server import answer_as_here
 from formats.view import View, listed
 from storage import errors
 from storage.bookmark import FIELDS, ID, Bookmark, Fields, clean, create, timestamp, update
@@ -548,7 +547,9 @@ def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     """Return a waitress server that ends the process in an orderly way on SIGTERM and SIGINT."""
     import waitress
 
-    answer_as_here(waitress)
+    from formats.waitress_fixes import Channel
+
+    waitress.server.BaseWSGIServer.channel_class = Channel
     # All threads inherit this mask, so that a signal interrupts none of them; one waits for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}

@@ -90,6 +90,9 @@ class Connection:
         self.send(request)
         while (answer := self.receive()) is None:
             pass
+        if self.is_closed:  # waitress closes the connection after a 204 or 304.
+            self.close()
+            self.connect()
         return answer
 
     def close(self) -> None:
