@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import re
+import resource
 import secrets
 import signal
 import sys
@@ -49,12 +50,13 @@ log = logging.getLogger("bookmarks")
 
 HTML_PAGE, FEED_PAGE = 100, 50
 FORWARDED = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-# What a client does not read yet waits on the disk, and never holds a thread.
+# Response data that a client has not read yet is buffered on disk, so that slow clients hold no
+# thread and little memory.
 WAITRESS = dict(
-    ident="", max_request_body_size=2 * http.MAX_FILE, connection_limit=300,
-    channel_timeout=60, cleanup_interval=10, outbuf_high_watermark=1024**3,
-    outbuf_overflow=http.MAX_UNSENT, asyncore_use_poll=True,
+    ident="", max_request_body_size=2 * http.MAX_FILE, channel_timeout=60, cleanup_interval=10,
+    outbuf_high_watermark=1024**3, outbuf_overflow=http.MAX_UNSENT, asyncore_use_poll=True,
 )  # fmt: skip
+MAX_CONNECTIONS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0
 
@@ -74,7 +76,6 @@ class Application:
         given = token.encode(errors="surrogateescape") if token else None  # What os.environ gives.
         self.guard = Guard(given, public_read, self._public.base if self._public else None)
         self._kept = Kept(store)
-        assets()  # Later, no descriptor may be left to read them with.
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -553,10 +554,23 @@ def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     # All threads inherit this mask, so that a signal interrupts none of them; one waits for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}
-    server = waitress.create_server(app, map=channels, **settings)
+    limit = _connection_limit()
+    server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
     stop = functools.partial(_stop_on_signal, server.task_dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
+
+
+def _connection_limit() -> int:
+    """Return how many connections the limit of open files allows.
+
+    A connection takes up to three descriptors: a socket, and temporary files for a long request
+    and a long response. 64 descriptors are left for the data folder and the libraries.
+    """
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(10, min(MAX_CONNECTIONS, (files - 64) // 3))
 
 
 def _stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:

@@ -1,12 +1,10 @@
 """What the page fetches: its style, script and icon, and the known tags."""
 
-import errno
 import re
 
 import pytest
 import webtest
 
-import formats.assets
 from bookmarks import make_app
 from formats.assets import assets
 
@@ -96,15 +94,3 @@ def test_without_the_data_folder_the_pages_of_errors_have_their_style(app, data,
     data.rename(data.with_name("aside"))
     app.get(f"/{name}", status=200)
     app.get("/", headers=PAGE, status=503)
-
-
-def test_the_first_page_needs_no_descriptor_for_them(data, monkeypatch):
-    def none_left(package):
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    for cached in ("assets", "name_of", "edition", "_read"):
-        getattr(formats.assets, cached).cache_clear()
-    app = webtest.TestApp(make_app(data))
-    monkeypatch.setattr(formats.assets, "files", none_left)
-    page = app.get("/", headers=PAGE, status=200).text
-    assert all(name in page for name in assets())

@@ -102,6 +102,23 @@ def stall(connection):
     return connection
 
 
+# --- Where descriptors are few ---
+
+
+def test_connections_leave_descriptors_for_files(serve, connect):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        service = serve()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    connections = [connect(service) for _ in range(150)]
+    time.sleep(0.2)
+    body = b'{"uri": "https://example.com/"}'
+    connections[0].sendall(BODY[:-1].replace(b"1000", b"%d" % len(body)) + body)
+    assert connections[0].recv(12) == b"HTTP/1.1 201"
+
+
 # --- Where nothing can wait on the disk ---
 
 
