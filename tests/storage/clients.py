@@ -176,7 +176,8 @@ def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
             pytest.skip("strace cannot attach: " + line)
         yield
     finally:
-        strace.send_signal(signal.SIGINT)
+        if process.poll() is None:  # An interrupt may stop strace from seeing that a tracee died.
+            strace.send_signal(signal.SIGINT)
         strace.wait(timeout=10)
         strace.stderr.close()
 

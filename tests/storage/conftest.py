@@ -48,7 +48,9 @@ class Mount:
 
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
+        self.source = options[-1]
         self._options = options
+        self._device: int | None = None  # stat() fails on an XFS that was shut down.
         self.mount()
 
     def mount(self) -> None:
@@ -56,22 +58,23 @@ class Mount:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             pytest.skip("cannot mount: " + done.stderr.strip())
+        self._device = self.path.stat().st_dev
 
     def remount(self, option: str) -> None:
         command = ["mount", "-o", f"remount,{option}", str(self.path)]
         subprocess.run(command, check=True, capture_output=True)
 
     def unmount(self) -> None:
-        if self.path.is_mount():
-            device = self.path.stat().st_dev
+        if self._device is not None:
             subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
             # Another test's namespace that was made meanwhile holds it for as long as it lasts.
-            loop = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/loop")
-            until(lambda: not loop.exists(), 60)
+            number = f"{os.major(self._device)}:{os.minor(self._device)}"
+            until(lambda: not Path(f"/sys/dev/block/{number}/loop").exists(), 60)
+            self._device = None
 
     def abandon(self) -> None:
         """Unmounts it even if somebody uses it still."""
-        if self.path.is_mount():
+        if self._device is not None:
             subprocess.run(["umount", "-l", str(self.path)], check=True, capture_output=True)
 
 
@@ -92,3 +95,28 @@ def mount(require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount
             return disk
 
         yield mount
+
+
+_FORMATS = {
+    "ext4": ("mkfs.ext4", 64 * 1024 * 1024),
+    "xfs": ("mkfs.xfs", 300 * 1024 * 1024),  # mkfs.xfs refuses a smaller one.
+}
+
+
+@pytest.fixture
+def mount_image(
+    mount: Callable[..., Mount], require_programs: Callable[..., None], tmp_path: Path
+) -> Iterator[Callable[[str], Mount]]:
+    """Make a file system of a type, `ext4` or `xfs`, in an image file, and mount it."""
+    image = tmp_path / "disk.img"
+
+    def mount_image(type: str) -> Mount:
+        mkfs, size = _FORMATS[type]
+        require_programs(mkfs)
+        with image.open("wb") as file:
+            os.truncate(file.fileno(), size)
+        subprocess.run([mkfs, "-q", str(image)], check=True)
+        return mount("-o", "loop", str(image))
+
+    yield mount_image
+    image.unlink(missing_ok=True)  # pytest keeps the folders of several runs.

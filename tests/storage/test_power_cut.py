@@ -1,18 +1,19 @@
 """What was acknowledged survives a power cut: whatever was not flushed by then is lost."""
 
 import http.client
-import os
+import json
 import random
 import signal
 import subprocess
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from clients import (
     COMMAND,
     Ledger,
     ask,
+    faults,
     load,
     put,
     require_whole,
@@ -20,20 +21,20 @@ from clients import (
     settle,
     temporaries,
     titles,
+    uri_of,
+    whole,
 )
+
+from tests.conftest import until
 
 ROUNDS = 5
 WRITERS = 4
 
 
-@pytest.fixture
-def disk(mount, require_programs, tmp_path):
-    require_programs("mkfs.ext4", "xfs_io")
-    image = tmp_path / "disk.img"
-    with image.open("wb") as file:
-        os.truncate(file.fileno(), 64 * 1024 * 1024)
-    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
-    return mount("-o", "loop", str(image))
+@pytest.fixture(params=["ext4", "xfs"])
+def disk(request, mount_image, require_programs):
+    require_programs("xfs_io")
+    return mount_image(request.param)
 
 
 @pytest.fixture
@@ -41,47 +42,97 @@ def data(disk):
     return disk.path / "data"
 
 
+def cut_power(disk, service=None):
+    """From here on nothing reaches the disk, not even its journal; the service dies with it."""
+    subprocess.run(["xfs_io", "-x", "-c", "shutdown", str(disk.path)], check=True)
+    if service is not None:
+        restore_power(disk, service)
+
+
+def restore_power(disk, service):
+    service.stop(signal.SIGKILL)
+    disk.unmount()
+    disk.mount()
+
+
 def test_nothing_acknowledged_is_lost_at_a_power_cut(serve, disk, data):
     ledgers = [Ledger() for _ in range(WRITERS)]
     for _ in range(ROUNDS):
         service = serve()
         settle(service.address, ledgers)
+        known = created(ledgers)
         writers = load(service.address, ledgers)
-        time.sleep(random.uniform(0.1, 0.4))
+        until(lambda known=known: created(ledgers) > known + 10, 30)
+        time.sleep(random.uniform(0, 0.3))
         cut_power(disk)
         for writer in writers:
             writer.stop()
-        service.stop(signal.SIGKILL)
-        disk.unmount()
-        disk.mount()
+        restore_power(disk, service)
         require_whole(data)
 
     settle(serve().address, ledgers)
-    assert sum(len(ledger.sent) for ledger in ledgers) > 10 * ROUNDS
     assert len(temporaries(data)) <= ROUNDS
 
 
-def cut_power(disk):
-    """From here on nothing reaches the disk, not even its journal."""
-    subprocess.run(["xfs_io", "-x", "-c", "shutdown", str(disk.path)], check=True)
+def created(ledgers):
+    return sum(len(ledger.sent) for ledger in ledgers)
+
+
+# --- A power cut between giving a file its name and syncing the folder ---
+
+
+def read_titles(data):
+    """Return the title of each bookmark that is not deleted, by uri, as the files have it."""
+    bookmarks = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
+    deleted = {path.stem for path in data.glob("tombstones/[!.]*")}
+    return {b["uri"]: b["title"] for b in bookmarks if b["id"] not in deleted}
+
+
+OLD, NEW = uri_of("old"), uri_of("new")
+ENTRIES = [{"uri": NEW, "title": "New"}]
+CHANGES = {
+    "create": (lambda address: put(address, "new", "New"), {OLD: "Old", NEW: "New"}),
+    "update": (lambda address: put(address, "old", "New"), {OLD: "New"}),
+    "delete": (lambda address: ask(address, "DELETE", "/old"), {}),
+    "import": (lambda address: ask(address, "POST", "/", ENTRIES), {OLD: "Old", NEW: "New"}),
+}
+
+
+@pytest.mark.parametrize(("change", "wanted"), CHANGES.values(), ids=CHANGES)
+def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
+    serve, disk, data, require_programs, change, wanted
+):
+    """XFS reports success for the fsync of a folder after the file system has shut down."""
+    require_programs("strace")
+    service = serve()
+    assert put(service.address, "old", "Old").status == 201
+    late = ("-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=1000000")
+    folders = ("-P", str(data / "bookmarks"), "-P", str(data / "tombstones"))
+    with faults(service.process, *late, *folders), ThreadPoolExecutor(1) as pool:
+        response = pool.submit(change, service.address)
+        until(lambda: read_titles(data) == wanted)
+        cut_power(disk)
+        acknowledged = response.result().status < 300
+    restore_power(disk, service)
+    require_whole(data)
+    assert not acknowledged or read_titles(data) == wanted
+
+
+# --- Imports ---
 
 
 @pytest.mark.parametrize("over_http", [False, True], ids=["command", "http"])
 def test_a_whole_file_that_was_imported_survives_a_power_cut(serve, disk, data, over_http):
     uris = [f"https://{n}.example/" for n in range(2_050)]
     body = "\n".join(uris).encode()
+    service = serve()
     if over_http:
-        service = serve()
         answer = ask(service.address, "POST", body=csv_of(body), Content_Type="text/csv")
         assert (answer.status, answer.json["created"]) == (200, len(uris))
     else:
         command = [*COMMAND, "import", "-", "--data", str(data)]
         subprocess.run(command, input=body, check=True, timeout=60, capture_output=True)
-    cut_power(disk)
-    if over_http:
-        service.stop(signal.SIGKILL)
-    disk.unmount()
-    disk.mount()
+    cut_power(disk, service)
     require_whole(data)
     answer = ask(serve().address, path="/?limit=10000")
     assert sorted(bookmark["uri"] for bookmark in answer.json) == sorted(uris)
@@ -91,32 +142,49 @@ def csv_of(uris):
     return b"uri\n" + uris
 
 
-# The real command, which dies when a file has its name and its folder is to be synced.
-DIES = """
-import os, sys
-import bookmarks, storage.files
-
-publishing = []
-for name in ("publish", "publish_new"):
-    publish = getattr(storage.files.Staged, name)
-    setattr(storage.files.Staged, name, lambda s, p=publish: (publishing.append(1), p(s)))
-sync = storage.files.Folder.sync
-storage.files.Folder.sync = lambda folder: os._exit(9) if publishing else sync(folder)
-sys.exit(bookmarks.main(sys.argv[1:]))
-"""
+# --- Updates that change nothing ---
 
 
 @pytest.mark.parametrize("id", ["old", "new"])
-def test_what_a_writer_that_died_left_is_durable_once_another_answers_for_it(start, disk, data, id):
-    address = start(service_of(data)).address
-    assert put(address, "old", "Old").status == 201
-    os.sync()
-    dying = start([sys.executable, "-c", DIES, *service_of(data)[2:]])
-    with pytest.raises((OSError, http.client.HTTPException)):
-        put(dying.address, id, "New")
-    assert titles(address)[id] == "New"
-    assert put(address, id, "New").status == 200
-    cut_power(disk)
-    disk.unmount()
-    disk.mount()
-    assert titles(start(service_of(data)).address)[id] == "New"
+def test_what_a_writer_that_died_left_is_durable_once_another_answers_for_it(
+    serve, start, disk, data, require_programs, id
+):
+    require_programs("strace")
+    service = serve()
+    assert put(service.address, "old", "Old").status == 201
+    dying = start(service_of(data))
+    # The process dies when the file has its name and the folder is to be synced.
+    dies = ("-e", "trace=fsync", "-e", "inject=fsync:signal=KILL")
+    with faults(dying.process, *dies, "-P", str(data / "bookmarks")):
+        with pytest.raises((OSError, http.client.HTTPException)):
+            put(dying.address, id, "New")
+        assert dying.process.wait(timeout=10) == -signal.SIGKILL
+    assert titles(service.address)[id] == "New"
+    assert put(service.address, id, "New").status == 200
+    cut_power(disk, service)
+    assert titles(serve().address)[id] == "New"
+
+
+UNCHANGING = {
+    "PUT": lambda address: put(address, "a", "A"),
+    "PUT of a field": lambda address: ask(address, "PUT", "/a/title", b"A"),
+    "POST": lambda address: ask(address, "POST", "/a", {"title": "A"}),
+    "POST by uri": lambda address: ask(address, "POST", "/", {"uri": uri_of("a"), "title": "A"}),
+    "import": lambda address: ask(address, "POST", "/", [{"uri": uri_of("a"), "title": "A"}]),
+}
+
+
+@pytest.mark.parametrize("update", UNCHANGING.values(), ids=UNCHANGING)
+def test_an_update_that_changes_nothing_makes_a_copied_file_durable(
+    serve, disk, data, tmp_path, update
+):
+    service = serve()
+    source = tmp_path / "a.json"
+    times = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
+    source.write_text(json.dumps({"id": "a", **whole(uri_of("a"), "A"), **times}))
+    subprocess.run(["cp", source, data / "bookmarks" / "a.json"], check=True)
+    assert ask(service.address, path="/a/title").body == b"A"
+    assert update(service.address).status == 200
+    cut_power(disk, service)
+    assert (data / "bookmarks" / "a.json").read_bytes() == source.read_bytes()
+    assert titles(serve().address) == {"a": "A"}
