@@ -1,12 +1,26 @@
 """On a full, failing or read-only disk no change is acknowledged or half made, and reads go on."""
 
 import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from clients import ask, faults, put, require_whole, service_of, temporaries, titles, uri_of
+from clients import (
+    ask,
+    faults,
+    put,
+    require_whole,
+    service_of,
+    temporaries,
+    titles,
+    uri_of,
+    whole,
+)
 
 from storage.query import Query
 from storage.store import Store
+from tests.conftest import until
 
 # strace makes fsync fail in a running service. It selects a folder's fsync by the folder's path. A
 # file without a name has no path, but its fsync is the first of every write.
@@ -131,6 +145,13 @@ def test_a_change_whose_folder_cannot_be_synced_is_refused_and_made_whole_or_not
     assert outcome(failing.address) == outcome(failing.other) == OUTCOMES[change]
 
 
+def folders_of(data, change):
+    """Strace's options that name the folders whose sync a change waits for."""
+    tombstones = ["-P", str(data / "tombstones")]
+    is_deletion = change is CHANGES["delete"]
+    return tombstones if is_deletion else [*tombstones, "-P", str(data / "bookmarks")]
+
+
 def outcome(address):
     """What each of the two ids is now, and the uris and titles that are listed."""
     statuses = [ask(address, path=f"/{id}").status for id in ("old", "new")]
@@ -155,6 +176,37 @@ def test_a_deletion_is_acknowledged_once_its_tombstone_is_durable(failing, data,
         assert ask(failing.address, "DELETE", "/old").status == 204
         assert ask(failing.other, path="/old").status == 410
     assert ask(start(service_of(data)).address, path="/old").status == 410
+
+
+READS = ("/", "/old", "/old/title", "/?q=old", "/?format=html", "/feed", "/tags.json")
+
+
+def test_nobody_else_waits_for_a_folder_that_is_being_synced(failing, change, data):
+    before = published(data)
+    slow = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=3000000")
+    process = failing.services[0].process
+    with faults(process, *slow, *folders_of(data, change)), ThreadPoolExecutor(1) as pool:
+        write = pool.submit(change, failing.address)
+        until(lambda: published(data) != before)
+        assert not write.done()
+        for address in (failing.address, failing.other):
+            for path in READS:
+                assert asked_quickly(address, path=path).status in (200, 410)
+        body = whole(uri_of("another"), "Another")
+        assert asked_quickly(failing.other, "PUT", "/another", body).status == 201
+        assert write.result().status in (200, 201, 204)
+
+
+def published(data):
+    """Every file that has a name of ours."""
+    return {path: path.read_bytes() for path in data.glob("*/[!.]*")}
+
+
+def asked_quickly(*request, **named):
+    start = time.monotonic()
+    response = ask(*request, **named)
+    assert time.monotonic() - start < 0.5, request
+    return response
 
 
 def require_refused(answer):
