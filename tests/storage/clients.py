@@ -309,3 +309,41 @@ def descriptors() -> int:
     with warnings.catch_warnings(action="ignore"):
         gc.collect()  # What earlier tests have left may hold some.
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+# --- Files that cannot be used ---
+
+
+def requests_to(id: str) -> Iterator[tuple]:
+    """Yield one request of every method and path that an id has."""
+    body = whole(uri_of(id), "New")
+    requests: list[tuple] = [("GET",), ("HEAD",), ("OPTIONS",), ("PUT", body), ("DELETE",)]
+    requests += [("POST", {"title": "New"}), ("PATCH", {"title": "New"})]
+    for method, *given in requests:
+        yield method, f"/{id}", *given
+    yield "GET", f"/{id}/title"
+    yield "PUT", f"/{id}/title", b"New"
+    yield "GET", f"/{id}?format=html"
+    yield "GET", f"/{id}?format=xbel"
+
+
+def require_unusable(address: str, id: str) -> None:
+    """Every request to the id is answered 503, which says what to do."""
+    for method, path, *given in requests_to(id):
+        answer = ask(address, method, path, *given)
+        assert answer.status == 503, (method, path, answer)
+        assert method == "HEAD" or b"bookmarks check" in answer.body
+        assert "Retry-After" in answer.headers
+
+
+def require_in_nobodys_way(address: str) -> None:
+    """Where a and b are all that can be used, they are listed, updated and deleted as ever, and
+    c is created and imported again."""
+    assert titles(address) == {"a": "a", "b": "b"}
+    assert put(address, "a", "New").status == 200
+    assert put(address, "c", "c").status == 201
+    assert ask(address, "DELETE", "/b").status == 204
+    answer = ask(address, "POST", "/", [{"uri": uri_of("c"), "tags": ["imported"]}])
+    assert (answer.status, answer.json["updated"]) == (200, 1), answer
+    assert titles(address) == {"a": "New", "c": "c"}
+    assert ask(address, path="/feed").status == 200

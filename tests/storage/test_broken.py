@@ -8,7 +8,17 @@ import socket
 import stat
 
 import pytest
-from clients import ask, check, put, service_of, titles, uri_of, whole
+from clients import (
+    ask,
+    check,
+    put,
+    require_in_nobodys_way,
+    require_unusable,
+    service_of,
+    titles,
+    uri_of,
+    whole,
+)
 
 from storage.errors import Unavailable, Unreadable
 from storage.store import Store
@@ -118,37 +128,6 @@ def identity(path):
     status = path.lstat()
     content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
     return status.st_ino, status.st_mode, status.st_mtime_ns, status.st_ctime_ns, content
-
-
-def requests_to(id):
-    """One request of every method and path that an id has."""
-    body = whole(uri_of(id), "New")
-    requests = [("GET",), ("HEAD",), ("OPTIONS",), ("PUT", body), ("POST", {"title": "New"})]
-    requests += [("DELETE",), ("PATCH", {"title": "New"})]
-    for method, *given in requests:
-        yield method, f"/{id}", *given
-    yield "GET", f"/{id}/title"
-    yield "PUT", f"/{id}/title", b"New"
-    yield "GET", f"/{id}?format=html"
-    yield "GET", f"/{id}?format=xbel"
-
-
-def require_unusable(address, id):
-    """Every request to the id is answered 503, which says what to do."""
-    for method, path, *given in requests_to(id):
-        answer = ask(address, method, path, *given)
-        assert answer.status == 503, (method, path, answer)
-        assert method == "HEAD" or b"bookmarks check" in answer.body
-        assert "Retry-After" in answer.headers
-
-
-def require_in_nobodys_way(address):
-    assert titles(address) == {"a": "a", "b": "b"}
-    assert put(address, "a", "New").status == 200
-    assert put(address, "c", "c").status == 201
-    assert ask(address, "DELETE", "/b").status == 204
-    assert titles(address) == {"a": "New", "c": "c"}
-    assert ask(address, path="/feed").status == 200
 
 
 def require_left_alone(service, data, path, prefix):

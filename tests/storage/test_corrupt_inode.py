@@ -1,0 +1,65 @@
+"""A corrupt inode concerns its own file alone: all others are read and written as ever."""
+
+import errno
+import subprocess
+
+import pytest
+from clients import (
+    ask,
+    check,
+    put,
+    require_in_nobodys_way,
+    require_unusable,
+    service_of,
+    titles,
+)
+
+
+@pytest.fixture
+def disk(mount_image, require_programs):
+    require_programs("debugfs")
+    return mount_image("ext4")
+
+
+@pytest.fixture
+def data(disk):
+    return disk.path / "data"
+
+
+def corrupt(disk, path):
+    """Give the file's inode a wrong checksum; the disk is unmounted meanwhile."""
+    disk.unmount()
+    field = f"set_inode_field /{path.relative_to(disk.path)} checksum 0x1234"
+    subprocess.run(["debugfs", "-w", "-R", field, disk.source], check=True, capture_output=True)
+    disk.mount()
+    with pytest.raises(OSError) as raised:
+        path.lstat()
+    assert raised.value.errno == errno.EBADMSG
+
+
+@pytest.mark.parametrize("is_running", [False, True], ids=["before the start", "while it runs"])
+@pytest.mark.parametrize("kind", ["bookmarks", "tombstones"])
+def test_a_corrupt_inode_concerns_its_own_file_alone(start, disk, data, kind, is_running):
+    service = start(service_of(data))
+    for id in ("a", "b", "x"):
+        assert put(service.address, id, id).status == 201
+    if kind == "tombstones":
+        assert ask(service.address, "DELETE", "/x").status == 204
+    if not is_running:
+        service.stop()
+    path = data / kind / "x.json"
+    corrupt(disk, path)
+    if not is_running:
+        service = start(service_of(data))
+
+    require_unusable(service.address, "x")
+    require_in_nobodys_way(service.address)
+    require_unusable(service.address, "x")
+    assert service.log.count(str(path)) == 1
+    (data / "bookmarks" / "y.json").write_text("{")
+    status, lines = check(data, "--repair")
+    assert (status, len(lines)) == (1, 2)
+    assert sorted(line.partition(": ")[0] for line in lines) == sorted(
+        [str(path), str(data / "bookmarks" / "y.json")]
+    )
+    assert titles(service.address) == {"a": "New", "c": "c"}

@@ -1,0 +1,167 @@
+"""Files that cannot be read: an error of one file concerns that file, an error of the process
+concerns the request."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+
+import pytest
+from clients import (
+    ask,
+    faults,
+    gunicorn_of,
+    put,
+    require_in_nobodys_way,
+    require_unusable,
+    service_of,
+    temporaries,
+    titles,
+    uri_of,
+)
+
+from tests.conftest import until
+
+# System calls and errors that a disk, a network disk or a lease gives for one file.
+OF_ONE_FILE = [
+    *[("openat", error) for error in ("EIO", "ESTALE", "EUCLEAN", "EAGAIN", "EBADMSG")],
+    *[("read", error) for error in ("EIO", "EBADMSG")],
+    *[("%%stat", error) for error in ("EIO", "ESTALE")],
+]
+OF_THE_PROCESS = ["EMFILE", "ENFILE", "ENOMEM"]
+# The limit of a user namespace concerns only the processes within it.
+_LIMIT = 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"'
+WITHOUT_INOTIFY = ["unshare", "--map-root-user", "sh", "-c", _LIMIT, "sh"]
+
+
+def fails(calls, error, *paths):
+    """Return strace's options that make system calls on these paths fail."""
+    of_paths = [option for path in paths for option in ("-P", str(path), "-P", path.name)]
+    return ["-e", f"trace={calls}", "-e", f"inject={calls}:error={error}", *of_paths]
+
+
+@pytest.fixture
+def service(start, data, require_programs):
+    """A service that holds a, b and x."""
+    require_programs("strace")
+    service = start(service_of(data))
+    for id in ("a", "b", "x"):
+        assert put(service.address, id, id).status == 201
+    return service
+
+
+@pytest.fixture
+def path(service, data):
+    """The file of x, one of three bookmarks."""
+    return data / "bookmarks" / "x.json"
+
+
+# --- Errors of one file ---
+
+
+def require_concerns_one_file(service, path, fault):
+    with faults(service.process, *fault):
+        os.utime(path)
+        require_unusable(service.address, "x")
+        require_in_nobodys_way(service.address)
+        require_unusable(service.address, "x")
+    assert service.log.count(str(path)) == 1
+    os.utime(path)
+    assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
+
+
+@pytest.mark.parametrize(("calls", "error"), OF_ONE_FILE)
+def test_an_error_of_one_file_concerns_that_file_alone(service, path, calls, error):
+    require_concerns_one_file(service, path, fails(calls, error, path))
+
+
+def test_an_error_of_one_file_concerns_that_file_alone_without_inotify(
+    service, start, data, path, require_programs
+):
+    require_programs("unshare")
+    if subprocess.run([*WITHOUT_INOTIFY, "true"], capture_output=True).returncode:
+        pytest.skip("cannot make a user namespace")
+    service.stop()
+    service = start([*WITHOUT_INOTIFY, *service_of(data)])
+    time.sleep(2.1)  # From then on, the times of a file would show a change.
+    assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
+    assert "inotify" in service.log
+    require_concerns_one_file(service, path, fails("%%stat", "EIO", path))
+
+
+# --- Errors of every file ---
+
+
+@contextmanager
+def traced(start, command, fault):
+    """Start a command that has the fault from its first system call until the block ends."""
+    service = start(["strace", "-D", "-I", "2", "-f", "-o", "/dev/null", *fault, *command])
+    status = f"/proc/{service.process.pid}/status"
+    try:
+        yield service
+    finally:
+        with open(status) as file:
+            tracer = int(re.search(r"TracerPid:\s*(\d+)", file.read())[1])
+        os.kill(tracer, signal.SIGINT)
+
+
+@pytest.mark.parametrize("calls", ["openat", "read"])
+def test_a_disk_that_gives_no_file_is_never_an_empty_collection(service, start, data, calls):
+    service.stop()
+    files = list(data.glob("bookmarks/*.json"))
+    command = gunicorn_of(data, workers=1)  # It reads the folder for the first request.
+    with traced(start, command, fails(calls, "EIO", *files)) as service:
+        for path in ("/", "/?format=html", "/?q=a", "/feed", "/tags.json", "/a"):
+            response = ask(service.address, path=path)
+            assert response.status == 503, (path, response)
+            assert "Retry-After" in response.headers
+    until(lambda: ask(service.address).status == 200, 8)
+    assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
+
+
+# --- Errors of the process ---
+
+
+def require_refused(response):
+    assert response.status == 503, response
+    assert "Retry-After" in response.headers
+
+
+@pytest.mark.parametrize("error", OF_THE_PROCESS)
+def test_a_request_that_cannot_open_a_file_fails_and_loses_nothing(service, path, error):
+    new = json.dumps({**json.loads(path.read_text()), "title": "New"})
+    with faults(service.process, *fails("openat", error, path)):
+        path.write_text(new)
+        for address_path in ("/", "/x", "/feed"):
+            require_refused(ask(service.address, path=address_path))
+        require_refused(put(service.address, "x", "Newer"))
+        require_refused(put(service.address, "b", "New"))
+    assert titles(service.address) == {"a": "a", "b": "b", "x": "New"}
+    assert path.read_text() == new
+    assert put(service.address, "x", "Newer").status == 200
+    assert "is skipped" not in service.log
+
+
+WRITES = {
+    "create": lambda address: put(address, "c", "New"),
+    "update": lambda address: put(address, "a", "New"),
+    "delete": lambda address: ask(address, "DELETE", "/b"),
+    "import": lambda address: ask(address, "POST", "/", [{"uri": uri_of("d"), "title": "New"}]),
+}
+
+
+@pytest.mark.parametrize("error", OF_THE_PROCESS)
+def test_a_write_that_cannot_open_a_folder_fails_and_changes_nothing(service, data, error):
+    folders = [data / "bookmarks", data / "tombstones"]
+    before = {path: path.read_bytes() for path in data.glob("*/*")}
+    with faults(service.process, *fails("openat", error, *folders)):
+        for write in WRITES.values():
+            require_refused(write(service.address))
+        assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
+    assert {path: path.read_bytes() for path in data.glob("*/*")} == before
+    assert [write(service.address).status for write in WRITES.values()] == [201, 200, 204, 200]
+    assert sorted(titles(service.address).values()) == ["New", "New", "New", "x"]
+    assert temporaries(data) == []
