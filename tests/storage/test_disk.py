@@ -1,7 +1,6 @@
 """On a full, failing or read-only disk no change is acknowledged or half made, and reads go on."""
 
 import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
