@@ -1,181 +1,153 @@
-"""The representations of bookmarks, one module each, and the tables that name them."""
+"""The registry of formats: writers by name, readers by media type."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
-from multipart import parse_options_header
+from formats import atom, csv, form, json, netscape, text, xbel
+from formats.errors import Malformed
+from formats.html import MEDIA_TYPE as HTML
+from formats.html import bookmark as html_bookmark
+from formats.html import list as html_list
+from formats.imports import csv as import_csv
+from formats.imports import json as import_json
+from formats.imports import netscape as import_netscape
+from formats.imports import text as import_text
+from formats.imports import xbel as import_xbel
+from formats.imports.detect import detect_format
+from formats.imports.entry import ImportedEntry
 
-from formats import atom, csv, decode, form, html, json, netscape, recognize, text, xbel
-from formats.errors import NotAcceptable, UnknownFormat, Unsupported
-from formats.item import Item, Stream
-from formats.view import View
-from storage.bookmark import Bookmark
-
-Write = Callable[[Iterable[Bookmark], View], Iterator[bytes]]
-# From a body and its media type's parameters to the fields of each bookmark in it.
-Read = Callable[[bytes, Mapping[str, str]], list[dict[str, object]]]
-# From a file, of any size, to its entries, one after the other.
-ReadFile = Callable[[Stream], Iterator[Item]]
-T = TypeVar("T")
-
-
-class Table(dict[str, "Format"]):
-    """Formats by name, in the order of preference among equals.
-
-    `names` are the names by media type, `media_types` those that are sent, `also` the others. One
-    that is sent as a file has to be asked for by its name.
-    """
-
-    def __init__(self, formats: Mapping[str, "Format"]) -> None:
-        super().__init__(formats)
-        shown = {name: f for name, f in formats.items() if not f.file_name}
-        sent = {f.media_type.partition(";")[0]: name for name, f in shown.items()}
-        also = {other: name for name, f in formats.items() for other in f.also}
-        self.names = also | sent
-        self.media_types, self.also = tuple(sent), tuple(also)
+# From a body and the parameters of its media type to the fields of each bookmark in it.
+Reader = Callable[[bytes, Mapping[str, str]], list[dict[str, object]]]
+# From the bytes of a file to its entries.
+FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
 class Format(NamedTuple):
-    """A representation: the media type it is sent as, others that ask for it, its writer.
+    """A representation: its media type, other media types that ask for it, and its writer.
 
-    One with a file name is to be saved under it, not shown.
+    Browsers save one with a file name in place of showing it.
     """
 
     media_type: str
-    also: tuple[str, ...]
-    write: Write
+    other_media_types: tuple[str, ...]
+    write: Callable[..., Iterator[bytes]]
     file_name: str = ""
 
 
-_XML_TYPES = ("application/xbel+xml", "application/xml", "text/xml")
+class FormatTable(dict[str, Format]):
+    """Formats by name, in the order of preference.
 
-LISTS = Table(
+    `names` maps media types to names, `media_types` are those that are sent, and
+    `other_media_types` those that ask for the same. A format with a file name has no media type of
+    its own: only its name asks for it.
+    """
+
+    def __init__(self, formats: Mapping[str, Format]) -> None:
+        super().__init__(formats)
+        shown = {name: format for name, format in formats.items() if not format.file_name}
+        sent = {format.media_type.partition(";")[0]: name for name, format in shown.items()}
+        others = {other: name for name, f in formats.items() for other in f.other_media_types}
+        self.names = others | sent
+        self.media_types, self.other_media_types = tuple(sent), tuple(others)
+
+
+# --- Writing ---
+
+_XML = ("application/xbel+xml", "application/xml", "text/xml")
+
+# Their writers take bookmarks and a Listing.
+LISTS = FormatTable(
     {
         "json": Format("application/json", (), json.write),
-        "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
+        "xbel": Format("application/x-xbel", _XML, xbel.write),
         "text": Format("text/plain; charset=utf-8", (), text.write),
         "csv": Format("text/csv; charset=utf-8; header=present", (), csv.write),
-        "html": Format(html.MEDIA_TYPE, (), html.write),
-        "netscape": Format(html.MEDIA_TYPE, (), netscape.write, "bookmarks.html"),
+        "html": Format(HTML, (), html_list.write),
+        "netscape": Format(HTML, (), netscape.write, "bookmarks.html"),
     }
 )
+FEEDS = FormatTable(
+    {"atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write)}
+)
 
-ONE = Table(
+# Their writers take a bookmark, the service's address and the bookmark's version.
+ONE = FormatTable(
     {
-        "json": Format("application/json", (), json.write_one),
-        "xbel": Format("application/x-xbel", _XML_TYPES, xbel.write),
-        "html": Format(html.MEDIA_TYPE, (), html.write_one),
+        "json": Format("application/json", (), json.write_bookmark),
+        "xbel": Format("application/x-xbel", _XML, xbel.write_bookmark),
+        "html": Format(HTML, (), html_bookmark.write_bookmark),
     }
 )
 
-FEEDS = Table(
-    {
-        "atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write),
-    }
-)
-
-TAGS = Table({"json": Format("application/json", (), json.write_tags)})
-
-VALUES = Table(
+# Their writers take a bookmark and the name of a field.
+VALUES = FormatTable(
     {
         "text": Format("text/plain; charset=utf-8", (), text.write_field),
         "json": Format("application/json", (), json.write_field),
     }
 )
 
-# What a whole bookmark may be read from, and what some of its fields may.
-WHOLE: Mapping[str, Read] = {
-    "application/json": json.read,
-    **dict.fromkeys(("application/x-xbel", *_XML_TYPES), xbel.read_whole),
-}
-FORMS: Mapping[str, Read] = {
-    "application/x-www-form-urlencoded": form.read,
-    "multipart/form-data": form.read_multipart,
-}
-PARTIAL: Mapping[str, Read] = {
-    "application/json": json.read,
-    **dict.fromkeys(("application/x-xbel", *_XML_TYPES), xbel.read),
-    **FORMS,
-}
-
-# What whole files are read by; recognize.kind() gives the name for one.
-FILES: Mapping[str, ReadFile] = {
-    "json": json.read_file,
-    "xbel": xbel.read_file,
-    "csv": csv.read_file,
-    "netscape": netscape.read_file,
-    "text": text.read_file,
-}
-# Readers of files that are sent over HTTP, of which JSON is limited in its number of values.
-UPLOADS: Mapping[str, ReadFile] = {**FILES, "json": json.read_upload}
+# Their writers take tags with the numbers of their bookmarks.
+TAGS = FormatTable({"json": Format("application/json", (), json.write_tags)})
 
 
-class Posted(NamedTuple):
-    """What a body of one media type is read by: as one bookmark, or as a file of this format.
+# --- Reading bodies ---
 
-    It is always a file if `one` is None, and never if `is_file` is.
+
+class PostedType(NamedTuple):
+    """How a body of one media type is read.
+
+    `read` reads one bookmark, `read_whole` one with all fields (PUT); None if the type does not
+    allow that. `file_format` is the format of a whole file, which the body is if `is_file` says so
+    or `read` is None.
     """
 
-    one: Read | None
-    file: str = ""
+    read: Reader | None
+    read_whole: Reader | None = None
+    file_format: str = ""
     is_file: Callable[[bytes, Mapping[str, str]], bool] | None = None
 
 
-_XBEL = Posted(xbel.read, "xbel", xbel.is_file)
-POSTED: Mapping[str, Posted] = {
-    "application/json": Posted(json.read, "json", json.is_file),
-    **dict.fromkeys(("application/x-xbel", *_XML_TYPES), _XBEL),
-    **{media_type: Posted(read) for media_type, read in FORMS.items()},
-    "text/csv": Posted(None, "csv"),
-    "text/html": Posted(None, "netscape"),
+_POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
+POSTED: Mapping[str, PostedType] = {
+    "application/json": PostedType(json.read, json.read, "json", json.is_file),
+    **dict.fromkeys(("application/x-xbel", *_XML), _POSTED_XBEL),
+    "application/x-www-form-urlencoded": PostedType(form.read),
+    "multipart/form-data": PostedType(form.read_multipart),
+    "text/csv": PostedType(None, file_format="csv"),
+    "text/html": PostedType(None, file_format="netscape"),
 }
-
-# What the value of one field may be read from.
+WHOLE = {name: posted.read_whole for name, posted in POSTED.items() if posted.read_whole}
+PARTIAL = {name: posted.read for name, posted in POSTED.items() if posted.read}
+FORMS = {name: read for name, read in PARTIAL.items() if not POSTED[name].file_format}
 FIELD: Mapping[str, Callable[[bytes], object]] = {
     "text/plain": text.read_value,
     "application/json": json.read_value,
 }
 
 
-def choose(
-    table: Table,
-    asked: str | None,
-    best: Callable[[tuple[str, ...], tuple[str, ...]], str | None],
-) -> str:
-    """The name of the format that was asked for, or else whose media type is the best.
+# --- Reading files ---
 
-    Raises UnknownFormat or NotAcceptable.
+FILES: Mapping[str, FileReader] = {
+    "json": import_json.read_file,
+    "xbel": import_xbel.read_file,
+    "csv": import_csv.read_file,
+    "netscape": import_netscape.read_file,
+    "text": import_text.read_file,
+}
+
+
+def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
+    """Yield the entries of a file in the named format, or in the detected one.
+
+    Raises Malformed if no entry can be read; a later error is the reason to skip the last entry.
     """
-    if asked is not None:
-        if asked not in table:
-            raise UnknownFormat(table)
-        return asked
-    media_type = best(table.media_types, table.also)
-    if media_type is None:
-        raise NotAcceptable(table.media_types)
-    return table.names[media_type]
-
-
-def entries(
-    stream: Stream, name: str | None = None, readers: Mapping[str, ReadFile] = FILES
-) -> Iterator[Item]:
-    """Read a file in the named format, or else in the one that its beginning has.
-
-    Raise Malformed.
-    """
-    head = next(decode.blocks(stream), b"")
-    return readers[name or recognize.kind(head)](decode.Begun(head, stream))
-
-
-def reader(table: Mapping[str, T], content_type: str) -> tuple[T, dict[str, str]]:
-    """What reads a body of this Content-Type, and the type's parameters. Raises Unsupported.
-
-    XML says itself in what charset it is written; everything else has to be UTF-8.
-    """
-    media_type, parameters = parse_options_header(content_type)
-    if media_type not in table:
-        raise Unsupported(f"The body must be one of {', '.join(table)}.", table)
-    charset = parameters.get("charset", "utf-8").lower()
-    if charset not in ("utf-8", "us-ascii") and not media_type.endswith(("xml", "xbel")):
-        raise Unsupported(f"The body must be UTF-8, not {charset!r}.", table)
-    return table[media_type], parameters
+    is_empty = True
+    try:
+        for entry in FILES[format or detect_format(data)](data):
+            is_empty = False
+            yield entry
+    except Malformed as error:
+        if is_empty:
+            raise
+        yield ImportedEntry(0, {}, f"The rest cannot be read: {error}")

@@ -1,57 +1,60 @@
-"""The feed: Atom (RFC 4287), paged (RFC 5005 section 3), with its deletions (RFC 6721)."""
+"""The Atom feed (RFC 4287), in pages (RFC 5005 section 3), with deletions (RFC 6721)."""
 
 from collections.abc import Iterable, Iterator
+from xml.sax.saxutils import escape
 
-from formats.view import View, address
-from formats.xml import attribute, text
-from storage.bookmark import Bookmark, Tombstone, fit
+from formats.base_url import BaseUrl, with_query
+from formats.listing import Listing
+from formats.xml import attribute
+from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
-def write(bookmarks: Iterable[Bookmark], view: View) -> Iterator[bytes]:
-    """A feed document of these bookmarks and of the view's tombstones."""
-    yield _head(view).encode()
-    for tombstone in view.tombstones:
-        yield _deleted(tombstone).encode()
+def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+    """Write a feed of the bookmarks and of the deletions of the page."""
+    yield _head(listing).encode()
+    for tombstone in listing.page.tombstones:
+        yield _deleted_entry(tombstone).encode()
     for bookmark in bookmarks:
-        yield _entry(bookmark, view).encode()
+        yield _entry(bookmark, listing.base).encode()
     yield b"</feed>\n"
 
 
-def _head(view: View) -> str:
-    title = f"Bookmarks: {fit(', '.join(view.tags))}" if view.tags else "Bookmarks"
-    # The same on every page of the feed: RFC 5005 section 3.
-    identity = address(f"{view.base}/feed", view.filter)
+def _head(listing: Listing) -> str:
+    tags = ", ".join(value for name, value in listing.filter if name == "tag")
+    title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
+    # All pages of one feed have the same id (RFC 5005 section 3).
+    id = with_query(f"{listing.base.url}/feed", listing.filter)
     links = "".join(
         f'<link rel="{_RELATIONS[name]}" href="{attribute(url)}"/>\n'
-        for name, url in view.links.items()
+        for name, url in listing.links.items()
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<feed xmlns="http://www.w3.org/2005/Atom"'
         ' xmlns:at="http://purl.org/atompub/tombstones/1.0">\n'
-        f"<id>{text(identity)}</id>\n"
-        f"<title>{text(title)}</title>\n"
-        f"<updated>{view.updated}</updated>\n"
+        f"<id>{escape(id)}</id>\n"
+        f"<title>{escape(title)}</title>\n"
+        f"<updated>{listing.page.state.modified}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
-        f'<link rel="self" type="application/atom+xml" href="{attribute(view.address)}"/>\n'
-        f'<link rel="alternate" type="text/html" href="{attribute(view.base)}/"/>\n{links}'
+        f'<link rel="self" type="application/atom+xml" href="{attribute(listing.address)}"/>\n'
+        f'<link rel="alternate" type="text/html" href="{attribute(listing.base.url)}/"/>\n{links}'
     )
 
 
-def entry_id(id: str) -> str:
-    """The bookmark's permanent atom:id, RFC 4287 section 4.2.6: the same at every address."""
+def _entry_id(id: str) -> str:
+    """Return the bookmark's atom:id, the same at every address (RFC 4287 section 4.2.6)."""
     return f"urn:x-bookmarks:{id}"
 
 
-def _entry(b: Bookmark, view: View) -> str:
-    own = attribute(view.bookmark(b.id))
-    content = f'<content type="text">{text(b.description)}</content>\n' if b.description else ""
+def _entry(b: Bookmark, base: BaseUrl) -> str:
+    own = attribute(base.bookmark(b.id))
+    content = f'<content type="text">{escape(b.description)}</content>\n' if b.description else ""
     categories = "".join(f'<category term="{attribute(tag)}"/>\n' for tag in b.tags)
     return (
-        f"<entry>\n<id>{entry_id(b.id)}</id>\n"
-        f"<title>{text(b.title)}</title>\n"
+        f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
+        f"<title>{escape(b.title)}</title>\n"
         f'<link rel="alternate" href="{attribute(b.uri)}"/>\n'
         f'<link rel="self" href="{own}"/>\n<link rel="related" href="{own}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
@@ -59,5 +62,5 @@ def _entry(b: Bookmark, view: View) -> str:
     )
 
 
-def _deleted(tombstone: Tombstone) -> str:
-    return f'<at:deleted-entry ref="{entry_id(tombstone.id)}" when="{tombstone.deleted}"/>\n'
+def _deleted_entry(tombstone: Tombstone) -> str:
+    return f'<at:deleted-entry ref="{_entry_id(tombstone.id)}" when="{tombstone.deleted}"/>\n'

@@ -1,23 +1,20 @@
 """HTML forms: `application/x-www-form-urlencoded` and `multipart/form-data` (RFC 7578)."""
 
-import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
-from formats.errors import Malformed, TooLarge
-from formats.item import MAX_ENTRY, Stream
+from formats.errors import HTTPError, Malformed
+from formats.imports.entry import MAX_ENTRY
 from storage.bookmark import split_tags
 from storage.errors import Invalid
 
 MAX_FIELDS = 200
 
-_Event = object  # A MultipartSegment, bytes or None.
 
-
-def pairs(text: bytes) -> list[tuple[str, str]]:
-    """The names and values of a URL-encoded text, in order. Raises Malformed."""
+def parse_pairs(text: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a URL-encoded text, in order. Raises Malformed."""
     try:
         return parse_qsl(
             text.decode("utf-8"),
@@ -25,104 +22,83 @@ def pairs(text: bytes) -> list[tuple[str, str]]:
             errors="strict",
             max_num_fields=MAX_FIELDS,
         )
-    except ValueError as error:
-        raise Malformed(f"It is not well-formed, or not UTF-8: {error}.") from None
+    except UnicodeDecodeError:
+        raise Malformed("It is not UTF-8.") from None
+    except ValueError:
+        raise Malformed(f"It has more than {MAX_FIELDS} fields.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """The bookmark that a URL-encoded form gives. Raises Malformed or Invalid."""
-    return [_fields(pairs(body))]
+    """Return the fields of the bookmark in a URL-encoded form. Raises Malformed or Invalid."""
+    return [_fields(parse_pairs(body))]
 
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """The bookmark that a multipart form gives. Raises Malformed or Invalid."""
-    found = read_multipart_or_file(io.BytesIO(body), parameters)
-    if isinstance(found, File):
-        raise Invalid([("file", "does not go here")])
-    return [found]
+    """Return the fields of the bookmark in a multipart form. Raises Malformed or Invalid."""
+    content = read_multipart_or_file(body, parameters)
+    if isinstance(content, bytes):
+        raise Invalid([("file", "cannot be sent here")])
+    return [content]
 
 
 def read_multipart_or_file(
-    stream: Stream, parameters: Mapping[str, str]
-) -> "dict[str, object] | File":
-    """The bookmark that a multipart form gives, or the file that was chosen in it.
+    body: bytes, parameters: Mapping[str, str]
+) -> dict[str, object] | bytes:
+    """Return the fields of the bookmark in a multipart form, or the file that it contains.
 
-    Raises Malformed, Invalid or TooLarge.
+    Raises Malformed, Invalid or HTTPError 413.
     """
-    events = _events(stream, parameters)
     fields: list[tuple[str, str]] = []
-    size = 0
-    for segment in events:
-        assert isinstance(segment, MultipartSegment)
-        if not segment.name:  # RFC 7578 section 4.2
+    parts = _parse(body, parameters)
+    for part in parts:
+        name, filename, value = part
+        if not name:  # RFC 7578 section 4.2
             raise Malformed("The multipart form has a part without a name.")
-        if segment.filename:
-            if fields:
-                raise Invalid([(name, "does not go with a file") for name, _ in fields])
-            return File(events)
-        value = b"".join(_content(events))
-        size += len(value)
-        if size > MAX_ENTRY:
-            raise TooLarge(MAX_ENTRY)
-        if segment.filename == "" and not value:
-            raise Invalid([(segment.name, "must be a file that you choose")])
-        fields.append((segment.name, _text(value)))
+        if filename:
+            if len(parts) > 1:
+                others = [other[0] for other in parts if other is not part]
+                raise Invalid([(other, "cannot be sent with a file") for other in others])
+            return bytes(value)
+        if filename == "" and not value:
+            raise Invalid([(name, "must be a file that you choose")])
+        fields.append((name, _decode(value)))
+    if sum(len(value) for _, _, value in parts) > MAX_ENTRY:
+        raise HTTPError(413, f"The form must not be larger than {MAX_ENTRY:,} bytes.")
     return _fields(fields)
 
 
-class File:
-    """A file in a form: a stream that is read once, as the form comes in."""
-
-    def __init__(self, events: Iterator[_Event]) -> None:
-        self._chunks = self._content(events)
-        self._rest = b""
-
-    def read(self, size: int) -> bytes:
-        """Up to so many bytes; none at the end. Raises Malformed, for a field after it too."""
-        data = self._rest or next(self._chunks, b"")
-        self._rest = data[size:]
-        return data[:size]
-
-    def _content(self, events: Iterator[_Event]) -> Iterator[bytes]:
-        yield from _content(events)
-        for segment in events:
-            assert isinstance(segment, MultipartSegment)
-            raise Malformed(f"The form has more than a file: {segment.name!r} follows.")
-
-
-def _events(stream: Stream, parameters: Mapping[str, str]) -> Iterator[_Event]:
-    """A segment for the beginning of each part, then its bytes, then None."""
+def _parse(
+    body: bytes, parameters: Mapping[str, str]
+) -> list[tuple[str, str | None, bytearray]]:
+    """Return the name, the file name and the content of each part."""
     if not parameters.get("boundary"):
-        raise Malformed("The multipart form's Content-Type names no boundary.")
+        raise Malformed("The Content-Type of the multipart form has no boundary.")
+    parts: list[tuple[str, str | None, bytearray]] = []
     try:
         boundary = parameters["boundary"].encode("utf-8")
-        # A strict one refuses the line break at the end, if that comes in a chunk of its own.
-        parser = PushMultipartParser(boundary, max_segment_count=MAX_FIELDS)
-        yield from parser.parse_blocking(stream.read)
+        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
+            for event in parser.parse(body):
+                if isinstance(event, MultipartSegment):
+                    parts.append((event.name, event.filename, bytearray()))
+                elif event:
+                    parts[-1][2].extend(event)
     except (MultipartError, LookupError, ValueError) as error:
-        raise Malformed(f"The body is not a well-formed multipart form: {error}.") from None
+        raise Malformed(f"The multipart form is malformed: {error}.") from None
+    return parts
 
 
-def _content(events: Iterator[_Event]) -> Iterator[bytes]:
-    for event in events:
-        if not event:
-            return
-        assert isinstance(event, bytes | bytearray)
-        yield bytes(event)
-
-
-def _text(value: bytes) -> str:
+def _decode(value: bytearray) -> str:
     try:
         return value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Malformed(f"The form is not UTF-8: {error}.") from None
+    except UnicodeDecodeError:
+        raise Malformed("The form is not UTF-8.") from None
 
 
-def _fields(given: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """The fields by name; tags may come in one field with commas, in several, or both."""
+def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Return the fields by name; tags may come in one field with commas, in several, or both."""
     fields: dict[str, object] = {}
     tags: list[str] = []
-    for name, value in given:
+    for name, value in pairs:
         if name == "tags":
             tags += split_tags(value)
             fields["tags"] = tags

@@ -1,1 +1,1 @@
-"""The bookmarks on the disk: one JSON file each, plus tombstones; knows no HTTP."""
+"""The data folder: bookmarks, their files, the index of them, and transactions."""

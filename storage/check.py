@@ -1,113 +1,126 @@
-"""The folder held against its contract: what is wrong in it, and what mends it without loss."""
+"""Check a data folder and repair what can be repaired without loss."""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from storage import files
-from storage.bookmark import ID, from_file, tombstone_from_file, uri_key
+from storage.bookmark import ID
 from storage.errors import Invalid, Unavailable
+from storage.record import decode_bookmark, decode_tombstone
+from storage.uri import uri_key
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A file, what is wrong with it and what to do; `repair` can do it if it is `safe`, for the
-    bookmark of a `tombstone` once that is durable.
+    """A file, what is wrong with it and what to do.
+
+    `repair` removes the file if that `is_safe`; the file of a deleted bookmark only while its
+    `tombstone` exists.
     """
 
     path: Path
-    wrong: str
-    todo: str
-    safe: bool = False
+    problem: str
+    advice: str
+    is_safe: bool = False
     tombstone: Path | None = None
 
     def __str__(self) -> str:
         path = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(self.path))
-        return f"{path}: {self.wrong}: {self.todo}"
+        return f"{path}: {self.problem}: {self.advice}"
 
 
 def check(folder: Path) -> list[Finding]:
-    """Everything in the data folder that is not as it should be.
+    """Return everything that is wrong in the data folder.
 
     Raises Unavailable if the folder cannot be listed.
     """
     deleted: dict[str, Path] = {}
-    tombstones = folder / "tombstones"  # Without any, the folder may be missing.
-    findings = list(_tombstones(tombstones, deleted)) if tombstones.exists() else []
-    if (old := folder / "snapshot.index").exists():
-        findings.append(Finding(old, "is not used any more", "remove it; --repair does", True))
-    return [*findings, *_bookmarks(folder / "bookmarks", deleted)]
+    tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
+    findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
+    if (snapshot := folder / "snapshot.index").exists():
+        findings.append(Finding(snapshot, "is not used any more", _REMOVE, is_safe=True))
+    return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
 def repair(findings: list[Finding]) -> list[Finding]:
-    """Does what can lose nothing; the findings that remain. Raises Busy, Full or Unavailable."""
-    safe = [finding for finding in findings if finding.safe]
+    """Remove the files that are safe to remove; return the other findings.
+
+    Raises Full or Unavailable.
+    """
+    safe = [finding for finding in findings if finding.is_safe]
     # A tombstone must be durable before the bookmark that it deletes is removed.
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
         files.sync_folder(folder)
     for finding in safe:
-        if finding.tombstone is None or _is_tombstone(finding.tombstone):
+        if finding.tombstone is None or _decode(finding.tombstone, decode_tombstone)[0]:
             files.remove(finding.path)
     for folder in {finding.path.parent for finding in safe}:
         files.sync_folder(folder)
     return [finding for finding in findings if finding not in safe]
 
 
-def _is_tombstone(path: Path) -> bool:
-    try:
-        tombstone_from_file(path.stem, files.read(path)[0])
-    except (Invalid, files.BadFile, FileNotFoundError):
-        return False
-    return True
-
-
-def _tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
-    for path in _names(folder):
-        if finding := _stranger(path):
+def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
+    for path in _paths(folder):
+        tombstone, problem = _decode(path, decode_tombstone)
+        if finding := _check_name(path):
             yield finding
-            continue
-        try:
-            tombstone_from_file(path.stem, files.read(path)[0])
+        elif problem:
+            yield Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
+        elif tombstone:
             deleted[path.stem] = path
-        except FileNotFoundError:
-            continue
-        except (Invalid, files.BadFile) as error:
-            yield Finding(path, f"is no tombstone: {error}", _RESTORE)
 
 
-def _bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
-    twins: dict[str, str] = {}
-    for path in _names(folder):
-        if finding := _stranger(path):
+def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
+    names_by_uri: dict[str, str] = {}
+    for path in _paths(folder):
+        bookmark, problem = _decode(path, decode_bookmark)
+        if finding := _check_name(path):
             yield finding
-        elif path.stem in deleted:
-            yield from _leftover(path, deleted[path.stem])
-        else:
-            yield from _bookmark(path, twins)
+        elif path.stem in deleted and (bookmark or problem):
+            yield _deleted_finding(path, deleted[path.stem], problem)
+        elif problem:
+            yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
+        elif bookmark:
+            first = names_by_uri.setdefault(uri_key(bookmark.uri), path.name)
+            if first != path.name:
+                yield Finding(path, f"has the same uri as {first}", "delete one of the two")
 
 
-def _bookmark(path: Path, twins: dict[str, str]) -> Iterator[Finding]:
+def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, str]:
+    """Return the value in a file, or what is wrong with it; nothing if the file is gone."""
     try:
-        bookmark = from_file(path.stem, files.read(path)[0])
-    except (Invalid, files.BadFile) as error:
-        yield Finding(path, f"is no bookmark: {error}", _RESTORE)
+        return decode(path.stem, files.read(path)[0]), ""
     except FileNotFoundError:
-        return
-    else:
-        first = twins.setdefault(uri_key(bookmark.uri), path.name)
-        if first != path.name:
-            yield Finding(path, f"has the same uri as {first}", "delete one of the two")
+        return None, ""
+    except (Invalid, files.BadFile) as error:
+        return None, str(error)
+
+
+def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
+    """Return the finding for the file of a deleted bookmark, which an interrupt may have left."""
+    wrong = "belongs to a deleted bookmark: it has a tombstone"
+    if problem:
+        return Finding(path, wrong, "it is no valid bookmark either: move it away")
+    return Finding(path, wrong, _REMOVE, is_safe=True, tombstone=tombstone)
 
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
-_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
-_RESTORE = "mend it by hand, or put back a copy"
+_SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
+_RESTORE = "correct it by hand, or restore it from a backup"
+_REMOVE = "remove it, or run `bookmarks check --repair`"
 
 
-def _names(folder: Path) -> list[Path]:
-    """The folder's files by name, but for those being written now. Raises Unavailable."""
+def _paths(folder: Path) -> list[Path]:
+    """Return the folder's files by name, without temporary files that may still be written.
+
+    Raises Unavailable.
+    """
     try:
         with os.scandir(folder) as entries:
             paths = sorted(Path(entry) for entry in entries)
@@ -117,27 +130,14 @@ def _names(folder: Path) -> list[Path]:
         raise Unavailable(message) from error
 
 
-def _leftover(path: Path, tombstone: Path) -> Iterator[Finding]:
-    """The file of a deleted bookmark: what an interrupted deletion left, or something else."""
-    wrong = "is deleted: there is a tombstone for it"
-    try:
-        from_file(path.stem, files.read(path)[0])
-    except (Invalid, files.BadFile):
-        yield Finding(path, wrong, "it is no bookmark either: move it away")
-    except FileNotFoundError:
-        return
-    else:
-        yield Finding(path, wrong, "remove it; --repair does", safe=True, tombstone=tombstone)
-
-
-def _stranger(path: Path) -> Finding | None:
-    """What is wrong with a file that is not named as one of ours."""
+def _check_name(path: Path) -> Finding | None:
+    """Return what is wrong with the name of a file, None if it is `{id}.json`."""
     if files.is_temporary(path.name):
-        return Finding(path, "was left by a crash", "remove it; --repair does", safe=True)
-    if kept := _CONFLICT.fullmatch(path.name):
-        wrong = f"is another version of {kept[1]}.json, which Syncthing kept"
-        return Finding(path, wrong, "take from it what you want, then remove it")
+        return Finding(path, "is a temporary file that a crash left", _REMOVE, is_safe=True)
+    if match := _SYNCTHING_CONFLICT.fullmatch(path.name):
+        problem = f"is another version of {match[1]}.json, kept by Syncthing"
+        return Finding(path, problem, "copy from it what you need, then remove it")
     if path.suffix != ".json" or not ID.fullmatch(path.stem):
-        todo = "rename it to its id, or move it away"
-        return Finding(path, "is not named as a bookmark is", todo)
+        advice = "rename it to its id, or move it away"
+        return Finding(path, "has no name of a bookmark", advice)
     return None

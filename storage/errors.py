@@ -1,46 +1,41 @@
-"""What can stand between a caller and a bookmark. These carry data and know no HTTP.
+"""Errors of storage. They carry data and know no HTTP.
 
-None derives from ValueError or OSError, so that no handler for those catches one by accident.
+None derives from ValueError or OSError: handlers for those would catch them by accident.
 """
 
 from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base of every refusal and failure that `storage` names."""
+    """The base of every error that storage raises."""
 
 
 class NotFound(StorageError):
-    """No bookmark has, or ever had, this id."""
+    """No bookmark has or ever had this id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"There is no bookmark {id}.")
-        self.id = id
 
 
 class Gone(StorageError):
-    """The bookmark of this id was deleted, for ever."""
+    """The bookmark of this id was deleted."""
 
     def __init__(self, id: str, deleted: str) -> None:
         super().__init__(f"The bookmark {id} was deleted at {deleted}.")
-        self.id = id
-        self.deleted = deleted
 
 
 class Unreadable(StorageError):
-    """The file of this id is there, but is no valid bookmark or tombstone."""
+    """The file of this id exists but is no valid bookmark or tombstone."""
 
     def __init__(self, id: str, reason: str) -> None:
         super().__init__(
             f"The file of bookmark {id} cannot be used: {reason}. "
             "Run `bookmarks check` on the server to see what to do."
         )
-        self.id = id
-        self.reason = reason
 
 
 class Invalid(StorageError):
-    """Values that break the field rules: `errors` is a list of (field, reason)."""
+    """Values that break the rules of fields: `errors` is a list of (field, reason)."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in errors))
@@ -48,24 +43,23 @@ class Invalid(StorageError):
 
 
 class BadQuery(StorageError):
-    """A parameter of a query has no meaning; the text names it."""
+    """A query parameter has no meaning; the text names it."""
 
 
 class Conflict(StorageError):
     """Another active bookmark, `id`, has this uri."""
 
-    def __init__(self, uri: str, id: str) -> None:
+    def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")
-        self.uri = uri
         self.id = id
 
 
 class Stale(StorageError):
-    """What the caller saw is no longer there: somebody else was faster. Nothing was written."""
+    """Another writer has changed what the caller saw. Nothing was written."""
 
 
 class PreconditionFailed(StorageError):
-    """What the caller asked to be true before a change is not; `current` is what is there."""
+    """A condition that the caller set for a change is false; `current` is the stored version."""
 
     def __init__(self, detail: str, current: object = None) -> None:
         super().__init__(detail)
@@ -73,12 +67,12 @@ class PreconditionFailed(StorageError):
 
 
 class Busy(StorageError):
-    """The folder's lock was not had in time."""
+    """The lock of the data folder was not free in time."""
 
 
 class Full(StorageError):
-    """The disk, or this user's share of it, is full."""
+    """The disk or this user's quota is full."""
 
 
 class Unavailable(StorageError):
-    """The data folder cannot be used: missing, read-only or on a failing disk."""
+    """The data folder cannot be used: it is missing, read-only or on a failing disk."""

@@ -14,10 +14,8 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from storage.errors import Busy, Full, Stale, StorageError, Unavailable
@@ -49,96 +47,36 @@ class ReadFailed(BadFile):
 # --- Reading ---
 
 
-def read(path: str | Path, limit: int = MAX_SIZE) -> Content:
+def read(path: str | Path) -> Content:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
-    `limit` bytes or unreadable; Unavailable if the system cannot open or read any file now.
+    MAX_SIZE or unreadable; Unavailable if the system cannot open or read any file now.
     """
-    return _read_open(_open(path), limit)
-
-
-def read_all(folder: Path, names: Sequence[str]) -> Iterator[Content | BadFile | None]:
-    """Yield each file of the folder as `read` returns it, its BadFile, or None if it is absent.
-
-    Raises Unavailable.
-    """
-    started = time.perf_counter()
-    yield from (_content(_opened(folder, name)) for name in names[:_CHUNK])
-    if time.perf_counter() - started > _SLOW_SECONDS * _CHUNK:
-        yield from _read_ahead(folder, names[_CHUNK:])
-    else:
-        for name in names[_CHUNK:]:
-            yield _content(_opened(folder, name))
-
-
-_CHUNK = 128  # Files that one thread holds open.
-_SLOW_SECONDS = 60e-6  # Reading a file from the page cache takes 10 µs.
-
-
-def _read_ahead(folder: Path, names: Sequence[str]) -> Iterator[Content | BadFile | None]:
-    """Yield the same with several reads in flight.
-
-    With an empty page cache 100,000 files take 3.6 s in place of 11.6 s.
-    """
-    with ThreadPoolExecutor(2) as readers:
-        for start in range(0, len(names), 32 * _CHUNK):  # Bound what is read before it is used.
-            stop = min(start + 32 * _CHUNK, len(names))
-            chunks = [names[i : min(i + _CHUNK, stop)] for i in range(start, stop, _CHUNK)]
-            for contents in readers.map(partial(_read_chunk, folder), chunks):
-                yield from contents
-
-
-def _read_chunk(folder: Path, names: Sequence[str]) -> list[Content | BadFile | None]:
-    """Announce all files to the kernel, which reads them in the best order, then read them."""
-    opened = [_opened(folder, name) for name in names]
-    for file in opened:
-        if isinstance(file, int) and hasattr(os, "posix_fadvise"):
-            with suppress(OSError):  # A pipe takes no advice.
-                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
-    return [_content(file) for file in opened]
-
-
-def _opened(folder: Path, name: str) -> int | BadFile | None:
     try:
-        return _open(f"{folder}/{name}")
-    except FileNotFoundError:
-        return None
-    except BadFile as error:
-        return error
-
-
-def _content(opened: int | BadFile | None) -> Content | BadFile | None:
-    if not isinstance(opened, int):
-        return opened
-    try:
-        return _read_open(opened)
-    except BadFile as error:
-        return error
-
-
-def _open(path: str | Path) -> int:
-    try:
-        return os.open(path, _READ_FLAGS)
+        descriptor = os.open(path, _READ_FLAGS)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise BadFile("is not a regular file")
+            if status.st_size > MAX_SIZE:
+                raise BadFile(f"is larger than {MAX_SIZE:,} bytes")
+            return _read_bytes(descriptor, status.st_size), status
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise _read_error(error) from error
 
 
-def _read_open(descriptor: int, limit: int = MAX_SIZE) -> Content:
-    """Return the open file's bytes and status, and close it."""
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise BadFile("is not a regular file")
-        if status.st_size > limit:
-            raise BadFile(f"is larger than {limit:,} bytes")
-        return _read_bytes(descriptor, status.st_size), status
-    except OSError as error:
-        raise _read_error(error) from error
-    finally:
-        os.close(descriptor)
+def _read_bytes(descriptor: int, size: int) -> bytes:
+    """Read to the end; asking for one byte more than `size` mostly needs one call."""
+    data = chunk = os.read(descriptor, size + 1)
+    while len(data) > size and chunk:
+        chunk = os.read(descriptor, 65_536)
+        data += chunk
+    return data
 
 
 def _read_error(error: OSError) -> StorageError:
@@ -152,13 +90,27 @@ def _read_error(error: OSError) -> StorageError:
     return ReadFailed(f"cannot be read: {error.strerror}")
 
 
-def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Read to the end; asking for one byte more than `size` mostly needs one call."""
-    data = chunk = os.read(descriptor, size + 1)
-    while len(data) > size and chunk:
-        chunk = os.read(descriptor, 65_536)
-        data += chunk
-    return data
+def read_all(folder: Path, names: Iterable[str]) -> Iterator[Content | BadFile | None]:
+    """Yield each file of the folder as `read` returns it, its BadFile, or None if it is absent.
+
+    Raises Unavailable.
+    """
+    for name in names:
+        try:
+            yield read(f"{folder}/{name}")
+        except FileNotFoundError:
+            yield None
+        except BadFile as error:
+            yield error
+
+
+@contextmanager
+def _opened(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
+    descriptor = os.open(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def touched(status: os.stat_result) -> float:
@@ -255,7 +207,7 @@ class Staged:
 
     def _discard(self) -> None:
         if self._is_named:
-            with suppress(OSError):  # A later start removes a temporary file that remains.
+            with suppress(OSError):  # `bookmarks check --repair` removes it later.
                 os.unlink(self._temporary)
         os.close(self.descriptor)
 
@@ -281,14 +233,9 @@ def remove(path: Path) -> None:
 # --- Syncing ---
 
 
-@contextmanager
-def open_folder(folder: Path) -> Iterator[int]:
-    """Open a folder for the length of the block and yield its descriptor. Raises OSError."""
-    descriptor = os.open(folder, _FOLDER_FLAGS)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def open_folder(folder: Path) -> AbstractContextManager[int]:
+    """Open a folder for the length of a block and return its descriptor. Raises OSError."""
+    return _opened(folder, _FOLDER_FLAGS)
 
 
 def sync_folder(folder: Path, *files: int) -> None:
@@ -316,13 +263,10 @@ def sync_name(folder: Path, name: str) -> None:
     Raises Stale if it cannot be opened, or Unavailable.
     """
     try:
-        descriptor = _open(folder / name)
-    except (FileNotFoundError, BadFile):
+        with _opened(folder / name) as descriptor:
+            sync_folder(folder, descriptor)
+    except OSError:
         raise Stale from None
-    try:
-        sync_folder(folder, descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) -> None:
@@ -345,12 +289,8 @@ def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) ->
 
 
 def _sync_file(folder: int, name: str) -> None:
-    with suppress(FileNotFoundError):
-        descriptor = os.open(name, _READ_FLAGS, dir_fd=folder)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with suppress(FileNotFoundError), _opened(f"/proc/self/fd/{folder}/{name}") as descriptor:
+        os.fsync(descriptor)
 
 
 _SYNCFS_TYPES = ("ext4", "xfs", "btrfs")
@@ -390,41 +330,14 @@ def make_folder(path: Path) -> None:
 
     Other users must not open it: whoever can read a folder can hold its lock.
     """
-    with disk_errors():
-        if path.is_dir():
-            return
-        path.mkdir(0o700, exist_ok=True)
-    sync_folder(path.parent)
-
-
-def make_folders(paths: Sequence[Path]) -> None:
-    """Create the folders that are missing, in this order. Raises Full or Unavailable."""
-    for path in paths:
-        try:
-            make_folder(path)
-        except Unavailable as error:
-            raise Unavailable(f"The folder {path} cannot be used. {error}") from error
-
-
-def require_writable(paths: Sequence[Path]) -> None:
-    """Raise Unavailable, naming the folder, if this user has no permission to write to one.
-
-    A disk that is mounted read-only may be served, and may become writable.
-    """
-    for path in paths:
-        existing = path if path.exists() else path.parent
-        if not is_writable(existing) and not _is_read_only(existing):
-            raise Unavailable(f"The folder {existing} cannot be written: permission denied.")
-
-
-def is_writable(path: Path) -> bool:
-    """Return whether this user may write to a folder, on a disk that is not read-only."""
-    # Use the effective user: a process that was started by root may have dropped its rights.
-    return os.access(path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _is_read_only(path: Path) -> bool:
-    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    if path.is_dir():
+        return
+    try:
+        with disk_errors():
+            path.mkdir(0o700, exist_ok=True)
+        sync_folder(path.parent)
+    except Unavailable as error:
+        raise Unavailable(f"The folder {path} cannot be created. {error}") from error
 
 
 def is_temporary(name: str) -> bool:
@@ -438,18 +351,6 @@ def is_stale(path: Path) -> bool:
         return path.lstat().st_mtime < time.time() - STALE_SECONDS
     except FileNotFoundError:
         return False
-
-
-def remove_stale_temporaries(folder: Path) -> None:
-    """Remove the staged files that crashes left more than an hour ago.
-
-    Raises Full or Unavailable, also if the folder cannot be listed.
-    """
-    with disk_errors():
-        names = os.listdir(folder)
-    for name in filter(is_temporary, names):
-        if is_stale(folder / name):
-            remove(folder / name)
 
 
 # --- The lock ---
@@ -466,57 +367,45 @@ class Lock:
         self._folder = str(folder)
         self._threads = threading.Lock()  # Threads of one process need a lock beside flock.
 
-    def check(self) -> None:
-        """Raise Unavailable if this file system cannot lock."""
-        descriptor = self._open()
-        try:
-            with suppress(Busy):  # Another process holds the lock, so locking works.
-                _flock(descriptor, fcntl.LOCK_SH, time.monotonic())
-        finally:
-            _release(descriptor)
-
     def __enter__(self) -> tuple[int, int]:
         """Return the device and inode of the locked folder; the path may lead to another by now.
 
         Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
         """
         deadline = time.monotonic() + LOCK_SECONDS
-        descriptor = self._open()  # Open first, to hold the lock for a shorter time.
+        if not self._threads.acquire(timeout=LOCK_SECONDS):
+            raise Busy(_BUSY)
         try:
             with disk_errors():
-                status = os.fstat(descriptor)
-            if not self._threads.acquire(timeout=LOCK_SECONDS):
-                raise Busy(_BUSY)
+                descriptor = os.open(self._folder, _FOLDER_FLAGS)
             try:
-                _flock(descriptor, fcntl.LOCK_EX, deadline)
+                with disk_errors():
+                    status = os.fstat(descriptor)
+                _flock(descriptor, deadline)
             except BaseException:
-                self._threads.release()
+                os.close(descriptor)
                 raise
         except BaseException:
-            os.close(descriptor)
+            self._threads.release()
             raise
         self._descriptor = descriptor
         return status.st_dev, status.st_ino
 
     def __exit__(self, *_: object) -> None:
         descriptor = self._descriptor  # The next holder of the lock sets its own.
-        _unlock(descriptor)
+        with suppress(OSError):
+            # A child that was forked meanwhile has the same open file: closing would not unlock it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         self._threads.release()
         os.close(descriptor)
 
-    def _open(self) -> int:
-        try:
-            return os.open(self._folder, _FOLDER_FLAGS)
-        except OSError as error:
-            raise Unavailable(f"The data folder cannot be opened: {error.strerror}.") from error
 
-
-def _flock(descriptor: int, kind: int, deadline: float) -> None:
+def _flock(descriptor: int, deadline: float) -> None:
     """Lock the open file. Raises Busy at the deadline, Unavailable if it cannot be locked."""
     pause = 0.0001
     while True:
         try:
-            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise Busy(_BUSY) from None
@@ -527,17 +416,6 @@ def _flock(descriptor: int, kind: int, deadline: float) -> None:
             ) from error
         time.sleep(pause)
         pause = min(pause * 2, 0.005)
-
-
-def _unlock(descriptor: int) -> None:
-    with suppress(OSError):  # close() releases the lock anyway.
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
-def _release(descriptor: int) -> None:
-    # A child that was forked meanwhile has the same open file, so closing does not unlock it.
-    _unlock(descriptor)
-    os.close(descriptor)
 
 
 _BUSY = "Another writer has held the lock of the data folder for 5 seconds."

@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from storage import files
-from storage.bookmark import (
-    ID,
-    Bookmark,
-    digest,
-    fold_tag,
-    from_file,
-    tombstone_from_file,
-    uri_key,
-)
+from storage.bookmark import ID, Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
-from storage.index import Entry, Index, TombstoneEntry
+from storage.index import Entry, Index, TombstoneEntry, set_each
+from storage.record import decode_bookmark, decode_tombstone, digest
+from storage.uri import uri_key
 from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
@@ -30,57 +24,38 @@ BOOKMARKS, TOMBSTONES = 0, 1
 _TIME_RESOLUTION_NS = 2_000_000_000
 
 _Name = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and an id.
-_T = TypeVar("_T")
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
 
 
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    The caller holds one mutex around every method but `is_quiet`. `change_count` grows with every
-    change of the index.
+    The caller holds one mutex around every method. `change_count` grows with every change of the
+    index.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
-        self._watch = Watch(self.folders)
+        self.watch = Watch(self.folders)
         self.reset()
 
     def reset(self) -> None:
         """Drop the index and the watch; the next refresh reads every file."""
-        self._watch.close()
+        self.watch.close()
         self._index = Index()
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
-        self._signatures: tuple[dict[str, int | None], dict[str, int | None]] = ({}, {})
+        self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True
 
-    def close(self) -> None:
-        """Close the watch; the next refresh opens a new one."""
-        self._watch.close()
-
-    @property
-    def folder_identity(self) -> tuple[int, int] | None:
-        """The device and inode of the folder of bookmarks at the last refresh."""
-        return self._watch.identity
-
-    def is_quiet(self) -> bool:
-        """Return whether nothing has changed since the last refresh.
-
-        This needs no mutex: a thread asks first, and then holds the mutex for a shorter time.
-        """
-        return self._watch.is_quiet()
-
-    def refresh(self, is_quiet: bool = False) -> Index:
-        """Return the index after bringing it up to date; `is_quiet` is the result of that method.
+    def refresh(self) -> Index:
+        """Return the index after bringing it up to date.
 
         Raises Unavailable if the folders cannot be read.
         """
-        if is_quiet and not self._must_rescan:
-            return self._index
         # Drained events cannot be read again: if this raises, the next refresh has to rescan.
         must_rescan, self._must_rescan = self._must_rescan, True
-        events = self._watch.read_events()
+        events = self.watch.read_events()
         if must_rescan or events is None:
             self._apply(self._changed_names())
         elif events:
@@ -88,13 +63,13 @@ class Follower:
         self._must_rescan = False
         return self._index
 
-    def refresh_list(self, is_quiet: bool = False) -> Index:
+    def refresh_list(self) -> Index:
         """Return the same for a list of bookmarks.
 
         Raises Unavailable also if reading every file failed: an empty list would tell clients that
         every bookmark is gone.
         """
-        index = self.refresh(is_quiet)
+        index = self.refresh()
         if not index.entries and (failed := self._failed_reads()):
             self._apply(failed)  # The disk may give the files by now.
             if not index.entries and self._failed_reads():
@@ -203,8 +178,8 @@ class Follower:
         for id, error in batch.errors.items():
             if str(error) != str(self._unreadable[kind].get(id)):
                 log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
-        _set_each(self._unreadable[kind], batch.values, batch.errors)
-        _set_each(self._signatures[kind], batch.values, batch.signatures)
+        set_each(self._unreadable[kind], batch.values, batch.errors)
+        set_each(self._signatures[kind], batch.values, batch.signatures)
 
     def _folders_touched(self) -> float:
         """Return the time of the last change of the folders' names, in seconds since 1970."""
@@ -229,7 +204,7 @@ class _Batch(Generic[_Value]):
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
-        self.signatures: dict[str, int | None] = {}
+        self.signatures: dict[str, int] = {}
         self.touched = 0.0
         contents = files.read_all(folder, [id + SUFFIX for id in ids])
         for id, content in zip(ids, contents, strict=True):
@@ -255,20 +230,11 @@ def new_entry(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
 
 
 def _entry(id: str, data: bytes, touched: float) -> Entry:
-    return new_entry(from_file(id, data), data, touched)
+    return new_entry(decode_bookmark(id, data), data, touched)
 
 
 def _tombstone_entry(id: str, data: bytes, touched: float) -> TombstoneEntry:
-    return TombstoneEntry(tombstone_from_file(id, data), digest(data))
-
-
-def _set_each(target: dict[str, _T], ids: Iterable[str], values: Mapping[str, _T]) -> None:
-    """Set the value of each id, or remove it from `target` where `values` has none."""
-    for id in ids:
-        if id in values:
-            target[id] = values[id]
-        else:
-            target.pop(id, None)
+    return TombstoneEntry(decode_tombstone(id, data), digest(data))
 
 
 def _id_of(file_name: str) -> str | None:
@@ -277,11 +243,11 @@ def _id_of(file_name: str) -> str | None:
     return id if id != file_name and ID.fullmatch(id) else None
 
 
-def _changed_ids(folder: int, known: Mapping[str, int | None]) -> list[str]:
+def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
     """Return the ids in an open folder that are new, changed or gone. Raises OSError."""
     os.stat(".", dir_fd=folder)  # A folder without search permission can be listed but not read.
     now = time.time_ns()
-    changed = [id for id, s in known.items() if s is None or s != _signature_of(folder, id, now)]
+    changed = [id for id, s in known.items() if not s or s != _signature_of(folder, id, now)]
     with os.scandir(folder) as entries:
         # Reading in the order of inodes is mostly reading in the order of the disk.
         new = sorted(entries, key=os.DirEntry.inode)
@@ -289,21 +255,21 @@ def _changed_ids(folder: int, known: Mapping[str, int | None]) -> list[str]:
     return changed + [id for id in ids if id and id not in known]
 
 
-def _signature_of(folder: int, id: str, started: int) -> int | None:
+def _signature_of(folder: int, id: str, started: int) -> int:
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
-    except OSError:  # The file is gone or damaged; reading it tells which.
-        return None
+    except OSError:  # The file is gone or damaged; reading it shows which.
+        return 0
     return _signature(status, started)
 
 
-def _signature(status: os.stat_result, started: int) -> int | None:
+def _signature(status: os.stat_result, started: int) -> int:
     """Return a number that changes with a file's identity, size or times.
 
-    None if the file is so new that it may change again without changing its times; `started` is
+    0 if the file is so new that it may change again without changing its times; `started` is
     the time, in nanoseconds, before the file was read.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
     if max(modified, changed) > started - _TIME_RESOLUTION_NS:
-        return None
+        return 0
     return hash((status.st_ino, status.st_size, modified, changed))

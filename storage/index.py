@@ -71,6 +71,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 EPOCH = "1970-01-01T00:00:00Z"
+_T = TypeVar("_T")
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
 _Key = Callable[[_Item], tuple[str, str]]
 # List order, oldest first.
@@ -137,8 +138,8 @@ class Index:
     ) -> None:
         """Set the entry and the tombstone of each id, or remove it where the value is None."""
         if len(entries) + len(tombstones) > _REBUILD:
-            _set_all(self.tombstones, tombstones)
-            _set_all(self.entries, entries)
+            set_each(self.tombstones, tombstones, tombstones)
+            set_each(self.entries, entries, entries)
             self._rebuild()
             return
         for id, tombstone in tombstones.items():
@@ -150,7 +151,7 @@ class Index:
         if old := self.tombstones.pop(id, None):
             self.version = (self.version - old.version) % _VERSIONS
             _discard(self._deletions, old, _tombstone_order)
-            _discard_text(self._timestamps, old.tombstone.deleted)
+            del self._timestamps[bisect_left(self._timestamps, old.tombstone.deleted)]
         if tombstone:
             self.version = (self.version + tombstone.version) % _VERSIONS
             self.tombstones[id] = tombstone
@@ -180,7 +181,7 @@ class Index:
         else:
             del self._keys[entry.key]
         _discard(self._order, entry, _entry_order)
-        _discard_text(self._timestamps, entry.bookmark.modified)
+        del self._timestamps[bisect_left(self._timestamps, entry.bookmark.modified)]
         for tag in entry.tags:
             _discard(self._tags[tag], entry, _entry_order)
             if not self._tags[tag]:
@@ -243,18 +244,14 @@ def _text(entry: Entry) -> str:
     return entry.text
 
 
-def _set_all(held: dict[str, _Item], changes: Mapping[str, _Item | None]) -> None:
-    """Set each item, or remove it where the value is None."""
-    for id, item in changes.items():
-        if item:
-            held[id] = item
+def set_each(target: dict[str, _T], ids: Iterable[str], values: Mapping[str, _T | None]) -> None:
+    """Set the value of each id, or remove the id from `target` where `values` has none."""
+    for id in ids:
+        if (value := values.get(id)) is not None:
+            target[id] = value
         else:
-            held.pop(id, None)
+            target.pop(id, None)
 
 
 def _discard(items: list[_Item], item: _Item, key: _Key[_Item]) -> None:
     del items[bisect_left(items, key(item), key=key)]
-
-
-def _discard_text(items: list[str], item: str) -> None:
-    del items[bisect_left(items, item)]

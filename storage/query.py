@@ -1,4 +1,4 @@
-"""A query: which bookmarks, and which of those."""
+"""A query: which bookmarks to select, and which range of them."""
 
 import re
 import unicodedata
@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from storage.bookmark import MAX_TAGS, fold, uri_key
+from storage.bookmark import MAX_TAGS, fold
 from storage.errors import BadQuery
+from storage.uri import uri_key
 
-MAX_COUNT = 10**18 - 1
-_COUNT = re.compile("[0-9]{1,18}")
+MAX_NUMBER = 10**18 - 1
+_NUMBER = re.compile("[0-9]{1,18}")
 MAX_TERMS = MAX_TAGS
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which bookmarks: those with all `tags`, all `words` and this uri's key; then which of them.
+    """Select the bookmarks that have all folded `tags`, all folded `words` and the uri key `key`.
 
-    Tags and words are folded. `limit` None means all from `offset` on. `deletions` asks for the
-    tombstones of the same range too, `counts` for so many of the tags that the found ones have
-    most often, and for the version of each one shown.
+    The range begins at `offset`, newest first, and has `limit` bookmarks, all if that is None.
+    `deletions` asks for the tombstones of the same range too; `counts` for this number of the most
+    used tags of all matches, and for the version of each bookmark in the range.
     """
 
     tags: tuple[str, ...] = ()
@@ -30,48 +31,43 @@ class Query(msgspec.Struct, frozen=True):
     deletions: bool = False
     counts: int = 0
 
-    @property
-    def is_filter(self) -> bool:
-        """Whether some bookmarks may not match."""
-        return bool(self.tags or self.words or self.key is not None)
 
+def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
+    """Return the query of the parameters tag, q, uri, limit and offset; ignore all others.
 
-def query(parameters: Sequence[tuple[str, str]], page: int | None = None) -> Query:
-    """The query that tag, q, uri, limit and offset ask for; other parameters mean nothing.
-
-    Without a limit it is `page`, and the offset means nothing. Raises BadQuery.
+    Without `limit` the limit is `page_size` and `offset` is ignored. Raises BadQuery.
     """
-    given = dict(reversed(parameters))
-    limit = _count(given, "limit")
-    offset = _count(given, "offset") or 0
+    values = dict(reversed(parameters))
+    limit = _parse_number(values, "limit")
+    offset = _parse_number(values, "offset") or 0
     if limit is None:
-        limit, offset = page, 0
-    tags = _few("tags", [fold(_normal(value)) for name, value in parameters if name == "tag"])
-    uri = given.get("uri", "").strip()
-    words = [word for name, v in parameters if name == "q" for word in fold(_normal(v)).split()]
+        limit, offset = page_size, 0
+    tags = _check_number("tags", [_fold(value) for name, value in parameters if name == "tag"])
+    uri = values.get("uri", "").strip()
+    words = [word for name, value in parameters if name == "q" for word in _fold(value).split()]
     return Query(
         tags=tuple(sorted(set(tags) - {""})),
-        words=tuple(dict.fromkeys(_few("words in q", words))),
+        words=tuple(dict.fromkeys(_check_number("words in q", words))),
         key=uri_key(uri) if uri else None,
         limit=limit,
         offset=offset,
     )
 
 
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())
+def _fold(text: str) -> str:
+    return fold(unicodedata.normalize("NFC", text.strip()))
 
 
-def _few(what: str, terms: list[str]) -> list[str]:
-    """The terms, each of which has to be looked for. Raises BadQuery if they are too many."""
+def _check_number(what: str, terms: list[str]) -> list[str]:
+    """Return the terms. Raises BadQuery if there are too many; each costs a search of its own."""
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"There must be at most {MAX_TERMS} {what}, not {len(terms):,}.")
     return terms
 
 
-def _count(given: Mapping[str, str], name: str) -> int | None:
-    if name not in given:
+def _parse_number(values: Mapping[str, str], name: str) -> int | None:
+    if name not in values:
         return None
-    if not _COUNT.fullmatch(given[name]):
-        raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_COUNT}.")
-    return int(given[name])
+    if not _NUMBER.fullmatch(values[name]):
+        raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_NUMBER}.")
+    return int(values[name])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from storage import files
-from storage.bookmark import Bookmark, Minter, Tombstone, digest, timestamp, to_file, uri_key
+from storage.bookmark import Bookmark, Tombstone, timestamp
 from storage.errors import (
     Busy,
     Conflict,
@@ -24,11 +24,15 @@ from storage.errors import (
     NotFound,
     Stale,
     StorageError,
+    Unavailable,
     Unreadable,
 )
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, Index, Page, State, containing, newest, tag_counts
 from storage.query import Query
+from storage.record import digest, encode
+from storage.tsid import Minter
+from storage.uri import uri_key
 
 log = logging.getLogger("bookmarks")
 
@@ -52,23 +56,21 @@ class Store:
     Every call sees each change that any process finished before it.
     """
 
-    def __init__(self, folder: Path, writable: bool = False) -> None:
-        """Open the folder, create missing folders, remove temporary files that crashes left.
+    def __init__(self, folder: Path) -> None:
+        """Open the folder and create missing folders.
 
-        Raises Unavailable if the folder cannot be created, read or locked, or if this user must
-        not write to it though it is to be `writable`; Full if the disk is full.
+        Raises Unavailable if the folder cannot be created, Full if the disk is full.
         """
-        self._folder = folder
         self._folders = (folder / "bookmarks", folder / "tombstones")
-        files.make_folders((folder, self._folders[BOOKMARKS]))
-        if files.is_writable(folder):  # On a read-only disk `tombstones` may be missing.
-            files.make_folders(self._folders[TOMBSTONES:])
-        if writable:
-            files.require_writable(self._folders)
+        files.make_folder(folder)
+        files.make_folder(self._folders[BOOKMARKS])
+        with suppress(Unavailable):  # A read-only disk can be served without this folder.
+            files.make_folder(self._folders[TOMBSTONES])
         self._follower = Follower(folder)
         self._open()
-        self._lock.check()
-        self._recover()
+        for path in self._folders:
+            with suppress(Unavailable):  # A writer that was killed may have renamed without a sync.
+                files.sync_folder(path)
         # Locks and inotify watches belong to one process, so a forked child needs its own.
         opened = weakref.WeakMethod(self._open)
         os.register_at_fork(after_in_child=lambda: (open := opened()) and open())
@@ -79,26 +81,16 @@ class Store:
         self._minter = Minter()
         self._follower.reset()
 
-    def _recover(self) -> None:
-        """Finish what a crash of another process may have left unfinished."""
-        for folder in (self._folder, *self._folders):
-            try:
-                files.remove_stale_temporaries(folder)
-                files.sync_folder(folder)  # A killed writer may have renamed without a sync.
-            except StorageError as error:
-                log.warning("%s cannot be cleaned up: %s", folder, error)
-
     def close(self) -> None:
-        """Close the inotify watch. The next call opens a new one."""
-        self._follower.close()
+        """Close the inotify watch. The next call reads the folder again."""
+        self._follower.reset()
 
     # --- Reading ---
 
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            self._follower.refresh(is_quiet)
+            self._follower.refresh()
             try:
                 entry = self._follower.find(id)
             except Unreadable:  # The disk may give the file by now.
@@ -115,49 +107,45 @@ class Store:
 
     def refresh(self) -> int:
         """Look for changes; return the number of changes seen so far."""
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            self._follower.refresh(is_quiet)
+            self._follower.refresh()
             return self._follower.change_count
 
     def state(self) -> State:
         """Return the validators of the whole collection."""
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            return self._follower.refresh_list(is_quiet).state
+            return self._follower.refresh_list().state
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it."""
         key = uri_key(uri)
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            return next(iter(self._follower.refresh(is_quiet).holders(key)), None)
+            return next(iter(self._follower.refresh().holders(key)), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Return each tag with the number of its bookmarks, most used first, and the state."""
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            index = self._follower.refresh_list(is_quiet)
+            index = self._follower.refresh_list()
             return index.tag_counts(), index.state
 
     def select(self, query: Query) -> Page:
         """Return the bookmarks and deletions in the query's range, with the state of then."""
-        is_quiet = self._follower.is_quiet()
         with self._mutex:
-            index = self._follower.refresh_list(is_quiet)
+            index = self._follower.refresh_list()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
             counts = []
-            if query.counts and not query.is_filter:
+            is_filter = query.tags or query.words or query.key is not None
+            if query.counts and not is_filter:
                 counts = index.tag_counts(query.counts)
             total, entries = len(matches), newest(matches, query.limit, query.offset)
-            if query.words or query.counts and query.is_filter:
+            if query.words or query.counts and is_filter:
                 matches = list(matches)  # Search and count a copy, after releasing the mutex.
         if query.words:
             matches = containing(matches, query.words)
             total, entries = len(matches), newest(matches, query.limit, query.offset)
-        if query.is_filter and query.counts:
+        if is_filter and query.counts:
             counts = tag_counts(matches, query.counts)
         versions = [entry.version for entry in entries] if query.counts else ()
         bookmarks = [entry.bookmark for entry in entries]
@@ -241,8 +229,8 @@ class Store:
     def _new_content(self, change: Change) -> bytes:
         """Return the bytes to store, with the unknown members of the file that they replace."""
         if change.seen is None:
-            return to_file(change.bookmark)
-        return to_file(change.bookmark, self._read_seen(change.seen), files.MAX_SIZE)
+            return encode(change.bookmark)
+        return encode(change.bookmark, self._read_seen(change.seen))
 
     def _read_seen(self, seen: Entry) -> bytes:
         """Return the bytes of a bookmark's file if they are the version that the caller saw.
@@ -275,7 +263,7 @@ class Store:
         if seen is None or entry.key != seen.key:
             for holder in index.holders(entry.key):
                 if holder.bookmark.id != id:
-                    raise Conflict(entry.bookmark.uri, holder.bookmark.id)
+                    raise Conflict(holder.bookmark.id)
         if seen is not None:
             file.publish()
         else:
@@ -314,7 +302,7 @@ class Store:
         Raises Stale, Gone, Unreadable, Busy, Full or Unavailable.
         """
         id = seen.bookmark.id
-        data = to_file(Tombstone(id, timestamp(time.time())))
+        data = encode(Tombstone(id, timestamp(time.time())))
         self._read_seen(seen)
         files.make_folder(self._folders[TOMBSTONES])
         with self._stage(TOMBSTONES, id, data) as file:
@@ -340,7 +328,7 @@ class Store:
         while True:
             with self._lock as locked, self._mutex:
                 index = self._follower.refresh()
-                if locked == self._follower.folder_identity:
+                if locked == self._follower.watch.identity:
                     yield index
                     return
             # Another folder has replaced the locked one, so lock that one.

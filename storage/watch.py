@@ -40,7 +40,7 @@ class Watch:
 
     All folders but the first may be missing. The kernel queues an event inside the system call
     that changes a folder, so `read_events` returns every change that any process finished before.
-    Belongs to the process that opened it.
+    Belongs to the process that opened it. `identity` is the device and inode of the first folder.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -76,30 +76,12 @@ class Watch:
                 changes.append((number, event.name))
         return changes
 
-    def is_quiet(self) -> bool:
-        """Return whether `read_events` would return no event.
-
-        Cheaper than reading them, and safe while another thread reads. Raises Unavailable if the
-        first folder is missing.
-        """
-        inotify = self._inotify
-        if inotify is None or [_identity(self._first)] != self._identities[:1]:
-            return False
-        try:
-            return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
-        except (OSError, ValueError):  # Another thread has closed it.
-            return False
-
-    @property
-    def identity(self) -> tuple[int, int] | None:
-        """The device and inode of the first folder when the watch was opened."""
-        return self._identities[0]
-
     def _open(self) -> None:
         """Watch the folders that the paths lead to now."""
         self.close()
-        others = [_identity_if_exists(str(folder)) for folder in self._folders[1:]]
-        self._identities = [_identity(self._first), *others]
+        others = [_identity(str(f)) if f.exists() else None for f in self._folders[1:]]
+        self.identity = _identity(self._first)
+        self._identities = [self.identity, *others]
         existing = [number for number, identity in enumerate(self._identities) if identity]
         try:
             if sys.platform == "linux" and not any(map(self._is_shared, existing)):
@@ -152,15 +134,6 @@ def _identity(folder: str) -> tuple[int, int]:
     if stat.S_ISLNK(status.st_mode):  # A link could lead out of the data folder.
         raise Unavailable(f"The data folder cannot be used: {_name(folder)} is a symbolic link.")
     return status.st_dev, status.st_ino
-
-
-def _identity_if_exists(folder: str) -> tuple[int, int] | None:
-    try:
-        return _identity(folder)
-    except Unavailable as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            return None
-        raise
 
 
 _name = os.path.basename

@@ -1,4 +1,4 @@
-"""What the tests share: a fresh folder, the application over it, the real command."""
+"""Fixtures of all tests: a fresh data folder, an application over it, and the real command."""
 
 import functools
 import http.server
@@ -32,13 +32,13 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(data: Path) -> webtest.TestApp:
-    """A client of a fresh application; every answer is held against WSGI by webtest's lint."""
+    """A client of a fresh application; webtest checks that each response conforms to WSGI."""
     return webtest.TestApp(make_app(data))
 
 
 @pytest.fixture
 def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
-    """Creates a bookmark and gives its JSON."""
+    """Return a function that creates a bookmark and gives its JSON."""
 
     def add(uri: str = URI, **fields: object) -> dict[str, object]:
         return app.post_json("/", {"uri": uri, **fields}, status=201).json
@@ -47,7 +47,7 @@ def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
 
 
 class Service:
-    """The real command, on a port of its own."""
+    """The real command in a process of its own, on a free port."""
 
     def __init__(self, data: Path, *options: str, **environment: str) -> None:
         command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
@@ -65,17 +65,17 @@ class Service:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.log.append(line)
-            if found := re.search(r"http://[\d.]+:\d+", line):
-                return found[0]
+            if match := re.search(r"http://[\d.]+:\d+", line):
+                return match[0]
         raise AssertionError("the service did not start: " + "".join(self.log))
 
     def empty(self) -> None:
-        """Removes all its bookmarks behind its back, which it sees."""
+        """Remove the files of all bookmarks and tombstones."""
         for path in self.data.glob("*/*.json"):
-            path.unlink(missing_ok=True)  # A deletion may be on its way.
+            path.unlink(missing_ok=True)  # The service may be deleting it.
 
     def stop(self, how: int = signal.SIGTERM) -> int:
-        """Ends it by this signal; its exit status."""
+        """Send a signal that ends the process; return the exit status."""
         self.process.send_signal(how)
         status = self.process.wait(timeout=10)
         assert self.process.stderr is not None
@@ -86,7 +86,7 @@ class Service:
 
 @pytest.fixture
 def serve(data: Path) -> Iterator[Callable[..., Service]]:
-    """Starts the real command over this test's folder, as often as called."""
+    """Return a function that starts the real command over the folder of this test."""
     services: list[Service] = []
 
     def serve(*options: str, **environment: str) -> Service:
@@ -101,22 +101,22 @@ def serve(data: Path) -> Iterator[Callable[..., Service]]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One real command for the whole run; who uses it empties its folder first."""
+    """One real command for the whole run. A test that uses it calls `empty` first."""
     service = Service(tmp_path_factory.mktemp("service"))
     yield service
     service.stop()
 
 
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Waits until the condition holds, and fails if it doesn't in time."""
+    """Wait until the condition holds; fail if it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
+        assert time.monotonic() < deadline, "the condition did not hold in time"
         time.sleep(0.01)
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on just now."""
+    """Return a port of the loopback interface that no process listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -124,7 +124,7 @@ def free_port() -> int:
 
 @contextmanager
 def website(folder: Path) -> Iterator[str]:
-    """Serves the files of a folder; the address."""
+    """Serve the files of a folder over HTTP at the yielded address."""
     handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -140,14 +140,14 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def require_program(*programs: str) -> None:
-    """Skips the test where one of the programs is missing, but never in CI, which installs them."""
+    """Skip the test if one of the programs is missing. In CI, which installs all, fail instead."""
     if missing := [program for program in programs if shutil.which(program) is None]:
         assert "CI" not in os.environ, "needs " + ", ".join(missing)
         pytest.skip("needs " + ", ".join(missing))
 
 
 def readme_block(language: str, word: str) -> str:
-    """The README's one block in this language that has this word in it."""
+    """Return the one code block of the README in this language that contains this word."""
     readme = (ROOT / "README.md").read_text()
     blocks = re.findall(rf"^```{language}\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
     (block,) = [block for block in blocks if word in block]

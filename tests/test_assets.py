@@ -1,4 +1,4 @@
-"""What the page fetches: its style, script and icon, and the known tags."""
+"""The page's style, script and icon, and GET /tags.json."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats.assets import assets
+from formats.html.assets import assets
 
 PAGE = {"Accept": "text/html"}
 MEDIA_TYPES = {
@@ -18,23 +18,23 @@ MEDIA_TYPES = {
 
 @pytest.fixture(params=sorted(assets()))
 def name(request):
-    """The name of each file."""
+    """The name that a file is served under, which contains its digest."""
     return request.param
 
 
-def test_a_file_is_kept_for_a_year(app, name):
+def test_a_file_may_be_cached_for_a_year(app, name):
     response = app.get(f"/{name}", status=200)
     assert response.headers["Content-Type"] == MEDIA_TYPES[name.rpartition(".")[2]]
-    caching = response.headers.getall("Cache-Control")
-    assert caching == ["public, max-age=31536000, immutable"]
+    caching = "public, max-age=31536000, immutable"
+    assert response.headers.getall("Cache-Control") == [caching]
     assert response.body == assets()[name].body
     headers = {"If-None-Match": response.headers["ETag"]}
     unchanged = app.get(f"/{name}", headers=headers, status=304)
-    assert unchanged.headers["Cache-Control"] == caching[0]
+    assert unchanged.headers["Cache-Control"] == caching
     assert app.head(f"/{name}", status=200).headers["ETag"] == response.headers["ETag"]
 
 
-def test_a_file_has_no_other_name(app, name):
+def test_any_other_file_name_is_404(app, name):
     stem, _, suffix = name.partition(".")
     for other in (f"{stem}x.{suffix}", f"{stem.partition('-')[0]}.{suffix}", f"{name}/", "../x.y"):
         response = app.get(f"/{other}", status=404)
@@ -42,7 +42,7 @@ def test_a_file_has_no_other_name(app, name):
     app.post(f"/{name}", status=405)
 
 
-def test_a_file_needs_the_token_like_everything(data, name):
+def test_a_file_needs_the_token(data, name):
     app = webtest.TestApp(make_app(data, token="secret"))
     app.get(f"/{name}", status=401)
     headers = {"Authorization": "Bearer secret"}
@@ -51,26 +51,26 @@ def test_a_file_needs_the_token_like_everything(data, name):
 
 
 @pytest.mark.parametrize(
-    "prefix, shown",
+    "prefix, quoted",
     [("", ""), ("/my/marks", "/my/marks"), ("/a ?b#%20é", "/a%20%3Fb%23%2520%C3%A9")],
 )
-def test_each_page_names_the_files(app, prefix, shown):
+def test_each_page_links_the_files_below_the_prefix(app, prefix, quoted):
     for path, status in [("/", 200), ("/?uri=x:y", 200), ("/nothing", 404)]:
         environ = {"SCRIPT_NAME": prefix.encode().decode("latin-1")}
         page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
-        named = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg))"', page)
-        assert set(named) == {f"{shown}/{name}" for name in assets()}
+        links = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg))"', page)
+        assert set(links) == {f"{quoted}/{name}" for name in assets()}
 
 
-def test_a_page_with_another_style_is_another_page(app, data, monkeypatch):
+def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):
     tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
-    monkeypatch.setattr("formats.assets.edition", lambda: "other")
+    monkeypatch.setattr("formats.http.conditional.edition", lambda: "other")
     later = webtest.TestApp(make_app(data))
     assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
     assert len(tags) == 1
 
 
-def test_the_tags_come_most_used_first(app, add):
+def test_tags_are_listed_with_the_most_used_first(app, add):
     assert app.get("/tags.json", status=200).json == []
     add("https://1.example/", tags=["b", "Ü x"])
     add("https://2.example/", tags=["ü X", "a"])
@@ -88,7 +88,7 @@ def test_the_tags_come_most_used_first(app, add):
     app.get("/tags.json", headers=PAGE, status=406)
 
 
-def test_without_the_data_folder_the_pages_of_errors_have_their_style(app, data, name):
+def test_a_file_is_served_even_if_the_data_folder_is_missing(app, data, name):
     for _ in range(3):
         app.get(f"/{name}", status=200)
     data.rename(data.with_name("aside"))

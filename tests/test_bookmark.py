@@ -1,4 +1,4 @@
-"""GET, POST, PUT and DELETE of /{id}: one bookmark."""
+"""GET, POST, PUT and DELETE of /{id}, one bookmark."""
 
 import re
 import time
@@ -22,7 +22,7 @@ def invalid_fields(response):
 
 @pytest.fixture
 def file(data):
-    """The bytes and the times of a bookmark's file, which nothing may touch."""
+    """Return a function that gives the bytes, time and inode of a bookmark's file."""
 
     def file(id):
         path = data / "bookmarks" / f"{id}.json"
@@ -34,7 +34,7 @@ def file(data):
 # --- GET ---
 
 
-def test_get_gives_the_seven_fields(app, add):
+def test_get_responds_with_the_seven_fields(app, add):
     bookmark = add("https://a.example/", title="A", description="B\nC", tags=["x", "Y"])
     response = app.get(f"/{bookmark['id']}", status=200)
     assert response.headers["Content-Type"] == "application/json"
@@ -63,38 +63,34 @@ def test_get_negotiates_like_the_list(app, add, query, accept, media_type):
 
 
 @pytest.mark.parametrize("name", ["text", "csv", "atom", "yaml"])
-def test_get_in_a_format_that_one_bookmark_does_not_have(app, add, name):
+def test_an_unknown_format_of_one_bookmark_is_400(app, add, name):
     app.get(f"/{add()['id']}?format={name}", status=400)
 
 
-def test_get_as_something_that_one_bookmark_is_not(app, add):
+def test_an_accept_that_no_format_satisfies_is_406(app, add):
     app.get(f"/{add()['id']}", headers={"Accept": "text/csv"}, status=406)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
-def test_what_never_existed_is_404(app, method):
-    app.request("/unknown", method=method, status=404, **_body(method))
-
-
-def _body(method):
-    given = {"body": b'{"title": "A"}', "content_type": "application/json"}
-    return given if method == "POST" else {}
+def test_an_id_that_never_existed_is_404(app, method):
+    post = {"body": b'{"title": "A"}', "content_type": "application/json"}
+    app.request("/unknown", method=method, status=404, **(post if method == "POST" else {}))
 
 
 @pytest.mark.parametrize(
     "id", ["A", "aB", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "tags", "..", "a%2Fb"]
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_what_is_no_id_is_404(app, id, method):
-    given = {"body": b"{}", "content_type": "application/json"} if method == "PUT" else {}
-    app.request(f"/{id}", method=method, status=404, **given)
+def test_a_path_that_is_no_id_is_404(app, id, method):
+    put = {"body": b"{}", "content_type": "application/json"}
+    app.request(f"/{id}", method=method, status=404, **(put if method == "PUT" else {}))
 
 
 # --- PUT ---
 
 
 @pytest.mark.parametrize("id", ["a", "0", "a-b_c", "b-1", "feeds", "tagsxjson", "0" * 64])
-def test_put_creates_under_the_given_id_and_then_replaces(app, id):
+def test_put_creates_the_bookmark_and_then_replaces_it(app, id):
     created = app.put_json(f"/{id}", WHOLE, status=201)
     assert created.headers["Location"] == f"http://localhost/{id}"
     assert {name: created.json[name] for name in WHOLE} == WHOLE
@@ -109,7 +105,7 @@ def test_put_creates_under_the_given_id_and_then_replaces(app, id):
 
 
 @pytest.mark.parametrize("field", WHOLE)
-def test_put_needs_every_field(app, field):
+def test_put_requires_every_field(app, field):
     partial = {name: value for name, value in WHOLE.items() if name != field}
     assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
     app.get("/a", status=404)
@@ -118,9 +114,9 @@ def test_put_needs_every_field(app, field):
     assert app.get(f"/a/{field}", status=200).text != ""
 
 
-def test_put_names_whatever_is_wrong_besides(app):
-    given = {"uri": "https://a.example/", "title": None, "x": 1, "id": "b"}
-    response = app.put_json("/a", given, status=422)
+def test_a_problem_names_missing_and_invalid_fields_together(app):
+    body = {"uri": "https://a.example/", "title": None, "x": 1, "id": "b"}
+    response = app.put_json("/a", body, status=422)
     assert invalid_fields(response) == ["description", "tags", "id", "title", "x"]
     response = app.post_json("/", {"x": 1}, status=422)
     assert invalid_fields(response) == ["uri", "x"]
@@ -135,13 +131,13 @@ def test_put_refuses_an_unknown_field(app):
     assert invalid_fields(response) == ["colour"]
 
 
-def test_put_takes_the_id_of_the_address_alone(app):
+def test_put_refuses_an_id_other_than_that_of_the_path(app):
     app.put_json("/a", WHOLE | {"id": "a"}, status=201)
     assert invalid_fields(app.put_json("/a", WHOLE | {"id": "b"}, status=422)) == ["id"]
     app.get("/b", status=404)
 
 
-def test_put_keeps_the_creation_date_that_a_new_bookmark_brings(app):
+def test_put_stores_the_created_date_of_a_new_bookmark(app):
     then = "2001-02-03T04:05:06Z"
     assert app.put_json("/a", WHOLE | {"created": then}, status=201).json["created"] == then
 
@@ -165,27 +161,27 @@ def test_put_reads_xbel(app, media_type):
     }
 
 
-def test_put_of_xbel_without_desc_and_tags_empties_them(app):
+def test_put_of_xbel_without_desc_and_tags_removes_them(app):
     app.put_json("/a", WHOLE, status=201)
     put_xbel(app, "/a", XBEL.format("<title>T</title>"), 200)
     bookmark = app.get("/a", status=200).json
     assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("T", "", [])
 
 
-def test_put_of_xbel_needs_a_title(app):
+def test_put_of_xbel_requires_a_title_element(app):
     response = put_xbel(app, "/a", XBEL.format("<desc>D</desc>"), 422)
     assert response.json["errors"] == [{"field": "title", "reason": "is required"}]
     response = put_xbel(app, "/a", XBEL.format("<title/>"), 201)
     assert response.json["title"] == "https://a.example/"
 
 
-def test_put_of_xbel_takes_the_id_of_the_address_alone(app):
+def test_put_of_xbel_refuses_an_id_other_than_that_of_the_path(app):
     document = XBEL.format("<title>T</title>").replace("href", 'id="b-{}" href')
     put_xbel(app, "/a", document.format("a"), 201)
     assert invalid_fields(put_xbel(app, "/a", document.format("other"), 422)) == ["id"]
 
 
-def test_put_of_xbel_needs_a_uri(app):
+def test_put_of_xbel_requires_a_uri(app):
     document = '<xbel version="1.0"><bookmark><title>T</title></bookmark></xbel>'
     assert "uri" in invalid_fields(put_xbel(app, "/a", document, 422))
 
@@ -198,20 +194,20 @@ def test_put_of_xbel_needs_a_uri(app):
         "<html/>",
     ],
 )
-def test_put_of_xbel_takes_exactly_one_bookmark(app, document):
+def test_put_of_xbel_requires_exactly_one_bookmark(app, document):
     put_xbel(app, "/a", document, 422)
 
 
 @pytest.mark.parametrize(
     "media_type", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
 )
-def test_put_takes_json_and_xbel_alone(app, media_type):
-    given = {"method": "PUT", "body": b"uri=https://a.example/", "content_type": media_type}
-    response = app.request("/a", status=415, **given)
+def test_put_refuses_other_media_types_than_json_and_xbel(app, media_type):
+    body = b"uri=https://a.example/"
+    response = app.request("/a", method="PUT", body=body, content_type=media_type, status=415)
     assert "application/json" in response.headers["Accept-Post"]
 
 
-def test_put_answers_in_the_format_that_is_accepted(app):
+def test_put_responds_in_the_accepted_format(app):
     response = app.put_json("/a", WHOLE, headers={"Accept": "application/x-xbel"}, status=201)
     assert response.content_type == "application/x-xbel"
     assert response.body == app.get("/a?format=xbel", status=200).body
@@ -221,13 +217,13 @@ def test_put_answers_in_the_format_that_is_accepted(app):
 
 
 @pytest.mark.parametrize("field, value", [("uri", "https://b.example/"), ("title", "B")])
-def test_post_updates_what_is_given_and_leaves_the_rest(app, field, value):
+def test_post_updates_only_the_given_fields(app, field, value):
     before = app.put_json("/a", WHOLE, status=201).json
     after = app.post_json("/a", {field: value}, status=200).json
     assert {**after, "modified": ""} == {**before, field: value, "modified": ""}
 
 
-def test_post_of_a_form_is_answered_with_303(app):
+def test_the_response_to_a_form_is_303(app):
     app.put_json("/a", WHOLE, status=201)
     response = app.post("/a", {"title": "B", "tags": "p, q"}, status=303)
     assert response.headers["Location"] == "http://localhost/a"
@@ -236,30 +232,30 @@ def test_post_of_a_form_is_answered_with_303(app):
     assert (bookmark["uri"], bookmark["description"]) == (WHOLE["uri"], WHOLE["description"])
 
 
-def test_post_of_a_multipart_form_is_answered_with_303(app):
+def test_the_response_to_a_multipart_form_is_303(app):
     app.put_json("/a", WHOLE, status=201)
     head = '--b\r\nContent-Disposition: form-data; name="description"\r\n\r\n'
-    given = {"body": f"{head}Ä\r\nB\r\n--b--\r\n".encode(), "method": "POST"}
-    app.request("/a", content_type="multipart/form-data; boundary=b", status=303, **given)
+    options = {"body": f"{head}Ä\r\nB\r\n--b--\r\n".encode(), "method": "POST"}
+    app.request("/a", content_type="multipart/form-data; boundary=b", status=303, **options)
     bookmark = app.get("/a", status=200).json
     assert (bookmark["title"], bookmark["description"]) == ("A", "Ä\nB")
 
 
-def test_post_of_xbel_updates_what_is_given_and_leaves_the_rest(app):
+def test_post_of_xbel_updates_only_the_given_fields(app):
     before = app.put_json("/a", WHOLE, status=201).json
     document = XBEL.format("<title>New</title>").encode()
     after = app.post("/a", document, content_type="application/x-xbel", status=200).json
     assert {**after, "modified": ""} == {**before, "title": "New", "modified": ""}
 
 
-def test_post_of_xbel_without_a_title_leaves_the_title(app):
+def test_post_of_xbel_without_a_title_keeps_the_title(app):
     app.put_json("/a", WHOLE, status=201)
     document = XBEL.format("<desc>New</desc>").encode()
     after = app.post("/a", document, content_type="application/x-xbel", status=200).json
     assert (after["title"], after["description"]) == ("A", "New")
 
 
-def test_post_of_what_get_gave_is_accepted(app):
+def test_post_accepts_the_body_of_get_and_changes_nothing(app):
     app.put_json("/a", WHOLE, status=201)
     body = app.get("/a", status=200).body
     response = app.post("/a", body, content_type="application/json", status=200)
@@ -272,13 +268,13 @@ def test_post_never_creates(app):
     assert app.get("/", status=200).json == []
 
 
-def test_post_does_not_move_the_creation(app):
+def test_post_does_not_change_created(app):
     before = app.put_json("/a", WHOLE, status=201).json
     app.post_json("/a", {"title": "B", "created": "2001-01-01T00:00:00Z"}, status=200)
     assert app.get("/a/created", status=200).text == before["created"]
 
 
-def test_post_refuses_unknown_fields_and_other_ids(app):
+def test_post_refuses_unknown_fields_and_another_id(app):
     app.put_json("/a", WHOLE, status=201)
     assert invalid_fields(app.post_json("/a", {"tag": ["x"]}, status=422)) == ["tag"]
     assert invalid_fields(app.post_json("/a", {"id": "b"}, status=422)) == ["id"]
@@ -290,19 +286,19 @@ def test_an_empty_title_becomes_the_uri(app):
     assert app.post_json("/a", {"title": " "}, status=200).json["title"] == WHOLE["uri"]
 
 
-def test_a_form_may_delete(app):
+def test_a_form_can_delete_the_bookmark(app):
     app.put_json("/a", WHOLE, status=201)
     response = app.post("/a", {"_method": "DELETE"}, status=303)
     assert response.headers["Location"] == "http://localhost/"
     app.get("/a", status=410)
 
 
-# --- The uri belongs to one ---
+# --- One bookmark per uri ---
 
 
 @pytest.fixture
 def two(app):
-    """/a and /b, with a uri each."""
+    """The bookmarks /a and /b."""
     app.put_json("/a", WHOLE, status=201)
     app.put_json("/b", WHOLE | {"uri": "https://b.example/"}, status=201)
 
@@ -312,7 +308,7 @@ def two(app):
     "method, path",
     [("put_json", "/b"), ("put_json", "/new"), ("post_json", "/b"), ("put_json", "/b/uri")],
 )
-def test_a_uri_that_another_holds_is_409_with_its_address(app, two, method, path, uri):
+def test_the_uri_of_another_bookmark_is_409_with_its_address(app, two, method, path, uri):
     body = uri if path == "/b/uri" else WHOLE | {"uri": uri}
     problem = getattr(app, method)(path, body, status=409)
     assert "http://localhost/a" in problem.json.values()
@@ -320,22 +316,22 @@ def test_a_uri_that_another_holds_is_409_with_its_address(app, two, method, path
     app.get("/new", status=404)
 
 
-def test_its_own_uri_in_another_spelling_is_no_conflict(app, two):
+def test_another_spelling_of_its_own_uri_is_no_conflict(app, two):
     response = app.post_json("/a", {"uri": "HTTPS://a.example"}, status=200)
     assert response.json["uri"] == "HTTPS://a.example"
 
 
-def test_a_uri_that_was_given_up_is_free(app, two):
+def test_a_former_uri_of_another_bookmark_is_free(app, two):
     app.post_json("/a", {"uri": "https://c.example/"}, status=200)
     app.post_json("/b", {"uri": "https://a.example/"}, status=200)
 
 
-def test_a_deleted_bookmark_holds_no_uri(app, two):
+def test_the_uri_of_a_deleted_bookmark_is_free(app, two):
     app.delete("/a", status=204)
     app.post_json("/b", {"uri": "https://a.example/"}, status=200)
 
 
-# --- What changes nothing ---
+# --- Updates without a change ---
 
 
 @pytest.mark.parametrize(
@@ -351,7 +347,7 @@ def test_a_deleted_bookmark_holds_no_uri(app, two):
         ("PUT", "/a/tags", ["x", "y"]),
     ],
 )
-def test_an_update_that_changes_nothing_leaves_everything_alone(app, file, method, path, body):
+def test_an_update_that_changes_nothing_keeps_the_file(app, file, method, path, body):
     app.put_json("/a", WHOLE | {"created": "2001-01-01T00:00:00Z"}, status=201)
     before, etag = file("a"), app.get("/a", status=200).headers["ETag"]
     send = app.put_json if method == "PUT" else app.post_json
@@ -360,7 +356,7 @@ def test_an_update_that_changes_nothing_leaves_everything_alone(app, file, metho
     assert app.get("/a", status=200).headers["ETag"] == etag
 
 
-def test_a_real_change_moves_modified_alone(app):
+def test_a_change_sets_modified_and_keeps_created(app):
     created = "2001-01-01T00:00:00Z"
     before = app.put_json("/a", WHOLE | {"created": created}, status=201).json
     moment = int(time.time())
@@ -376,7 +372,7 @@ def test_a_real_change_moves_modified_alone(app):
 # --- DELETE ---
 
 
-def test_delete_is_204_without_a_body(app, add):
+def test_the_response_to_delete_is_204_without_a_body(app, add):
     id = add()["id"]
     response = app.delete(f"/{id}", status=204)
     assert response.body == b""
@@ -385,6 +381,6 @@ def test_delete_is_204_without_a_body(app, add):
     assert app.get("/", status=200).json == []
 
 
-def test_delete_leaves_the_others(app, two):
+def test_delete_keeps_other_bookmarks(app, two):
     app.delete("/a", status=204)
     assert [bookmark["id"] for bookmark in app.get("/", status=200).json] == ["b"]

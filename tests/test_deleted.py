@@ -1,4 +1,4 @@
-"""What is deleted is gone for good: 410, for every method, for every client to remember."""
+"""A deleted id is 410 for every method, and is never used again."""
 
 import json
 
@@ -14,15 +14,15 @@ WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": [
 
 
 @pytest.fixture
-def gone(app):
-    """The deleted bookmark /a."""
+def deleted(app):
+    """Create and delete the bookmark /a."""
     app.put_json("/a", WHOLE, status=201)
     app.delete("/a", status=204)
 
 
 @pytest.mark.parametrize("path", ["/a", *(f"/a/{field}" for field in FIELDS)])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_410_and_may_be_cached(app, gone, method, path):
+def test_every_method_is_410_and_can_be_cached(app, deleted, method, path):
     body = b"" if method in ("GET", "HEAD", "OPTIONS") else json.dumps(WHOLE).encode()
     response = app.request(
         path, method=method, body=body, content_type="application/json", status=410
@@ -35,10 +35,9 @@ def test_every_method_is_410_and_may_be_cached(app, gone, method, path):
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"nothing": 1}', b"x" * 2**20 + b"x"])
 @pytest.mark.parametrize("method, path", [("PUT", "/a"), ("POST", "/a"), ("PUT", "/a/title")])
-def test_whatever_the_body(app, gone, method, path, body):
+def test_every_body_is_410(app, deleted, method, path, body):
     for content_type in ("application/json", "image/png"):
-        given = {"body": body, "content_type": content_type}
-        app.request(path, method=method, status=410, **given)
+        app.request(path, method=method, body=body, content_type=content_type, status=410)
 
 
 @pytest.mark.parametrize(
@@ -56,45 +55,45 @@ def test_whatever_the_body(app, gone, method, path, body):
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("path", ["/a", "/a/title"])
-def test_whatever_the_headers(app, gone, method, path, headers):
+def test_every_header_is_410(app, deleted, method, path, headers):
     body = json.dumps(WHOLE if path == "/a" else "A").encode() if method == "PUT" else b""
-    given = {"body": body, "content_type": "application/json", "headers": headers}
-    response = app.request(path, method=method, status=410, **given)
+    options = {"body": body, "content_type": "application/json", "headers": headers}
+    response = app.request(path, method=method, status=410, **options)
     assert response.headers["Cache-Control"] == "public, max-age=86400"
 
 
 @pytest.mark.parametrize("query", ["format=json", "format=html", "format=yaml", "x=%ff"])
-def test_whatever_the_query(app, gone, query):
+def test_every_query_is_410(app, deleted, query):
     app.get(f"/a?{query}", status=410)
 
 
-def test_a_browser_gets_a_page(app, gone):
+def test_a_browser_gets_a_page(app, deleted):
     response = app.get("/a", headers={"Accept": BROWSER}, status=410)
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
-def test_with_authentication_only_the_client_may_cache(data):
+def test_with_a_token_only_private_caches_may_store_a_410(data):
     application = make_app(data, token="secret", public_read=True)
     try:
         app = webtest.TestApp(application)
         headers = {"Authorization": "Bearer secret"}
         app.put_json("/a", WHOLE, headers=headers, status=201)
         app.delete("/a", headers=headers, status=204)
-        for given in ({}, headers):
-            response = app.get("/a", headers=given, status=410)
+        for authorization in ({}, headers):
+            response = app.get("/a", headers=authorization, status=410)
             assert response.headers["Cache-Control"] == "private, max-age=86400"
     finally:
         application.store.close()
 
 
-def test_nothing_but_a_410_may_be_cached(app, gone):
+def test_only_a_410_may_be_cached_without_validation(app, deleted):
     app.put_json("/b", WHOLE, status=201)
     for path in ("/", "/feed", "/b", "/b/title", "/unknown", "/unknown/title", "/a/b/c"):
         assert app.get(path, status="*").headers["Cache-Control"] == "no-cache"
 
 
-def test_it_is_in_no_list(app, gone):
+def test_a_deleted_bookmark_is_in_no_list(app, deleted):
     for query in ("", "?tag=x", "?q=a", "?uri=https://a.example/", "?limit=10"):
         response = app.get(f"/{query}", status=200)
         assert (response.json, response.headers["X-Total-Count"]) == ([], "0")
@@ -102,7 +101,7 @@ def test_it_is_in_no_list(app, gone):
         assert "a.example" not in app.get(f"/?format={name}", status=200).text
 
 
-def test_a_new_bookmark_of_its_uri_has_a_new_id(app, gone, add):
+def test_a_new_bookmark_with_the_same_uri_has_a_new_id(app, deleted, add):
     new = add(WHOLE["uri"])
     assert new["id"] != "a"
     assert app.get("/", status=200).json == [new]
@@ -110,7 +109,7 @@ def test_a_new_bookmark_of_its_uri_has_a_new_id(app, gone, add):
     assert add(WHOLE["uri"])["id"] not in ("a", new["id"])
 
 
-def test_neither_put_nor_post_brings_it_back(app, gone):
+def test_put_and_post_do_not_restore_a_deleted_bookmark(app, deleted):
     app.put_json("/a", WHOLE, status=410)
     app.post_json("/a", {"title": "B"}, status=410)
     app.post("/a", {"title": "B"}, status=410)
@@ -118,14 +117,14 @@ def test_neither_put_nor_post_brings_it_back(app, gone):
     assert app.get("/", status=200).json == []
 
 
-def test_what_remains_is_a_tombstone(app, gone, data):
+def test_delete_replaces_the_file_by_a_tombstone(app, deleted, data):
     assert list((data / "bookmarks").iterdir()) == []
     (tombstone,) = (data / "tombstones").iterdir()
     assert tombstone.name == "a.json"
     assert set(json.loads(tombstone.read_bytes())) == {"id", "deleted"}
 
 
-def test_another_application_knows_it_too(app, gone, data):
+def test_another_process_responds_with_410_too(app, deleted, data):
     application = make_app(data)
     try:
         webtest.TestApp(application).get("/a", status=410)
@@ -141,6 +140,6 @@ def test_a_tombstone_wins_over_a_file_of_the_same_id(app, data):
     assert app.get("/", status=200).json == []
 
 
-def test_an_id_that_never_was_deleted_is_no_410(app, gone):
+def test_an_id_that_never_existed_is_404(app, deleted):
     for path in ("/b", "/aa", "/a-", "/b/title"):
         app.get(path, status=404)

@@ -1,4 +1,4 @@
-"""/openapi.json agrees with the service, in both directions."""
+"""GET /openapi.json describes the service, and agrees with it in both directions."""
 
 import configparser
 import json
@@ -14,14 +14,14 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 import bookmarks
 import formats
 from bookmarks import make_app
-from formats import problem
-from formats.assets import assets
+from formats.html.assets import assets
+from formats.http import problems
 from storage import bookmark, query
 from storage.errors import Invalid
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py")]
-DOCUMENT = json.loads((ROOT / "formats" / "openapi.json").read_text())
+DOCUMENT = json.loads((ROOT / "formats" / "http" / "openapi.json").read_text())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 METHODS = ("get", "head", "options", "post", "put", "delete")
 FILE = "/{file}.{extension}"
@@ -49,9 +49,9 @@ OPERATIONS = operations()
 
 
 def responses(operation):
-    """Return the responses of an operation by status, without those that stand for a range."""
-    found = operation["responses"].items()
-    return {int(status): resolve(node) for status, node in found if status.isdigit()}
+    """Return the responses of an operation by status, without ranges such as 4XX."""
+    nodes = operation["responses"].items()
+    return {int(status): resolve(node) for status, node in nodes if status.isdigit()}
 
 
 def parameters(method, path, place):
@@ -61,17 +61,17 @@ def parameters(method, path, place):
     return {p["name"]: p["schema"] for p in map(resolve, nodes) if p["in"] == place}
 
 
-def test_it_is_valid():
+def test_the_description_is_valid():
     assert list(OpenAPIV31SpecValidator(DOCUMENT).iter_errors()) == []
 
 
-def test_it_has_the_version_of_the_package():
+def test_the_description_has_the_version_of_the_package():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert DOCUMENT["info"]["version"] == setup["metadata"]["version"]
 
 
-def test_it_is_a_resource_like_others(app):
+def test_the_description_has_validators(app):
     response = app.get("/openapi.json", status=200)
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["Cache-Control"] == "no-cache"
@@ -80,7 +80,7 @@ def test_it_is_a_resource_like_others(app):
     app.post("/openapi.json", status=405)
 
 
-def test_it_names_the_address_of_the_request(app, data):
+def test_the_description_has_the_base_url_of_the_request_or_the_configuration(app, data):
     headers = {"Host": "localhost:8123"}
     document = app.get("/openapi.json", headers=headers, status=200).json
     assert document["servers"] == [{"url": "http://localhost:8123"}]
@@ -93,7 +93,7 @@ def test_it_names_the_address_of_the_request(app, data):
 # --- Routes, media types and statuses ---
 
 
-def test_its_operations_are_those_of_the_routes():
+def test_the_operations_are_those_of_the_routes():
     routed, described = set(), set()
     for route in bookmarks.ROUTES:
         for field in route.fields or [""]:
@@ -123,7 +123,7 @@ RECEIVED = {
 }
 
 
-def test_its_media_types_are_those_of_the_tables():
+def test_the_media_types_are_those_of_the_format_tables():
     for key, operation in OPERATIONS.items():
         described = responses(operation)
         for status in {200, 201} & described.keys():
@@ -136,13 +136,13 @@ def test_its_media_types_are_those_of_the_tables():
     assert files == {*formats.POSTED, "text/plain"} - set(formats.FORMS)
 
 
-def test_its_formats_are_those_of_the_tables():
+def test_the_values_of_format_are_those_of_the_format_tables():
     for method in ("GET", "HEAD"):
         for path, table in [("/", formats.LISTS), ("/{id}", formats.ONE)]:
             assert parameters(method, path, "query")["format"]["enum"] == list(table)
 
 
-def test_each_media_type_that_it_names_is_sent(app):
+def test_each_described_media_type_is_sent(app):
     app.put_json("/a", WHOLE)
     files = {asset.media_type.partition(";")[0]: name for name, asset in assets().items()}
     assert set(responses(OPERATIONS["GET", FILE])[200]["content"]) == set(files)
@@ -155,24 +155,24 @@ def test_each_media_type_that_it_names_is_sent(app):
             assert response.content_type == media_type
 
 
-def test_its_statuses_are_those_of_the_service():
+def test_the_statuses_are_those_of_the_service_and_of_waitress():
     source = "".join(path.read_text() for path in SOURCES)
-    refused = set(map(int, re.findall(r"Refused\((\d+),", source)))
-    ours = {*problem.PROBLEMS.values(), *refused, 500}
-    kinds = [kind for kind in vars(waitress.utilities).values() if isinstance(kind, type)]
-    servers = {kind.code for kind in kinds if issubclass(kind, waitress.utilities.Error)}
+    raised = set(map(int, re.findall(r"HTTPError\((\d+),", source)))
+    own = {*problems.PROBLEMS.values(), *raised, 500}
+    classes = [item for item in vars(waitress.utilities).values() if isinstance(item, type)]
+    server = {item.code for item in classes if issubclass(item, waitress.utilities.Error)}
     described = {}
     for operation in OPERATIONS.values():
         described |= responses(operation)
     assert {status for status in described if status < 400} == {200, 201, 204, 303, 304}
     errors = {status: node for status, node in described.items() if status >= 400}
-    assert set(errors) == ours | servers
+    assert set(errors) == own | server
     for status, node in errors.items():
-        assert ("application/problem+json" in node["content"]) == (status in ours)
-        assert ("text/plain" in node["content"]) == (status in servers)
+        assert ("application/problem+json" in node["content"]) == (status in own)
+        assert ("text/plain" in node["content"]) == (status in server)
 
 
-def test_each_operation_has_the_statuses_of_every_configuration():
+def test_each_operation_has_the_statuses_that_any_request_may_get():
     for (method, _), operation in OPERATIONS.items():
         common = {"4XX", "5XX"} if method == "HEAD" else {"401", "421", "431", "500", "501", "503"}
         assert common <= set(operation["responses"])
@@ -182,7 +182,7 @@ def test_each_operation_has_the_statuses_of_every_configuration():
 
 
 @pytest.mark.parametrize("path", ["/", "/feed"])
-def test_each_parameter_that_it_names_counts_and_no_other(app, add, path):
+def test_exactly_the_described_parameters_change_the_response(app, add, path):
     add("https://a.example/", title="A word", tags=["x"])
     add("https://b.example/")
     values = {
@@ -190,21 +190,22 @@ def test_each_parameter_that_it_names_counts_and_no_other(app, add, path):
         "offset": "1&limit=5", "title": "T&uri=x:y&format=html", "tags": "t&uri=x:y&format=html",
         "description": "D&uri=x:y&format=html",
     }  # fmt: skip
-    named = parameters("GET", path, "query")
-    assert set(named) <= set(values)
+    described = parameters("GET", path, "query")
+    assert set(described) <= set(values)
     for name, value in values.items():
-        name_only, _, rest = value.partition("&")
-        with_it = app.get(f"{path}?{name}={value}", status=200).text
+        rest = value.partition("&")[2]
+        with_parameter = app.get(f"{path}?{name}={value}", status=200).text
         without = app.get(f"{path}?{rest}", status=200).text
-        assert (without_addresses(with_it) != without_addresses(without)) == (name in named), name
+        changes = remove_addresses(with_parameter) != remove_addresses(without)
+        assert changes == (name in described), name
 
 
-def without_addresses(text):
-    """A feed or page contains its own address, which is no difference that counts here."""
+def remove_addresses(text):
+    """Remove the addresses and times of a feed or page, which differ without the parameter too."""
     return re.sub(r'href="[^"]*"|<(id|updated)>[^<]*<', "", text)
 
 
-def test_the_request_headers_that_it_names_are_the_preconditions():
+def test_the_request_headers_are_those_of_conditional_requests():
     unsafe = {"If-Match", "If-None-Match", "If-Unmodified-Since"}
     safe = unsafe | {"If-Modified-Since"}
     expected = {"GET": safe, "HEAD": safe, "OPTIONS": set()}
@@ -216,16 +217,16 @@ def test_the_request_headers_that_it_names_are_the_preconditions():
 
 
 def limits(name, node):
-    """Return every limit of size in a part of the document, with the name of the part."""
+    """Return every limit of size in a part of the document by the name of its schema."""
     keys = {"maxLength", "maxItems", "maximum"} & node.keys()
-    found = {(name, key): node[key] for key in keys}
+    result = {(name, key): node[key] for key in keys}
     for child, value in node.items():
         if isinstance(value, dict):
-            found |= limits(name if child == "schema" else child, value)
-    return found
+            result |= limits(name if child == "schema" else child, value)
+    return result
 
 
-def test_its_limits_are_those_of_the_service():
+def test_the_limits_are_those_of_the_service():
     assert limits("", DOCUMENT["components"]) == {
         ("Uri", "maxLength"): bookmark.MAX_URI,
         ("Title", "maxLength"): bookmark.MAX_TITLE,
@@ -233,12 +234,12 @@ def test_its_limits_are_those_of_the_service():
         ("Tag", "maxLength"): bookmark.MAX_TAG,
         ("Tags", "maxItems"): bookmark.MAX_TAGS,
         ("tag", "maxItems"): query.MAX_TERMS,
-        ("limit", "maximum"): query.MAX_COUNT,
-        ("offset", "maximum"): query.MAX_COUNT,
+        ("limit", "maximum"): query.MAX_NUMBER,
+        ("offset", "maximum"): query.MAX_NUMBER,
     }
 
 
-def test_its_fields_are_those_of_a_bookmark():
+def test_the_fields_are_those_of_a_bookmark():
     form = (*bookmark.FIELDS, "_version")
     expected = {
         "Bookmark": bookmark.FIELDS,
@@ -250,11 +251,11 @@ def test_its_fields_are_those_of_a_bookmark():
     for name, fields in expected.items():
         assert tuple(SCHEMAS[name]["properties"]) == fields
     assert SCHEMAS["Bookmark"]["required"] == list(bookmark.FIELDS)
-    assert SCHEMAS["WholeBookmark"]["required"] == list(bookmarks.WHOLE_FIELDS)
+    assert SCHEMAS["WholeBookmark"]["required"] == list(bookmark.WRITABLE_FIELDS)
 
 
-# Values at the edge of a rule. None has white space at its ends: the service removes that, which
-# the schemas do not describe.
+# Values at the limits of a rule. None has white space at its ends, because the service removes
+# that and no schema can describe it.
 EDGES = {
     "uri": [
         "a:b", "a:" + "b" * 65_534, "a:" + "b" * 65_535, "", "a:", ":b", "a b:c", "a:b c", "1:b",
@@ -276,7 +277,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("field", EDGES)
-def test_a_schema_accepts_what_the_service_accepts(field):
+def test_a_schema_accepts_the_values_that_the_service_accepts(field):
     schema = {"$ref": f"#/$defs/NewBookmark/properties/{field}", "$defs": SCHEMAS}
     schema = json.loads(json.dumps(schema).replace("#/components/schemas/", "#/$defs/"))
     validator = OAS31Validator(schema, format_checker=oas31_format_checker)
@@ -289,7 +290,7 @@ def test_a_schema_accepts_what_the_service_accepts(field):
         assert validator.is_valid(value) == is_legal, ascii(value)[:40]
 
 
-# --- Real requests ---
+# --- Headers of responses ---
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["t"]}
 JSON, TEXT, FORM = "application/json", "text/plain", "application/x-www-form-urlencoded"
@@ -331,13 +332,14 @@ SAMPLES = [
 GETS = [sample for sample in SAMPLES if sample[:2] == (200, "GET")]
 SAMPLES += [(200, "HEAD", *rest) for _, _, *rest in GETS]
 SAMPLES += [(204, "OPTIONS", *rest) for _, _, *rest in GETS]
-OLD = {"If-None-Match": "*"}
-SAMPLES += [(304, method, *rest, OLD) for method in ("GET", "HEAD") for _, _, *rest, _ in GETS]
+UNCHANGED = {"If-None-Match": "*"}
+for _, _, *rest, _ in GETS:
+    SAMPLES += [(304, method, *rest, UNCHANGED) for method in ("GET", "HEAD")]
 
 
 @pytest.fixture
 def filled(app, data):
-    """The application with the bookmarks `a` and `spare`, a deleted and a broken one."""
+    """A client of an application with two bookmarks, a deleted and an unreadable one."""
     for id in ("a", "spare", "gone"):
         uri = WHOLE["uri"] if id == "a" else f"x:{id}"
         app.put_json(f"/{id}", WHOLE | {"uri": uri}, status=201)
@@ -346,7 +348,7 @@ def filled(app, data):
     return app
 
 
-def test_it_names_the_headers_that_are_sent(filled):
+def test_each_response_has_exactly_the_described_headers(filled):
     sent = {}
     for status, method, path, address, body, headers in SAMPLES:
         body = None if body is None else body.encode()
@@ -364,10 +366,10 @@ def test_it_names_the_headers_that_are_sent(filled):
     assert set(sent) <= described
 
 
-# --- The token ---
+# --- Security ---
 
 
-def test_with_a_token_it_asks_for_it(data):
+def test_with_a_token_every_operation_needs_it(data):
     app = webtest.TestApp(make_app(data, token="s3cret"))
     assert "WWW-Authenticate" in app.get("/openapi.json", status=401).headers
     headers = {"Authorization": "Bearer s3cret"}
@@ -376,7 +378,7 @@ def test_with_a_token_it_asks_for_it(data):
     assert not any("security" in operation for operation in operations(document).values())
 
 
-def test_with_public_reading_it_asks_for_it_to_write(data):
+def test_with_public_read_only_get_and_head_need_no_token(data):
     app = webtest.TestApp(make_app(data, token="s3cret", public_read=True))
     document = app.get("/openapi.json", status=200).json
     assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
@@ -384,5 +386,5 @@ def test_with_public_reading_it_asks_for_it_to_write(data):
         assert (operation.get("security") == [{}]) == (method in ("GET", "HEAD"))
 
 
-def test_without_a_token_it_asks_for_none(app):
+def test_without_a_token_no_operation_needs_one(app):
     assert app.get("/openapi.json", status=200).json["security"] == []

@@ -1,4 +1,4 @@
-"""The README's ways to embed the service, each with the real server, all held to the same."""
+"""Each way to embed the service that the README shows works with the real server."""
 
 import contextlib
 import json
@@ -18,38 +18,39 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, until
+from tests.conftest import ROOT, free_port, until
 
 README = (ROOT / "README.md").read_text()
 SECTION = re.split(r"^##+ ", README.partition("\n### Embedding\n")[2], flags=re.MULTILINE)[0]
-LONG = 1200  # More than are sent in one piece.
+COUNT = 1200  # The size of the collection.
 MODULES = Path("/usr/lib/apache2/modules")
 
 
 def blocks(language):
+    """Return the code blocks in this language of the README's section on embedding."""
     return re.findall(rf"^```{language}\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
 
 
-def named(command):
-    """A command's name, and what it does in another way than the first of that name."""
+def name_of(command):
+    """Return the name of a command, with --preload if it has this option."""
     words = shlex.split(command)
     return " ".join([words[0], *["--preload"] * ("--preload" in words)])
 
 
-COMMANDS = {named(command): command for block in blocks("bash") for command in block.splitlines()}
+COMMANDS = {name_of(command): command for block in blocks("bash") for command in block.splitlines()}
 (APACHE,) = blocks("apache")
 PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks("python"), strict=True))
 
 
-# --- Starting what the README says ---
+# --- Starting a server ---
 
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder with a long collection in its folder `data`."""
+    """A folder with a collection in its folder `data`."""
     folder = tmp_path / "data" / "bookmarks"
     folder.mkdir(parents=True)
-    for number in range(LONG):
+    for number in range(COUNT):
         fields = {"id": f"b{number}", "uri": f"https://example.com/{number}"}
         bookmark = fields | {"created": "2024-01-01T00:00:00Z", "description": "x" * 500}
         (folder / f"b{number}.json").write_text(json.dumps(bookmark))
@@ -58,13 +59,16 @@ def site(tmp_path):
 
 @pytest.fixture
 def run(site):
-    """Runs a server by its command until the test ends; gives the port that it listens on."""
+    """Return a function that runs a server on a port until the test ends."""
     with contextlib.ExitStack() as stack:
-        yield lambda *given, **more: stack.enter_context(running(site, *given, **more))
+        yield lambda port, command, **environment: stack.enter_context(
+            running(site, port, command, **environment)
+        )
 
 
 @contextlib.contextmanager
 def running(site, port, command, **environment):
+    """Run a server in the folder `site`, from when it accepts connections."""
     log = site / "log"
     path = os.pathsep.join([str(site), str(ROOT)])
     with log.open("ab") as output:
@@ -94,53 +98,48 @@ def is_open(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
-
-
 def program(name):
-    """The program's path, beside this Python or anywhere."""
+    """Return the path of a program, preferably of the one beside this Python."""
     if name == "python":
         return sys.executable
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     return found or pytest.skip(f"needs {name}")
 
 
-# --- What holds everywhere ---
+# --- Requirements for every server ---
 
 
-def ask(port, method, path, body=None, **headers):
-    """The status, headers and body of an answer."""
+def request(port, method, path, body=None, **headers):
+    """Return the status, headers and body of the response."""
     connection = HTTPConnection("127.0.0.1", port, timeout=20)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
-        named.setdefault("Content-Type", "application/json")
+        fields.setdefault("Content-Type", "application/json")
     with contextlib.closing(connection):
-        connection.request(method, path, body, named)
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
+        connection.request(method, path, body, fields)
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
 
 
-def sent_after_the_headers(port, method, path, **headers):
-    """The status and every byte that follows the headers, until the server hangs up.
+def receive_after_headers(port, method, path, **headers):
+    """Return the status, and every byte after the headers until the server closes the connection.
 
-    But for the end of a chunked body, which waitress sends even if there is no body to end.
+    The end of a chunked body is left out: waitress sends it even if there is no body.
     """
     lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         client.sendall("\r\n".join([*lines, "", ""]).encode())
-        answer = b"".join(iter(lambda: client.recv(65_536), b""))
-    head, _, rest = answer.partition(b"\r\n\r\n")
+        received = b"".join(iter(lambda: client.recv(65_536), b""))
+    head, _, rest = received.partition(b"\r\n\r\n")
     if b"\r\nTransfer-Encoding: chunked" in head:
         rest = rest.removesuffix(b"0\r\n\r\n")
     return int(head.split()[1]), rest
 
 
 def require_service(port, prefix=""):
+    """Assert everything that holds behind every server."""
     require_lists(port, prefix)
     require_changes(port, prefix)
     require_empty_bodies(port, prefix)
@@ -150,97 +149,97 @@ def require_service(port, prefix=""):
 
 def require_lists(port, prefix):
     base = f"http://127.0.0.1:{port}{prefix}"
-    status, headers, body = ask(port, "GET", f"{prefix}/")
-    assert status == 200 and headers["X-Total-Count"] == str(LONG)
-    assert {bookmark["id"] for bookmark in json.loads(body)} == {f"b{n}" for n in range(LONG)}
-    _, headers, body = ask(port, "GET", f"{prefix}/?limit=2&offset=4")
+    status, headers, body = request(port, "GET", f"{prefix}/")
+    assert status == 200 and headers["X-Total-Count"] == str(COUNT)
+    assert {bookmark["id"] for bookmark in json.loads(body)} == {f"b{n}" for n in range(COUNT)}
+    _, headers, body = request(port, "GET", f"{prefix}/?limit=2&offset=4")
     links = dict(re.findall(r'<([^>]*)>; rel="(\w+)"', headers["Link"]))
     assert set(links.values()) == {"first", "prev", "next", "last"}
     assert all(link.startswith(f"{base}/?limit=2&offset=") for link in links)
-    (following,) = [link for link, relation in links.items() if relation == "next"]
-    assert len(json.loads(ask(port, "GET", following.partition(str(port))[2])[2])) == 2
-    page = ask(port, "GET", f"{prefix}/", Accept="text/html")[2].decode()
+    (next_link,) = [link for link, relation in links.items() if relation == "next"]
+    assert len(json.loads(request(port, "GET", next_link.partition(str(port))[2])[2])) == 2
+    page = request(port, "GET", f"{prefix}/", Accept="text/html")[2].decode()
     (style,) = re.findall(r'<link rel="stylesheet" href="([^"]*)"', page)
-    assert style.startswith(f"{prefix}/") and ask(port, "GET", style)[0] == 200
-    feed = ask(port, "GET", f"{prefix}/feed")[2].decode()
+    assert style.startswith(f"{prefix}/") and request(port, "GET", style)[0] == 200
+    feed = request(port, "GET", f"{prefix}/feed")[2].decode()
     assert f'href="{base}/feed' in feed
 
 
 def require_changes(port, prefix):
     base = f"http://127.0.0.1:{port}{prefix}"
-    status, headers, created = ask(port, "POST", f"{prefix}/", {"uri": "x:ü", "tags": ["ü"]})
+    status, headers, created = request(port, "POST", f"{prefix}/", {"uri": "x:ü", "tags": ["ü"]})
     assert status == 201 and headers["Location"].startswith(base + "/")
     path = urllib.parse.urlsplit(headers["Location"]).path
-    status, headers, body = ask(port, "GET", path)
+    status, headers, body = request(port, "GET", path)
     assert (status, body) == (200, created) and json.loads(body)["tags"] == ["ü"]
-    found = json.loads(ask(port, "GET", f"{prefix}/?tag=%C3%9C")[2])
+    found = json.loads(request(port, "GET", f"{prefix}/?tag=%C3%9C")[2])
     assert [bookmark["uri"] for bookmark in found] == ["x:ü"]
     form = {"Content_Type": "application/x-www-form-urlencoded"}
-    status, headers, _ = ask(port, "POST", f"{prefix}/", b"uri=x:form", **form)
+    status, headers, _ = request(port, "POST", f"{prefix}/", b"uri=x:form", **form)
     assert status == 303 and headers["Location"].startswith(base + "/")
     large = json.loads(created) | {"title": "New", "description": "ü" * 60_000}
-    etag = ask(port, "GET", path)[1]["ETag"]
-    status, _, body = ask(port, "PUT", path, large, If_Match=etag)
+    etag = request(port, "GET", path)[1]["ETag"]
+    status, _, body = request(port, "PUT", path, large, If_Match=etag)
     assert status == 200 and json.loads(body)["description"] == large["description"]
-    assert ask(port, "PUT", path, large, If_Match=etag)[0] == 412
-    assert ask(port, "DELETE", path)[::2] == (204, b"")
-    status, _, body = ask(port, "GET", path)
+    assert request(port, "PUT", path, large, If_Match=etag)[0] == 412
+    assert request(port, "DELETE", path)[::2] == (204, b"")
+    status, _, body = request(port, "GET", path)
     assert status == 410 and json.loads(body)["status"] == 410
-    assert ask(port, "GET", f"{prefix}/never")[0] == 404
+    assert request(port, "GET", f"{prefix}/never")[0] == 404
 
 
 def require_empty_bodies(port, prefix):
     whole = {"uri": "x:empty", "title": "", "description": "", "tags": []}
-    status, headers, _ = ask(port, "PUT", f"{prefix}/empty", whole)
+    status, headers, _ = request(port, "PUT", f"{prefix}/empty", whole)
     assert status == 201 and headers["Location"].endswith(f"{prefix}/empty")
-    etag = ask(port, "GET", f"{prefix}/empty")[1]["ETag"]
-    every = ask(port, "GET", f"{prefix}/")[1]["ETag"]
-    assert sent_after_the_headers(port, "HEAD", f"{prefix}/") == (200, b"")
-    assert sent_after_the_headers(port, "HEAD", f"{prefix}/never") == (404, b"")
+    etag = request(port, "GET", f"{prefix}/empty")[1]["ETag"]
+    list_etag = request(port, "GET", f"{prefix}/")[1]["ETag"]
+    assert receive_after_headers(port, "HEAD", f"{prefix}/") == (200, b"")
+    assert receive_after_headers(port, "HEAD", f"{prefix}/never") == (404, b"")
     for method in ("GET", "HEAD"):
-        for path, tag in ((f"{prefix}/empty", etag), (f"{prefix}/", every)):
-            assert sent_after_the_headers(port, method, path, If_None_Match=tag) == (304, b"")
-    assert sent_after_the_headers(port, "OPTIONS", f"{prefix}/") == (204, b"")
-    assert sent_after_the_headers(port, "DELETE", f"{prefix}/empty") == (204, b"")
-    assert sent_after_the_headers(port, "HEAD", f"{prefix}/empty") == (410, b"")
+        for path, tag in ((f"{prefix}/empty", etag), (f"{prefix}/", list_etag)):
+            assert receive_after_headers(port, method, path, If_None_Match=tag) == (304, b"")
+    assert receive_after_headers(port, "OPTIONS", f"{prefix}/") == (204, b"")
+    assert receive_after_headers(port, "DELETE", f"{prefix}/empty") == (204, b"")
+    assert receive_after_headers(port, "HEAD", f"{prefix}/empty") == (410, b"")
 
 
-def chunked(port, path, *chunks):
-    """The status of a PUT of plain text in these chunks, after which the client falls silent."""
+def put_chunks(port, path, *chunks):
+    """Return the status of a PUT of plain text, after which the client sends nothing more."""
     head = [f"PUT {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Type: text/plain"]
     head += ["Transfer-Encoding: chunked", "Connection: close", "", ""]
     with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
         client.sendall("\r\n".join(head).encode() + b"".join(chunks))
         client.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: client.recv(65_536), b""))
-    return int(answer.split()[1]) if answer else 0  # Some only hang up.
+        received = b"".join(iter(lambda: client.recv(65_536), b""))
+    return int(received.split()[1]) if received else 0  # Some servers only close the connection.
 
 
 def require_whole_bodies(port, prefix):
-    """A body that comes in chunks is taken as it is or not at all, never for an empty one."""
+    """Assert that a chunked body is read completely or refused, and never counts as empty."""
     path, whole = f"{prefix}/whole", {"uri": "x:w", "title": "", "description": "old", "tags": []}
-    assert ask(port, "PUT", path, whole)[0] == 201
-    status = chunked(port, f"{path}/description", b"3\r\nnew\r\n", b"0\r\n\r\n")
-    description = ask(port, "GET", f"{path}/description", Accept="text/plain")[2].strip()
+    assert request(port, "PUT", path, whole)[0] == 201
+    status = put_chunks(port, f"{path}/description", b"3\r\nnew\r\n", b"0\r\n\r\n")
+    description = request(port, "GET", f"{path}/description", Accept="text/plain")[2].strip()
     assert (status, description) in [(200, b"new"), (411, b"old")]
     for broken in (b"3\r\nbad\r\n", b"Z\r\nbad\r\n"):
-        assert chunked(port, f"{path}/description", broken) in (0, 400, 411)
-        assert ask(port, "GET", f"{path}/description")[2].strip() == description
-    assert ask(port, "DELETE", path)[0] == 204
+        assert put_chunks(port, f"{path}/description", broken) in (0, 400, 411)
+        assert request(port, "GET", f"{path}/description")[2].strip() == description
+    assert request(port, "DELETE", path)[0] == 204
 
 
 def require_every_process_sees(port, prefix):
-    """Whichever process answers, it knows what another one has written."""
+    """Assert that each process responds with the latest write of any other."""
     whole = {"uri": "x:seen", "description": "", "tags": []}
     for number in range(12):
-        answer = ask(port, "PUT", f"{prefix}/seen", whole | {"title": f"{number}"})
-        assert answer[0] == (200 if number else 201)
+        response = request(port, "PUT", f"{prefix}/seen", whole | {"title": f"{number}"})
+        assert response[0] == (200 if number else 201)
         for _ in range(3):
-            title = ask(port, "GET", f"{prefix}/seen/title", Accept="text/plain")[2]
+            title = request(port, "GET", f"{prefix}/seen/title", Accept="text/plain")[2]
             assert title.decode().strip() == f"{number}"
 
 
-# --- Each of them ---
+# --- Servers ---
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
@@ -251,13 +250,13 @@ def test_the_readmes_command_serves(run, command):
     require_service(port)
 
 
-def test_each_server_is_named():
+def test_the_readme_names_each_tested_server():
     servers = {"waitress-serve", "gunicorn", "gunicorn --preload", "uwsgi", "cheroot", "python"}
     assert set(COMMANDS) == servers
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_below_a_prefix_of_another_program(run, site, name):
+def test_another_program_mounts_the_service_below_a_prefix(run, site, name):
     pytest.importorskip(name.lower())
     (site / "wsgi.py").write_text(PROGRAMS[name])
     (site / "mysite.py").write_text(
@@ -275,55 +274,57 @@ def test_below_a_prefix_of_another_program(run, site, name):
     port = free_port()
     command = [program("waitress-serve"), "--listen", f"127.0.0.1:{port}", "wsgi:application"]
     run(port, command, DJANGO_SETTINGS_MODULE="mysettings")
-    assert ask(port, "GET", "/")[::2] == (200, b"the site")
+    assert request(port, "GET", "/")[::2] == (200, b"the site")
     require_service(port, "/marks")
-    assert ask(port, "GET", "/marks")[0] == 200
-    assert ask(port, "GET", "/")[::2] == (200, b"the site")
+    assert request(port, "GET", "/marks")[0] == 200
+    assert request(port, "GET", "/")[::2] == (200, b"the site")
 
 
 @pytest.fixture
-def short():
-    """A folder whose path is short enough for a socket's name."""
+def socket_folder():
+    """A folder whose path is short enough for the name of a socket."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         yield folder
 
 
 @pytest.fixture
-def apache(site, short):
-    """The command that runs Apache with the README's configuration, for a port."""
+def apache(site, socket_folder):
+    """Return a function that writes the README's configuration and gives Apache's command."""
     command = [program("apache2"), "-f", str(site / "apache.conf"), "-DFOREGROUND"]
     version = "{0.major}.{0.minor}".format(sys.version_info)
     if not (MODULES / "mod_wsgi.so").resolve().name.endswith(f"-{version}"):
         pytest.skip(f"needs mod_wsgi for Python {version}")
-    # Apache doesn't serve as root; another user may then touch root's files here all the same.
+    # Apache refuses to serve as root, and its own user may not open the files of this test.
     if os.geteuid() == 0:
         right = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
         command = [program("setpriv"), "--reuid=www-data", "--clear-groups", *right, *command]
     (script,) = re.findall(r"`(from bookmarks import make_app; application = [^`]*)`", SECTION)
     (site / "app.wsgi").write_text(script.replace("/srv/bookmarks", str(site)) + "\n")
 
-    def configured(port):
-        said = APACHE.replace("/srv/bookmarks/.venv/lib/python3.11/site-packages", python_path())
+    def configure(port):
+        packages = "/srv/bookmarks/.venv/lib/python3.11/site-packages"
+        configuration = APACHE.replace(packages, python_path())
         modules = ("mpm_event", "authz_core", "wsgi")
         lines = [f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules]
         lines += [f"ServerRoot {site}", f"Listen 127.0.0.1:{port}", "ServerName localhost"]
-        lines += [f"PidFile {site}/pid", f"ErrorLog {site}/log", f"WSGISocketPrefix {short}/s"]
+        lines += [f"PidFile {site}/pid", f"ErrorLog {site}/log"]
+        lines += [f"WSGISocketPrefix {socket_folder}/s"]
         lines += ["<Directory />", "Require all denied", "</Directory>"]
-        lines += [said.replace("/srv/bookmarks", str(site))]
+        lines += [configuration.replace("/srv/bookmarks", str(site))]
         (site / "apache.conf").write_text("\n".join(lines))
         return command
 
-    return configured
+    return configure
 
 
 def python_path():
-    """Where this Python has the packages, and the service itself."""
+    """Return the Python path with the installed packages and the service itself."""
     return f"{sysconfig.get_path('purelib')}:{ROOT}"
 
 
-def test_apache_serves_it(run, apache):
+def test_apache_serves_the_readmes_configuration(run, apache):
     port = free_port()
     run(port, apache(port))
-    until(lambda: ask(port, "GET", "/marks/?limit=0")[0] == 200)
+    until(lambda: request(port, "GET", "/marks/?limit=0")[0] == 200)
     require_service(port, "/marks")
-    assert ask(port, "GET", "/app.wsgi")[0] in (403, 404)
+    assert request(port, "GET", "/app.wsgi")[0] in (403, 404)

@@ -1,4 +1,4 @@
-"""GET /feed: Atom (RFC 4287), paged (RFC 5005), with its deletions (RFC 6721)."""
+"""GET /feed: Atom (RFC 4287) with pages (RFC 5005) and deletions (RFC 6721)."""
 
 import json
 from pathlib import Path
@@ -15,17 +15,18 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 GRAMMAR = Path(__file__).parent / "formats" / "atom.rng"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-NASTY = "<b>&amp; \"quotes\" 'n' ]]> &copy=2 😀 \u200fשלום <script>alert(1)</script>"
+MARKUP = "<b>&amp; \"quotes\" 'n' ]]> &copy=2 😀 \u200fשלום <script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
 def grammar():
+    """The RELAX NG grammar of Atom."""
     return etree.RelaxNG(etree.parse(GRAMMAR))
 
 
 @pytest.fixture
 def read(app, grammar):
-    """Reads a page of the feed: its root element, after holding it against the grammar."""
+    """Return a function that validates a page of the feed and gives its root element."""
 
     def read(url="/feed", **options):
         response = app.get(url, status=200, **options)
@@ -55,12 +56,12 @@ def text(element, name):
 
 
 def links(element):
-    """The addresses by relation."""
+    """Return the addresses of the links by relation."""
     return {link.get("rel"): link.get("href") for link in element.findall(f"{ATOM}link")}
 
 
 def pages(read, url="/feed"):
-    """Every page of the feed, from this one on."""
+    """Yield this page of the feed and every one after it."""
     while url:
         page = read(url)
         yield page
@@ -72,13 +73,14 @@ def titles(root):
 
 
 def deletions(root):
+    """Return the times of the deletions by entry id."""
     return {element.get("ref"): element.get("when") for element in root.findall(DELETED)}
 
 
 # --- The document ---
 
 
-def test_an_empty_feed(app, read):
+def test_a_feed_may_be_empty(app, read):
     root = read()
     assert root.tag == f"{ATOM}feed"
     assert root.findall(f"{ATOM}entry") == []
@@ -87,7 +89,7 @@ def test_an_empty_feed(app, read):
     assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
-def test_the_feed_has_what_a_feed_must_have(read, add):
+def test_the_feed_has_the_required_elements(read, add):
     bookmark = add(title="A")
     root = read()
     assert text(root, "id") and text(root, "title")
@@ -96,7 +98,7 @@ def test_the_feed_has_what_a_feed_must_have(read, add):
     assert text(root, "updated") == bookmark["modified"]
 
 
-def test_an_entry_has_everything_of_its_bookmark(read, add):
+def test_an_entry_has_all_fields_of_its_bookmark(read, add):
     bookmark = add(
         "https://a.example/?a=1&copy=2",
         title="Title",
@@ -119,7 +121,7 @@ def test_an_entry_has_everything_of_its_bookmark(read, add):
     )
 
 
-def test_without_a_description_there_is_no_content(read, add):
+def test_an_entry_without_a_description_has_no_content(read, add):
     add()
     (entry,) = read().findall(f"{ATOM}entry")
     assert entry.find(f"{ATOM}content") is None
@@ -127,9 +129,9 @@ def test_without_a_description_there_is_no_content(read, add):
 
 @pytest.mark.parametrize(
     "value",
-    [NASTY, "=1+1", "a\u0085b", "a\u2028b", "]]>", "&", "<!--", "<![CDATA[x]]>", "\U0010fffd"],
+    [MARKUP, "=1+1", "a\u0085b", "a\u2028b", "]]>", "&", "<!--", "<![CDATA[x]]>", "\U0010fffd"],
 )
-def test_whatever_is_in_a_bookmark_the_feed_is_well_formed(read, add, value):
+def test_special_characters_of_a_bookmark_are_escaped(read, add, value):
     bookmark = add(
         title=value, description=value, tags=[value.replace("\u2028", "").replace("\u0085", "")]
     )
@@ -143,7 +145,7 @@ def test_whatever_is_in_a_bookmark_the_feed_is_well_formed(read, add, value):
     "uri",
     ["javascript:alert('<&\">')", "data:text/html,<b>&amp;", "urn:isbn:1", "https://ü.example/ä"],
 )
-def test_every_legal_uri_is_the_alternate(read, add, uri):
+def test_every_legal_uri_is_the_alternate_link(read, add, uri):
     add(uri)
     (entry,) = read().findall(f"{ATOM}entry")
     assert links(entry)["alternate"] == uri
@@ -159,13 +161,13 @@ def test_the_id_of_an_entry_is_permanent(app, read, add):
     assert urlsplit(text(after, "id")).scheme
 
 
-def test_every_entry_has_an_id_of_its_own(read, app, data):
+def test_every_entry_has_a_different_id(read, app, data):
     write_bookmarks(data, 20)
     entries = read().findall(f"{ATOM}entry")
     assert len({text(entry, "id") for entry in entries}) == 20
 
 
-def test_addresses_know_the_prefix_and_the_base(app, data, add):
+def test_links_begin_with_the_prefix_or_the_configured_base_url(app, data, add):
     id = add()["id"]
     prefixed = app.get("/feed", extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200).text
     assert 'href="http://localhost/my/marks/feed"' in prefixed
@@ -183,27 +185,27 @@ def test_addresses_know_the_prefix_and_the_base(app, data, add):
 @pytest.mark.parametrize(
     "accept", ["*/*", "application/atom+xml", "application/*", "application/xml", BROWSER]
 )
-def test_readers_and_browsers_get_it(app, accept):
+def test_feed_readers_and_browsers_get_atom(app, accept):
     response = app.get("/feed", headers={"Accept": accept}, status=200)
     assert response.content_type == "application/atom+xml"
 
 
 @pytest.mark.parametrize("accept", ["application/json", "image/png"])
-def test_nothing_else_is_to_be_had(app, accept):
+def test_an_accept_without_atom_is_406(app, accept):
     app.get("/feed", headers={"Accept": accept}, status=406)
 
 
-# --- Which entries ---
+# --- Order and filter ---
 
 
-def test_newest_first(app, data, read):
+def test_entries_are_ordered_by_created_with_the_newest_first(app, data, read):
     write_bookmarks(data, 5)
     app.post_json("/b000", {"description": "changed"}, status=200)
     assert titles(read()) == ["4", "3", "2", "1", "0"]
 
 
 @pytest.mark.parametrize(
-    "query, found",
+    "query, expected",
     [
         ("tag=a", ["2", "1"]),
         ("tag=A&tag=b", ["2"]),
@@ -212,19 +214,19 @@ def test_newest_first(app, data, read):
         ("tag=", ["3", "2", "1"]),
     ],
 )
-def test_tags_filter_as_in_the_list(add, read, query, found):
+def test_tags_filter_the_feed_like_the_list(add, read, query, expected):
     add("https://1.example/", title="1", tags=["A"], created="2024-01-01T00:00:00Z")
     add("https://2.example/", title="2", tags=["a", "B"], created="2024-01-02T00:00:00Z")
     add("https://3.example/", title="3", tags=["b"], created="2024-01-03T00:00:00Z")
     root = read(f"/feed?{query}")
-    assert titles(root) == found
+    assert titles(root) == expected
     assert parse_qsl(urlsplit(links(root)["self"]).query, True) == parse_qsl(query, True)
 
 
 # --- Pages ---
 
 
-def test_fifty_entries_are_a_page(app, data, read):
+def test_a_page_has_fifty_entries(app, data, read):
     write_bookmarks(data, 51)
     root = read()
     assert len(titles(root)) == 50
@@ -235,7 +237,7 @@ def test_fifty_entries_are_a_page(app, data, read):
     assert titles(read(links(last)["previous"])) == titles(root)
 
 
-def test_fifty_entries_need_no_second_page(app, data, read):
+def test_fifty_bookmarks_need_no_second_page(app, data, read):
     write_bookmarks(data, 50)
     assert "next" not in links(read())
 
@@ -251,11 +253,11 @@ def test_fifty_entries_need_no_second_page(app, data, read):
 )
 def test_following_next_reaches_every_bookmark(app, data, read, url, numbers):
     write_bookmarks(data, 130)
-    found = [title for page in pages(read, url) for title in titles(page)]
-    assert found == [str(n) for n in numbers]
+    reached = [title for page in pages(read, url) for title in titles(page)]
+    assert reached == [str(n) for n in numbers]
 
 
-def test_every_page_is_of_the_same_feed(app, data, read):
+def test_every_page_has_the_same_feed_id(app, data, read):
     write_bookmarks(data, 60)
     first, second = pages(read, "/feed?tag=m1&limit=20")
     assert text(first, "id") == text(second, "id")
@@ -273,7 +275,7 @@ def test_limit_and_offset_must_be_whole_numbers(app, query):
 # --- Deletions ---
 
 
-def test_a_deletion_is_told_under_the_id_of_the_entry(app, read, add, data):
+def test_a_deleted_entry_refers_to_the_id_of_the_former_entry(app, read, add, data):
     id = add()["id"]
     (entry,) = read().findall(f"{ATOM}entry")
     assert deletions(read()) == {}
@@ -284,7 +286,7 @@ def test_a_deletion_is_told_under_the_id_of_the_entry(app, read, add, data):
     assert deletions(root) == {text(entry, "id"): tombstone["deleted"]}
 
 
-def test_updated_is_the_latest_change_deletions_counted(app, data, read):
+def test_updated_is_the_time_of_the_latest_change_or_deletion(app, data, read):
     write_bookmarks(data, 3)
     assert text(read(), "updated") == "2024-01-01T00:00:02Z"
     write_file(data, "tombstones", "b002", deleted="2024-02-01T00:00:00Z")
@@ -299,8 +301,8 @@ def test_following_next_reaches_every_deletion(app, data, read):
     for n in range(130):
         moment = f"2024-02-01T00:{n // 60:02}:{n % 60:02}Z"
         write_file(data, "tombstones", f"gone{n}", deleted=moment)
-    told = [ref for page in pages(read) for ref in deletions(page)]
-    assert len(told) == len(set(told)) == 130
+    refs = [ref for page in pages(read) for ref in deletions(page)]
+    assert len(refs) == len(set(refs)) == 130
 
 
 def test_the_latest_deletion_is_on_the_first_page(app, data, read):
@@ -310,5 +312,5 @@ def test_the_latest_deletion_is_on_the_first_page(app, data, read):
 
 
 @pytest.mark.parametrize("tag", ["a%0bb", "%00", "%ef%bf%be", "a%1bb", "%7f"])
-def test_whatever_tag_is_asked_for_the_feed_is_well_formed(read, tag):
+def test_an_invalid_character_in_the_tag_leaves_the_feed_well_formed(read, tag):
     assert read(f"/feed?tag={tag}").findtext(f"{ATOM}title").startswith("Bookmarks: ")

@@ -1,4 +1,4 @@
-"""GET and PUT of /{id}/{field}: the value of one field."""
+"""GET and PUT of /{id}/{field}, the value of one field."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_a_field_is_plain_text(app, bookmark, field):
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_is_json_when_that_is_asked_for(app, bookmark, field):
+def test_a_field_is_json_if_accept_asks_for_it(app, bookmark, field):
     response = app.get(f"/a/{field}", headers={"Accept": "application/json"}, status=200)
     assert response.headers["Content-Type"] == "application/json"
     assert response.json == bookmark[field]
@@ -52,17 +52,17 @@ def test_a_field_is_json_when_that_is_asked_for(app, bookmark, field):
         ("application/*", "application/json"),
     ],
 )
-def test_accept_decides(app, bookmark, accept, media_type):
+def test_accept_decides_the_media_type(app, bookmark, accept, media_type):
     response = app.get("/a/title", headers={"Accept": accept}, status=200)
     assert response.content_type == media_type
 
 
-def test_an_accept_that_nothing_satisfies_is_406(app, bookmark):
+def test_an_accept_that_no_format_satisfies_is_406(app, bookmark):
     app.get("/a/title", headers={"Accept": "application/x-xbel"}, status=406)
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/json"])
-def test_no_tags_and_no_description(app, add, accept):
+def test_absent_tags_and_description_are_empty(app, add, accept):
     id = add()["id"]
     headers = {"Accept": accept}
     empty = {"text/plain": ("", ""), "application/json": ("[]", '""')}[accept]
@@ -72,12 +72,12 @@ def test_no_tags_and_no_description(app, add, accept):
 
 @pytest.mark.parametrize("field", ["nothing", "Title", "ID", "notes", "title.json", "_version"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
-def test_another_field_is_404(app, bookmark, field, method):
+def test_an_unknown_field_is_404(app, bookmark, field, method):
     body = b"x" if method == "PUT" else b""
     app.request(f"/a/{field}", method=method, body=body, content_type="text/plain", status=404)
 
 
-def test_a_field_of_no_bookmark_is_404(app):
+def test_a_field_of_an_unknown_bookmark_is_404(app):
     app.get("/unknown/title", status=404)
     put_text(app, "/unknown/title", "A", 404)
 
@@ -87,24 +87,24 @@ def test_a_field_of_no_bookmark_is_404(app):
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/json"])
 @pytest.mark.parametrize("field", WRITABLE)
-def test_what_get_gives_is_accepted_and_changes_nothing(app, bookmark, data, field, accept):
+def test_put_accepts_the_body_of_get_and_changes_nothing(app, bookmark, data, field, accept):
     file = data / "bookmarks" / "a.json"
     before = file.read_bytes(), file.stat().st_mtime_ns
-    given = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
-    content_type = {"Content-Type": given.headers["Content-Type"], "Accept": accept}
-    answer = app.put(f"/a/{field}", given.body, headers=content_type, status=200)
-    assert answer.body == given.body
-    assert answer.headers["ETag"] == given.headers["ETag"]
+    received = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
+    headers = {"Content-Type": received.headers["Content-Type"], "Accept": accept}
+    response = app.put(f"/a/{field}", received.body, headers=headers, status=200)
+    assert response.body == received.body
+    assert response.headers["ETag"] == received.headers["ETag"]
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/json"])
 @pytest.mark.parametrize("field", WRITABLE)
-def test_what_get_gives_sets_the_field_of_another(app, bookmark, field, accept):
+def test_the_body_of_get_sets_the_field_of_another_bookmark(app, bookmark, field, accept):
     app.put_json("/b", {"uri": "https://b.example/", "title": "", "description": "", "tags": []})
-    given = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
+    received = app.get(f"/a/{field}", headers={"Accept": accept}, status=200)
     app.delete("/a", status=204)
-    app.put(f"/b/{field}", given.body, content_type=accept, status=200)
+    app.put(f"/b/{field}", received.body, content_type=accept, status=200)
     assert app.get("/b", status=200).json[field] == WHOLE[field]
 
 
@@ -124,11 +124,11 @@ def test_what_get_gives_sets_the_field_of_another(app, bookmark, field, accept):
         ("tags", "", []),
     ],
 )
-def test_put_of_text_sets_the_field_alone(app, bookmark, field, text, value):
-    answer = put_text(app, f"/a/{field}", text, 200)
+def test_put_of_text_sets_only_this_field(app, bookmark, field, text, value):
+    response = put_text(app, f"/a/{field}", text, 200)
     after = app.get("/a", status=200).json
     assert after[field] == value
-    assert answer.text == ("\n".join(value) if field == "tags" else value)
+    assert response.text == ("\n".join(value) if field == "tags" else value)
     others = [name for name in FIELDS if name not in (field, "modified")]
     assert [after[name] for name in others] == [bookmark[name] for name in others]
 
@@ -151,7 +151,7 @@ def test_put_of_json_sets_the_field(app, bookmark, field, value):
 
 @pytest.mark.parametrize("field", ["id", "created", "modified"])
 @pytest.mark.parametrize("method", ["PUT", "POST", "DELETE"])
-def test_what_the_server_sets_is_405(app, bookmark, field, method):
+def test_changing_a_read_only_field_is_405(app, bookmark, field, method):
     response = app.request(
         f"/a/{field}", method=method, body=b"x", content_type="text/plain", status=405
     )
@@ -175,7 +175,7 @@ def test_what_the_server_sets_is_405(app, bookmark, field, method):
         ("tags", {"a": "b"}),
     ],
 )
-def test_a_value_that_breaks_the_rules_is_422(app, bookmark, field, value):
+def test_an_invalid_value_is_422(app, bookmark, field, value):
     problem = app.put_json(f"/a/{field}", value, status=422).json
     assert [error["field"] for error in problem["errors"]] == [field]
     assert app.get("/a", status=200).json == bookmark
@@ -203,13 +203,13 @@ def test_another_media_type_is_415(app, bookmark, content_type):
     assert "text/plain" in response.headers["Accept-Post"]
 
 
-def test_the_uri_of_another_is_409(app, bookmark, add):
+def test_the_uri_of_another_bookmark_is_409(app, bookmark, add):
     other = add("https://b.example/")
     problem = put_text(app, "/a/uri", "https://b.example:443/", 409).json
     assert f"http://localhost/{other['id']}" in problem.values()
 
 
-def test_the_answer_comes_as_what_is_accepted(app, bookmark):
+def test_put_responds_in_the_accepted_format(app, bookmark):
     body = json.dumps(["x", "y"]).encode()
     as_text = app.put("/a/tags", body, content_type="application/json", status=200)
     assert (as_text.content_type, as_text.text) == ("text/plain", "x\ny")
@@ -218,7 +218,7 @@ def test_the_answer_comes_as_what_is_accepted(app, bookmark):
 
 
 @pytest.mark.parametrize("path, value", [("/a/title", "Part"), ("/a", json.dumps(WHOLE))])
-def test_a_part_of_a_representation_is_refused(app, bookmark, path, value):
+def test_a_body_with_content_range_is_refused(app, bookmark, path, value):
     content_type = "text/plain" if path == "/a/title" else "application/json"
     headers = {"Content-Range": "bytes 0-3/20"}
     app.put(path, value, headers=headers, content_type=content_type, status=400)

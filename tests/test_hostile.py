@@ -1,4 +1,4 @@
-"""Hostile requests by the thousand: never a 500, never a broken answer, never a file elsewhere."""
+"""Hostile requests get no 5xx and no malformed response, and write no file elsewhere."""
 
 import contextlib
 import csv
@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from bookmarks import make_app
 from formats import LISTS
 from formats.form import MAX_FIELDS
-from formats.view import View
 from storage.bookmark import MAX_TAGS, Bookmark
 from storage.query import MAX_TERMS
+from tests.formats.writing import write_list
 
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b"
@@ -44,7 +44,7 @@ EACH = settings(
 
 
 class Html(html.parser.HTMLParser):
-    """Reads a page whose elements all end, in the right order."""
+    """A parser that asserts that all elements end in the right order."""
 
     VOID = frozenset("area base br col hr img input link meta source wbr".split())
 
@@ -63,12 +63,12 @@ class Html(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
-def netscape(text):
+def check_netscape(text):
     assert text.startswith("<!DOCTYPE NETSCAPE-Bookmark-file-1>")
     assert text.count("<DL>") == text.count("</DL>")
 
 
-def rows(text):
+def check_csv(text):
     assert {len(row) for row in csv.reader(io.StringIO(text), strict=True)} <= {7}
 
 
@@ -77,7 +77,7 @@ READERS = {
     "application/problem+json": json.loads,
     "application/x-xbel": ElementTree.fromstring,
     "application/atom+xml": ElementTree.fromstring,
-    "text/csv": rows,
+    "text/csv": check_csv,
     "text/plain": str,
     "text/css": str,
     "text/javascript": str,
@@ -85,80 +85,82 @@ READERS = {
 }
 
 
-class Door:
-    """A way into a fresh application with /a and the deleted /gone, which watches what comes."""
+class Client:
+    """A client that checks every response of an application with /a and the deleted /gone."""
 
     def __init__(self, data, caplog):
         self.app = make_app(data)
-        self.around, self.log = data.parent, caplog
-        client = webtest.TestApp(self.app)
-        client.put_json("/gone", WHOLE, status=201)
-        client.delete("/gone", status=204)
-        client.put_json("/a", WHOLE, status=201)
-        self.names = self.outside()
+        self.parent, self.log = data.parent, caplog
+        app = webtest.TestApp(self.app)
+        app.put_json("/gone", WHOLE, status=201)
+        app.delete("/gone", status=204)
+        app.put_json("/a", WHOLE, status=201)
+        self.other_files = self._list_other_files()
 
-    def outside(self):
-        """The names of all files but those that have to be there."""
-        found = (path.relative_to(self.around).as_posix() for path in self.around.rglob("*"))
-        kept = re.compile(r"data/(bookmarks|tombstones)/[a-z0-9][a-z0-9_-]{0,63}\.json")
-        return {name for name in found if not kept.fullmatch(name)}
+    def _list_other_files(self):
+        """Return the names of all files that are neither bookmarks nor tombstones."""
+        names = (path.relative_to(self.parent).as_posix() for path in self.parent.rglob("*"))
+        expected = re.compile(r"data/(bookmarks|tombstones)/[a-z0-9][a-z0-9_-]{0,63}\.json")
+        return {name for name in names if not expected.fullmatch(name)}
 
     def __call__(self, path="/", method="GET", body=b"", environ=None, **headers):
-        """The answer to a request, which is held against its own format."""
+        """Return the response to a request, after checking it."""
         request = webtest.TestRequest.blank("/", method=method, body=body)
         request.environ["PATH_INFO"] = path
         request.environ.update(environ or {})
         for name, value in headers.items():
             key = name.upper()
             request.environ[key if key.startswith("CONTENT_") else f"HTTP_{key}"] = value
-        answer = request.get_response(self.app)
-        assert answer.status_int < 500, answer.text
+        response = request.get_response(self.app)
+        assert response.status_int < 500, response.text
         assert not [r for r in self.log.records if r.levelno >= logging.ERROR or r.exc_info]
-        self.check(answer)
-        return answer
+        self._check(response)
+        return response
 
-    def check(self, answer):
-        """Holds the answer to its format; a header has no character that could end it."""
-        assert not re.search(r"[\r\n\0]", "".join(f"{n}{v}" for n, v in answer.headers.items()))
-        if not answer.body:
+    def _check(self, response):
+        """Assert that the body has the syntax of its format, and no header a line break."""
+        assert not re.search(r"[\r\n\0]", "".join(f"{n}{v}" for n, v in response.headers.items()))
+        if not response.body:
             return
-        text = answer.body.decode("utf-8")
-        if answer.content_type != "text/html":
-            READERS[answer.content_type](text)
-        elif "Content-Disposition" in answer.headers:
-            netscape(text)
+        text = response.body.decode("utf-8")
+        if response.content_type != "text/html":
+            READERS[response.content_type](text)
+        elif "Content-Disposition" in response.headers:
+            check_netscape(text)
         else:
             Html(text)
 
-    def everything(self):
-        """Reads the collection in every format, and looks for files that must not be there."""
+    def check_everything(self):
+        """Read the collection in every format, and assert that no other file was written."""
         for name in LISTS:
             assert self(environ={"QUERY_STRING": f"format={name}"}).status_int == 200
         assert self("/feed").status_int == 200
-        assert self.outside() == self.names
+        assert self._list_other_files() == self.other_files
 
 
 @pytest.fixture
-def door(data, caplog):
+def client(data, caplog):
     (data.parent / "secret.json").write_text("{}")
-    door = Door(data, caplog)
-    yield door
-    door.everything()
-    door.app.store.close()
+    client = Client(data, caplog)
+    yield client
+    client.check_everything()
+    client.app.store.close()
 
 
 # --- Bodies ---
 
 
-def form(pairs):
+def encode_form(pairs):
     return urllib.parse.urlencode(pairs).encode()
 
 
 def multipart(*parts):
+    """Return a multipart form of these parts, each a header and a value."""
     return b"".join(b"--b\r\n%s\r\n\r\n%s\r\n" % part for part in parts) + b"--b--\r\n"
 
 
 def part(name, value):
+    """Return the header and value of a text field in a multipart form."""
     return f'Content-Disposition: form-data; name="{name}"'.encode(), value.encode()
 
 
@@ -166,20 +168,20 @@ FILE = b'Content-Disposition: form-data; name="file"; filename="f"\r\nContent-Ty
 PAIRS = [("uri", ONE.uri), ("title", ONE.title), ("tags", "x, y z"), ("description", "a\r\nb")]
 
 
-def written(name):
-    return b"".join(LISTS[name].write([ONE], View("")))
-
-
 BODIES = {
     "json": (JSON, json.dumps(WHOLE | {"uri": ONE.uri, "created": ONE.created}).encode()),
-    "json file": (JSON, written("json")),
-    "xbel": (XBEL, written("xbel")),
-    "csv": ("text/csv", written("csv")),
-    "netscape": ("text/html", written("netscape")),
-    "form": (FORM, form(PAIRS)),
-    "deleting form": (FORM, form([("_method", "DELETE"), ("_version", "0" * 32)])),
+    "json file": (JSON, write_list("json", [ONE])),
+    "xbel": (XBEL, write_list("xbel", [ONE])),
+    "csv": ("text/csv", write_list("csv", [ONE])),
+    "netscape": ("text/html", write_list("netscape", [ONE])),
+    "form": (FORM, encode_form(PAIRS)),
+    "deleting form": (FORM, encode_form([("_method", "DELETE"), ("_version", "0" * 32)])),
     "multipart": (MULTIPART, multipart(*(part(*pair) for pair in PAIRS))),
-    **{f"{n} in a form": (MULTIPART, multipart((FILE, written(n)))) for n in LISTS if n != "html"},
+    **{
+        f"{name} in a form": (MULTIPART, multipart((FILE, write_list(name, [ONE]))))
+        for name in LISTS
+        if name != "html"
+    },
     "text": ("text/plain", ONE.title.encode()),
 }
 TARGETS = [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/new"), ("PUT", "/a/uri")]
@@ -193,8 +195,8 @@ PARTS = [
 ]  # fmt: skip
 
 
-def mutated(body, chance):
-    """The body with some of it taken out, doubled, moved or replaced."""
+def mutate(body, chance):
+    """Return the body with some parts removed, doubled or replaced."""
     for _ in range(chance.randint(1, 5)):
         start = chance.randrange(len(body) + 1)
         end = min(len(body), start + chance.choice([0, 1, 1, 2, 9, 99]))
@@ -204,54 +206,54 @@ def mutated(body, chance):
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_mutated_bodies(door, name):
+def test_a_mutated_body_is_handled(client, name):
     chance = random.Random(name)
     media_type, body = BODIES[name]
     for _ in range(50):
-        changed = mutated(body, chance)
+        changed = mutate(body, chance)
         for method, path in TARGETS:
             accept = chance.choice(["*/*", BROWSER])
-            door(path, method, changed, Content_Type=media_type, Accept=accept)
+            client(path, method, changed, Content_Type=media_type, Accept=accept)
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_cut_bodies(door, name):
+def test_a_truncated_body_is_an_error(client, name):
     media_type, body = BODIES[name]
     for end in range(0, len(body), 7):
-        door("/", "POST", body[:end], Content_Type=media_type)
+        client("/", "POST", body[:end], Content_Type=media_type)
         environ = {"CONTENT_LENGTH": str(len(body))}
-        answer = door("/", "POST", body[:end], environ, Content_Type=media_type)
-        # Of a file, what was there may have been taken.
+        response = client("/", "POST", body[:end], environ, Content_Type=media_type)
+        # The entries before the end of a truncated file may be imported.
         is_whole = body[:end].rstrip().endswith(b"--b--")
-        assert is_whole or 400 <= answer.status_int < 500 or answer.json["skipped"]
+        assert is_whole or 400 <= response.status_int < 500 or response.json["skipped"]
 
 
 TEXTS = st.text(max_size=8) | st.sampled_from(["\0", "\x1b", "\u2028", "\ufffe", "<", "a" * 5000])
-FIELDS = st.sampled_from([*Bookmark.__struct_fields__, "_method", "_version", "file", "x"])
+FIELD_NAMES = st.sampled_from([*Bookmark.__struct_fields__, "_method", "_version", "file", "x"])
 
 
 @EACH
-@hypothesis.given(pairs=st.lists(st.tuples(FIELDS, TEXTS), max_size=6))
-def test_any_form(door, pairs):
+@hypothesis.given(pairs=st.lists(st.tuples(FIELD_NAMES, TEXTS), max_size=6))
+def test_any_form_is_handled(client, pairs):
     parts = multipart(*(part(name, value) for name, value in pairs))
     for method, path in [("POST", "/"), ("POST", "/a")]:
-        door(path, method, form(pairs), Content_Type=FORM, Accept=BROWSER)
-        door(path, method, parts, Content_Type=MULTIPART, Accept=BROWSER)
+        client(path, method, encode_form(pairs), Content_Type=FORM, Accept=BROWSER)
+        client(path, method, parts, Content_Type=MULTIPART, Accept=BROWSER)
 
 
 @EACH
 @hypothesis.given(
     fields=st.fixed_dictionaries({}, optional=dict.fromkeys(WHOLE, TEXTS)), tags=st.lists(TEXTS)
 )
-def test_whatever_is_taken_can_be_given_in_every_format(door, fields, tags):
+def test_every_accepted_bookmark_can_be_written_in_every_format(client, fields, tags):
     body = json.dumps(WHOLE | fields | {"tags": tags}).encode()
-    if door("/a", "PUT", body, Content_Type=JSON).status_int == 200:
+    if client("/a", "PUT", body, Content_Type=JSON).status_int == 200:
         for path in ("/a", "/a/title", "/a/tags", "/a/description"):
             for accept in (JSON, XBEL, BROWSER, "text/plain"):
-                door(path, Accept=accept)
+                client(path, Accept=accept)
         for name in LISTS:
-            door(environ={"QUERY_STRING": f"format={name}"})
-        door("/feed")
+            client(environ={"QUERY_STRING": f"format={name}"})
+        client("/feed")
 
 
 # --- Headers ---
@@ -280,23 +282,23 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_mutated_headers(door, name):
+def test_a_mutated_header_is_handled(client, name):
     chance = random.Random(name)
     body = BODIES["json"][1]
     for _ in range(150):
-        value = mutated(chance.choice(HEADERS[name]).encode(), chance).decode("latin-1")
-        value = re.sub("[\r\n\0]", "", value)  # No server lets these through.
+        value = mutate(chance.choice(HEADERS[name]).encode(), chance).decode("latin-1")
+        value = re.sub("[\r\n\0]", "", value)  # Every server refuses these.
         method, path = chance.choice([("GET", "/"), ("GET", "/a"), ("GET", "/feed"), *TARGETS])
-        given = {"Content_Type": JSON} | {name: value}
-        door(path, method, body if method != "GET" else b"", **given)
+        headers = {"Content_Type": JSON} | {name: value}
+        client(path, method, body if method != "GET" else b"", **headers)
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_every_byte_in_a_header(door, name):
+def test_every_byte_in_a_header_is_handled(client, name):
     for byte in range(1, 256):
         if byte not in b"\r\n":
             for value in (chr(byte), HEADERS[name][0] + chr(byte)):
-                door("/", "POST", BODIES["json"][1], **{"Content_Type": JSON} | {name: value})
+                client("/", "POST", BODIES["json"][1], **{"Content_Type": JSON} | {name: value})
 
 
 # --- Queries ---
@@ -305,7 +307,7 @@ PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "descript
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_every_byte_in_a_parameter(door, name):
+def test_every_byte_in_a_parameter_is_handled(client, name):
     for byte in range(256):
         for value in (
             f"%{byte:02x}",
@@ -314,18 +316,18 @@ def test_every_byte_in_a_parameter(door, name):
             f"https://a.example/{chr(byte)}",
         ):
             for path, format in [("/", "&format=html"), ("/", ""), ("/feed", "")]:
-                door(path, environ={"QUERY_STRING": f"{name}={value}{format}"})
+                client(path, environ={"QUERY_STRING": f"{name}={value}{format}"})
 
 
 @EACH
 @hypothesis.given(
     pairs=st.lists(st.tuples(st.sampled_from(PARAMETERS), TEXTS | st.integers().map(str)))
 )
-def test_any_query(door, pairs):
+def test_any_query_is_200_or_400(client, pairs):
     query = urllib.parse.urlencode(pairs)
     for path in ("/", "/feed", "/a", "/tags.json", "/openapi.json"):
-        assert door(path, environ={"QUERY_STRING": query}).status_int in (200, 400)
-        door(path, environ={"QUERY_STRING": query}, Accept=BROWSER)
+        assert client(path, environ={"QUERY_STRING": query}).status_int in (200, 400)
+        client(path, environ={"QUERY_STRING": query}, Accept=BROWSER)
 
 
 # --- Paths ---
@@ -343,19 +345,19 @@ PLACES += [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_byte_in_a_path(door, place):
+def test_every_byte_in_a_path_is_handled(client, place):
     body = json.dumps(WHOLE | {"uri": "https://c.example/"}).encode()
     for byte in range(256):
         for method in ("GET", "PUT", "POST", "DELETE", "OPTIONS"):
             sent = body if method in ("PUT", "POST") else b""
-            door(place.format(chr(byte)), method, sent, Content_Type=JSON)
+            client(place.format(chr(byte)), method, sent, Content_Type=JSON)
 
 
 @EACH
 @hypothesis.given(path=st.text(st.characters(max_codepoint=255), max_size=20))
-def test_any_path(door, path):
+def test_any_path_is_handled(client, path):
     for method in ("GET", "PUT", "DELETE"):
-        door("/" + path, method, json.dumps(WHOLE).encode(), Content_Type=JSON)
+        client("/" + path, method, json.dumps(WHOLE).encode(), Content_Type=JSON)
 
 
 @pytest.mark.parametrize(
@@ -363,76 +365,77 @@ def test_any_path(door, path):
     ["..", ".", "../secret", "..%2fsecret", "..\\secret", "/etc/passwd", "a/../../secret", "con."]
     + ["a\0", "a.json", "secret.json", ".lock", "~", "a:b", "a" * 65, "A"],
 )
-def test_no_id_leaves_its_folder(door, id):
+def test_no_id_names_a_file_outside_its_folder(client, id):
     body = json.dumps(WHOLE | {"id": id, "uri": "https://c.example/"}).encode()
     for method, path in [("PUT", f"/{id}"), ("GET", f"/{id}"), ("DELETE", f"/{id}")]:
-        assert door(path, method, body, Content_Type=JSON).status_int in (404, 405)
-    door("/", "POST", body, Content_Type=JSON)
-    door("/", "POST", b"[%s]" % body, Content_Type=JSON)
-    xbel = written("xbel").replace(b"b-b", f"b-{id}".replace("\0", "").encode())
-    door("/", "POST", xbel + b"<!-- -->" * 2, Content_Type=XBEL)
-    assert (door.around / "secret.json").read_text() == "{}"
+        assert client(path, method, body, Content_Type=JSON).status_int in (404, 405)
+    client("/", "POST", body, Content_Type=JSON)
+    client("/", "POST", b"[%s]" % body, Content_Type=JSON)
+    xbel = write_list("xbel", [ONE]).replace(b"b-b", f"b-{id}".replace("\0", "").encode())
+    client("/", "POST", xbel + b"<!-- -->" * 2, Content_Type=XBEL)
+    assert (client.parent / "secret.json").read_text() == "{}"
 
 
 # --- Limits ---
 
 
-def test_as_many_parameters_as_may_be(door):
+def test_the_number_of_parameters_and_form_fields_is_limited(client):
     for count, status in [(MAX_FIELDS, 200), (MAX_FIELDS + 1, 400)]:
-        assert door(environ={"QUERY_STRING": "&".join(["x=1"] * count)}).status_int == status
+        assert client(environ={"QUERY_STRING": "&".join(["x=1"] * count)}).status_int == status
     fields = [("uri", ONE.uri)] + [("tags", "x")] * (MAX_FIELDS - 1)
     for more, status in [([], 303), ([("tags", "x")], 400)]:
-        assert door("/", "POST", form(fields + more), Content_Type=FORM).status_int == status
+        body = encode_form(fields + more)
+        assert client("/", "POST", body, Content_Type=FORM).status_int == status
         parts = multipart(*(part(*pair) for pair in fields + more))
-        assert door("/", "POST", parts, Content_Type=MULTIPART).status_int == status
+        assert client("/", "POST", parts, Content_Type=MULTIPART).status_int == status
 
 
 @pytest.mark.parametrize("path", ["/", "/feed"])
-def test_as_many_tags_and_words_as_may_be(door, path):
+def test_the_number_of_tags_and_words_in_a_query_is_limited(client, path):
     for count, status in [(MAX_TERMS, 200), (MAX_TERMS + 1, 400)]:
         tags = "&".join(f"tag={n}" for n in range(count))
         words = "q=" + "+".join(map(str, range(count)))
         for query, what in [(tags, "tags"), (words, "words"), (words.replace("+", "&q="), "words")]:
-            answer = door(path, environ={"QUERY_STRING": query})
-            assert answer.status_int == status
-            assert status == 200 or what in answer.json["detail"]
+            response = client(path, environ={"QUERY_STRING": query})
+            assert response.status_int == status
+            assert status == 200 or what in response.json["detail"]
 
 
 @pytest.mark.parametrize("name", ["limit", "offset"])
-def test_as_many_digits_as_may_be(door, name):
+def test_the_digits_of_limit_and_offset_are_limited(client, name):
     for value, status in [("9" * 18, 200), ("9" * 19, 400), ("0" * 18, 200), ("9" * 9999, 400)]:
         for format in ("json", "html"):
             query = f"{name}={value}&format={format}&limit=1"
-            assert door(environ={"QUERY_STRING": query}).status_int == status
+            assert client(environ={"QUERY_STRING": query}).status_int == status
 
 
 @pytest.mark.parametrize("digits", [4_300, 4_301, 100_000])
-def test_numbers_in_a_body(door, digits):
+def test_a_long_number_in_a_body_is_refused(client, digits):
     body = b'{"uri": "a:b", "title": %s}' % (b"9" * digits)
-    assert door("/", "POST", body, Content_Type=JSON).status_int in (400, 422)
+    assert client("/", "POST", body, Content_Type=JSON).status_int in (400, 422)
 
 
-def test_as_many_tags_as_may_be(door):
+def test_the_number_of_tags_of_a_bookmark_is_limited(client):
     for count, status in [(MAX_TAGS, 200), (MAX_TAGS + 1, 422)]:
         body = json.dumps([str(n) for n in range(count)]).encode()
-        assert door("/a/tags", "PUT", body, Content_Type=JSON).status_int == status
+        assert client("/a/tags", "PUT", body, Content_Type=JSON).status_int == status
 
 
 @pytest.mark.parametrize("depth", [10, 100, 1_000, 100_000])
-def test_nesting(door, depth):
+def test_deep_nesting_is_refused(client, depth):
     for opening, closing in [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")]:
         value = opening * depth + b"1" + closing * depth
         for body in (value, b'{"uri": "a:b", "tags": %s}' % value):
-            door("/", "POST", body, Content_Type=JSON)
-            assert 400 <= door("/a", "POST", body, Content_Type=JSON).status_int < 500
+            client("/", "POST", body, Content_Type=JSON)
+            assert 400 <= client("/a", "POST", body, Content_Type=JSON).status_int < 500
     folders = b"<xbel>" + b"<folder>" * depth + b"</folder>" * depth + b"</xbel>"
-    assert door("/", "POST", folders, Content_Type=XBEL).status_int in (200, 400)
-    assert 400 <= door("/a", "PUT", folders, Content_Type=XBEL).status_int < 500
+    assert client("/", "POST", folders, Content_Type=XBEL).status_int in (200, 400)
+    assert 400 <= client("/a", "PUT", folders, Content_Type=XBEL).status_int < 500
 
 
-def test_a_header_without_end_is_cut_off(service):
+def test_the_size_of_a_header_is_limited(service):
     for size, status in [(200_000, b"200"), (300_000, b"431")]:
-        with connected(service) as connection:
+        with connect(service) as connection:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
             connection.sendall(b"x" * size + b"\r\n\r\n")
             assert connection.recv(12)[9:] == status
@@ -454,16 +457,15 @@ def test_a_header_without_end_is_cut_off(service):
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost", 400),
         (b"GET / HTTP/1.1\r\nAccept: */*", 400),
         (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
-        (b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost", 421),
     ],
 )
-def test_a_malformed_request_is_refused(service, head, status):
-    with connected(service) as connection:
+def test_the_server_refuses_a_malformed_request(service, head, status):
+    with connect(service) as connection:
         connection.sendall(head + b"\r\n\r\n")
         assert int(connection.recv(12)[9:]) == status
 
 
-def connected(service):
+def connect(service):
     url = urllib.parse.urlsplit(service.address)
     return socket.create_connection((url.hostname, url.port), timeout=10)
 
@@ -476,25 +478,30 @@ CHUNKED = (
 )
 
 
-def extended(size):
+def body_with_chunk_line(size):
     """Return a chunked body whose first chunk-size line has `size` bytes."""
     return b"d;" + b"x" * (size - 2) + b'\r\n{"uri":"x:y"}\r\n0\r\n\r\n'
 
 
-def trailed(size):
+def body_with_trailer(size):
     """Return a chunked body whose trailer has `size` bytes, its last line break included."""
     return b'd\r\n{"uri":"x:y"}\r\n0\r\nX: ' + b"x" * (size - 7) + b"\r\n\r\n"
 
 
 @pytest.mark.parametrize(
     "body, status",
-    [(extended(4096), 201), (extended(4097), 400), (trailed(16_384), 201), (trailed(16_385), 400)],
+    [
+        (body_with_chunk_line(4096), 201),
+        (body_with_chunk_line(4097), 400),
+        (body_with_trailer(16_384), 201),
+        (body_with_trailer(16_385), 400),
+    ],
     ids=["line", "long line", "trailer", "long trailer"],
 )
 @pytest.mark.parametrize("step", [1, 1500, 100_000])
-def test_the_framing_of_chunks_is_bounded(service, body, status, step):
+def test_chunk_size_lines_and_trailers_are_limited(service, body, status, step):
     service.empty()
-    with connected(service) as connection:
+    with connect(service) as connection:
         connection.sendall(CHUNKED)
         with contextlib.suppress(ConnectionError):  # The server closes the connection early.
             for start in range(0, len(body), step):
@@ -503,9 +510,9 @@ def test_the_framing_of_chunks_is_bounded(service, body, status, step):
 
 
 @pytest.mark.parametrize("begin, rest", [(b"d;x", b"x"), (b"", b"0"), (b"0\r\nX", b": y\r\nX")])
-def test_the_framing_of_chunks_costs_little(service, begin, rest):
+def test_endless_chunk_size_lines_and_trailers_take_little_cpu_time(service, begin, rest):
     spent = cpu_seconds(service)
-    with connected(service) as connection:
+    with connect(service) as connection:
         connection.sendall(CHUNKED + begin)
         with contextlib.suppress(ConnectionError):
             connection.sendall(rest * (8 * 2**20 // len(rest)))

@@ -1,4 +1,4 @@
-"""A clean tree as pip, pipx and shiv install it, and as each Python runs it."""
+"""Installing a clean tree with pip, pipx and shiv, and running it on each Python."""
 
 import json
 import os
@@ -21,17 +21,17 @@ TOOLS = Path(sys.executable).parent
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
 
 
-def readme(program):
-    """The README's command with this program."""
+def readme_command(program):
+    """Return the README's command that runs this program."""
     commands = readme_block("bash", "pipx").splitlines()
     (command,) = [line for line in commands if line.startswith(program + " ")]
     return command
 
 
 def run(*command, cwd=None, **environment):
-    """What a command says that succeeds."""
+    """Run a command, which must succeed; return its output."""
     path = f"{TOOLS}:{os.environ['PATH']}"
-    done = subprocess.run(
+    process = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         capture_output=True,
@@ -39,15 +39,22 @@ def run(*command, cwd=None, **environment):
         timeout=120,
         env={**os.environ, "PATH": path, **environment},
     )
-    assert done.returncode == 0, done
-    return done.stdout
+    assert process.returncode == 0, process
+    return process.stdout
+
+
+def project_files(*paths):
+    """Return the names of the project's files, committed or not, without those git ignores."""
+    if not (shutil.which("git") and (ROOT / ".git").exists()):
+        pytest.skip("needs git and a clone")
+    options = ["-z", "--cached", "--others", "--exclude-standard"]
+    names = run("git", "ls-files", *options, "--", *paths, cwd=ROOT).split("\0")[:-1]
+    return {name for name in names if (ROOT / name).exists()}
 
 
 def clean_tree(folder):
-    """A copy of the files that belong to the project, as they are now."""
-    if not (shutil.which("git") and (ROOT / ".git").exists()):
-        pytest.skip("needs git and a clone")
-    for name in run("git", "ls-files", "-z", cwd=ROOT).split("\0")[:-1]:
+    """Copy the project's files into the folder; return the folder."""
+    for name in project_files():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     return folder
@@ -60,7 +67,7 @@ def tree(tmp_path):
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """A folder with the project's wheel, and all that it takes to make and install it here."""
+    """Return a folder with the wheels of the project, its dependencies and its build backend."""
     folder = tmp_path_factory.mktemp("wheels")
     tree = clean_tree(tmp_path_factory.mktemp("tree"))
     run("uv", "build", "-q", "--wheel", "-o", folder, tree)
@@ -70,8 +77,8 @@ def wheels(tmp_path_factory):
 
 
 @pytest.fixture
-def prepared(wheels):
-    """The environment in which pip and uv take all from the prepared folder."""
+def offline(wheels):
+    """Return environment variables that make pip and uv install only those wheels."""
     folder = str(wheels)
     pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folder}
     return pip | {"UV_NO_INDEX": "1", "UV_FIND_LINKS": folder, "UV_PYTHON_DOWNLOADS": "never"}
@@ -79,7 +86,7 @@ def prepared(wheels):
 
 @contextmanager
 def serving(*command, folder, **environment):
-    """The address of a service that a command starts, over the folder `data` in this one."""
+    """Start a service over the folder `data` in `folder`; yield its address."""
     options = ["--data", str(folder / "data"), "--listen", "127.0.0.1:0"]
     log = folder / "log"
     with log.open("wb") as stderr:
@@ -104,42 +111,44 @@ def serving(*command, folder, **environment):
         process.wait()
 
 
-def ask(address, path, method="GET", body=None):
-    """The status and text of an answer."""
+def send(address, path, method="GET", body=None):
+    """Return the status and text of a response."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address + path, data, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read().decode()
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
 
 
 def require_serves(*command, folder, **environment):
-    """It says what it can do, and serves every format, the page's files and a deletion; leaves
-    files of its lists in the folder."""
+    """Assert that the command serves every format, the page's files and a deletion.
+
+    Write its lists to files in the folder.
+    """
     assert "serve the bookmarks" in run(*command, "--help", cwd=folder, **environment)
     with serving(*command, folder=folder, **environment) as address:
         fields = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["t"]}
-        assert ask(address, "/a", "PUT", fields)[0] == 201
-        assert ask(address, "/", "POST", {"uri": "https://b.example/"})[0] == 201
+        assert send(address, "/a", "PUT", fields)[0] == 201
+        assert send(address, "/", "POST", {"uri": "https://b.example/"})[0] == 201
         for name in ("json", "xbel", "text", "csv", "html", "netscape"):
-            status, text = ask(address, f"/?format={name}")
+            status, text = send(address, f"/?format={name}")
             assert (status, "https://a.example/" in text) == (200, True), name
             (folder / f"list.{name}").write_text(text)
         page = (folder / "list.html").read_text()
         files = set(re.findall(r'(?:href|src)="(/[^"?]+\.(?:css|js|svg))"', page))
         assert len(files) == 3
         for path in ("/feed", "/tags.json", "/openapi.json", "/a/title", *files):
-            assert ask(address, path)[0] == 200
-        assert ask(address, "/a", "DELETE")[0] == 204
-        assert ask(address, "/a")[0] == 410
+            assert send(address, path)[0] == 200
+        assert send(address, "/a", "DELETE")[0] == 204
+        assert send(address, "/a")[0] == 410
 
 
 def require_imports_and_exports(*command, folder):
-    """Files of lists come in whole and go out again."""
+    """Assert that the command imports the files of lists and exports the same bookmarks."""
     files = [folder / f"list.{name}" for name in ("json", "xbel", "csv", "netscape")]
     options = ["--data", folder / "other"]
     run(*command, "import", *options, *files, cwd=folder)
@@ -148,49 +157,50 @@ def require_imports_and_exports(*command, folder):
     assert run(*command, "check", *options, cwd=folder) == ""
 
 
-def test_the_wheel_holds_what_it_needs_and_nothing_else(wheels):
+def test_the_wheel_has_exactly_the_sources_and_the_metadata(wheels):
     (wheel,) = wheels.glob("bookmarks-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        held = set(archive.namelist())
-    sources = run("git", "ls-files", "bookmarks.py", "storage", "formats", cwd=ROOT).split()
-    information = re.sub(r"-py3-.*", ".dist-info/", wheel.name)
-    assert held == set(sources) | {information + name for name in METADATA}
+        names = set(archive.namelist())
+    sources = project_files("bookmarks.py", "storage", "formats")
+    metadata = re.sub(r"-py3-.*", ".dist-info/", wheel.name)
+    assert names == sources | {metadata + name for name in METADATA}
 
 
-def test_pip_installs_it_from_a_clean_tree(tree, tmp_path, prepared):
+def test_pip_installs_a_clean_tree(tree, tmp_path, offline):
     environment = tmp_path / "environment"
     run(sys.executable, "-m", "venv", "--without-pip", environment)
     pip = [sys.executable, "-m", "pip", "-q", "--python", environment]
-    run(*pip, "install", ".", cwd=tree, **prepared)
+    run(*pip, "install", ".", cwd=tree, **offline)
     require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
 
 
-def test_pipx_installs_it(tree, tmp_path, prepared):
+def test_pipx_installs_a_clean_tree(tree, tmp_path, offline):
     names = ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR", "PIPX_COMPLETION_DIR")
     folders = {name: str(tmp_path / name) for name in names}
-    run(*readme("pipx").split(), cwd=tree, **prepared, **folders)
+    run(*readme_command("pipx").split(), cwd=tree, **offline, **folders)
     require_serves(tmp_path / "PIPX_BIN_DIR" / "bookmarks", folder=tmp_path)
 
 
-def test_shiv_makes_one_file_of_it(tree, tmp_path, prepared):
-    run(*readme("shiv").split(), cwd=tree, **prepared)
+def test_shiv_packs_it_into_one_file(tree, tmp_path, offline):
+    run(*readme_command("shiv").split(), cwd=tree, **offline)
     file = shutil.move(tree / "bookmarks.pyz", tmp_path)
-    bare = [sys.executable, "-I", "-S"]  # Nothing that is installed here can help it.
+    bare = [sys.executable, "-I", "-S"]  # Without the packages of this environment.
     require_serves(*bare, file, folder=tmp_path, SHIV_ROOT=str(tmp_path / "unpacked"))
 
 
 def interpreters():
-    """The Pythons that the machine has, by version: this one, those on the path and pyenv's."""
+    """Return the Pythons of this machine by version: this one, those on the path and pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = {}
+    paths = {}
     for version in ("3.11", "3.12", "3.13", "3.14"):
         places = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
-        found |= {version: path for path in places if path}  # pyenv's own; on the path are shims.
-    return found | {"{0.major}.{0.minor}".format(sys.version_info): sys.executable}
+        # pyenv's shims on the path may not work, so its own paths come last and win.
+        paths |= {version: path for path in places if path}
+    return paths | {"{0.major}.{0.minor}".format(sys.version_info): sys.executable}
 
 
 @pytest.mark.parametrize("python", interpreters().values(), ids=interpreters())
-def test_it_runs_on_python(python, wheels, tmp_path):
+def test_it_installs_and_runs_on_python(python, wheels, tmp_path):
     (wheel,) = wheels.glob("bookmarks-*.whl")
     environment = tmp_path / "environment"
     run("uv", "venv", "--no-project", "-q", "--python", python, environment)

@@ -1,4 +1,4 @@
-"""POST /: creates a bookmark, or updates the active one that has the same uri."""
+"""POST /: create a bookmark, or update the active one that has the same uri."""
 
 import json
 import time
@@ -22,7 +22,7 @@ XBEL = """\
 
 
 def only(app):
-    """The one bookmark that there is."""
+    """Return the only bookmark of the collection."""
     (bookmark,) = app.get("/", status=200).json
     return bookmark
 
@@ -33,7 +33,7 @@ def post_xbel(app, bookmark, status):
 
 
 def send(app, body, content_type, status):
-    """A POST of exactly these bytes."""
+    """Send a POST with exactly these bytes."""
     return app.request("/", method="POST", body=body, content_type=content_type, status=status)
 
 
@@ -42,7 +42,7 @@ def invalid_fields(response):
 
 
 def multipart(*pairs):
-    """A multipart form's body."""
+    """Return the body of a multipart form with these fields."""
     parts = [
         f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in pairs
@@ -53,7 +53,7 @@ def multipart(*pairs):
 # --- Creating ---
 
 
-def test_a_new_uri_creates(app):
+def test_a_new_uri_creates_a_bookmark(app):
     before = int(time.time())
     response = app.post_json("/", {"uri": URI, "title": "A", "tags": ["x"]}, status=201)
     bookmark = response.json
@@ -65,34 +65,34 @@ def test_a_new_uri_creates(app):
     assert before <= response.last_modified.timestamp() <= time.time()
 
 
-def test_what_is_absent_has_its_default(app):
+def test_absent_fields_of_a_new_bookmark_have_defaults(app):
     bookmark = app.post_json("/", {"uri": URI}, status=201).json
     assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == (URI, "", [])
 
 
-def test_the_client_may_give_the_dates_of_a_new_bookmark(app):
+def test_the_client_can_set_the_dates_of_a_new_bookmark(app):
     dates = {"created": "2001-01-01T00:00:00Z", "modified": "2002-01-01T00:00:00Z"}
     bookmark = app.post_json("/", {"uri": URI, **dates}, status=201).json
     assert {name: bookmark[name] for name in dates} == dates
 
 
-def test_without_modified_it_equals_created(app):
-    given = {"uri": URI, "created": "2001-01-01T00:00:00Z"}
-    assert app.post_json("/", given, status=201).json["modified"] == given["created"]
+def test_modified_equals_created_if_it_is_absent(app):
+    fields = {"uri": URI, "created": "2001-01-01T00:00:00Z"}
+    assert app.post_json("/", fields, status=201).json["modified"] == fields["created"]
 
 
-def test_the_answer_comes_in_the_format_that_is_accepted(app):
+def test_accept_selects_the_format_of_the_response(app):
     response = app.post_json("/", {"uri": URI}, headers={"Accept": "text/xml"}, status=201)
     assert response.content_type == "application/x-xbel"
     assert f'href="{URI}"' in response.text
 
 
-def test_an_answer_that_cannot_be_had_changes_nothing(app):
+def test_an_accept_that_nothing_satisfies_is_406_and_changes_nothing(app):
     app.post_json("/", {"uri": URI}, headers={"Accept": "image/png"}, status=406)
     assert app.get("/", status=200).json == []
 
 
-def test_the_address_knows_the_prefix_and_the_base(app, data):
+def test_location_begins_with_the_script_name_or_the_base_url(app, data):
     prefixed = app.post_json(
         "/", {"uri": URI}, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=201
     )
@@ -111,7 +111,7 @@ def test_the_address_knows_the_prefix_and_the_base(app, data):
 
 
 @pytest.mark.parametrize("uri", [URI, f" {URI}\n", "https://a.example", "HTTPS://A.example:443/"])
-def test_the_same_uri_updates(app, add, uri):
+def test_an_equivalent_uri_updates_the_bookmark(app, add, uri):
     before = add(URI, title="A", description="B", tags=["x"], created="2001-01-01T00:00:00Z")
     response = app.post_json("/", {"uri": uri, "title": "New"}, status=200)
     assert "Location" not in response.headers
@@ -121,27 +121,27 @@ def test_the_same_uri_updates(app, add, uri):
     assert only(app) == response.json
 
 
-def test_an_update_replaces_each_field_that_is_given(app, add):
+def test_an_update_replaces_each_field_in_the_body(app, add):
     add(URI, title="A", description="B", tags=["x", "y"])
-    given = {"uri": URI, "title": "", "description": "", "tags": []}
-    after = app.post_json("/", given, status=200).json
-    assert {name: after[name] for name in given} == {**given, "title": URI}
+    fields = {"uri": URI, "title": "", "description": "", "tags": []}
+    after = app.post_json("/", fields, status=200).json
+    assert {name: after[name] for name in fields} == {**fields, "title": URI}
 
 
-def test_an_update_does_not_move_the_creation(app, add):
+def test_an_update_ignores_created(app, add):
     before = add(URI)
-    given = {"uri": URI, "title": "New", "created": "2001-01-01T00:00:00Z"}
-    assert app.post_json("/", given, status=200).json["created"] == before["created"]
+    fields = {"uri": URI, "title": "New", "created": "2001-01-01T00:00:00Z"}
+    assert app.post_json("/", fields, status=200).json["created"] == before["created"]
 
 
-def test_a_deleted_bookmark_is_not_updated(app, add):
+def test_the_uri_of_a_deleted_bookmark_gets_a_new_id(app, add):
     id = add(URI)["id"]
     app.delete(f"/{id}", status=204)
     assert add(URI)["id"] != id
     app.get(f"/{id}", status=410)
 
 
-def test_of_two_with_the_same_uri_the_older_is_updated(app, data):
+def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data):
     for id, created in [("young", "2002-01-01T00:00:00Z"), ("old", "2001-01-01T00:00:00Z")]:
         bookmark = {"id": id, "uri": URI, "title": id, "created": created}
         (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
@@ -152,23 +152,23 @@ def test_of_two_with_the_same_uri_the_older_is_updated(app, data):
 
 
 @pytest.mark.parametrize("title", ["Ours", "Theirs"])
-def test_what_another_process_created_is_updated(app, data, title):
+def test_a_bookmark_that_another_application_created_is_updated(app, data, title):
     app.get("/", status=200)
     theirs = webtest.TestApp(make_app(data)).post_json("/", {"uri": URI, "title": "Theirs"})
-    given = {"uri": URI, "title": title, "created": "is ignored"}
-    response = app.post_json("/", given, status=200)
+    fields = {"uri": URI, "title": title, "created": "is ignored"}
+    response = app.post_json("/", fields, status=200)
     assert (response.json["id"], response.json["title"]) == (theirs.json["id"], title)
     webtest.TestApp(make_app(data)).delete(f"/{theirs.json['id']}", status=204)
     assert app.post_json("/", {"uri": URI}, status=201).json["id"] != theirs.json["id"]
 
 
-def test_of_many_who_bring_a_uri_at_once_one_creates(app):
-    def bring(n):
-        given = {"uri": URI, "title": f"{n}"}
-        return webtest.TestApp(app.app).post_json("/", given, status="*").status_int
+def test_concurrent_posts_of_one_uri_create_one_bookmark(app):
+    def post(n):
+        fields = {"uri": URI, "title": f"{n}"}
+        return webtest.TestApp(app.app).post_json("/", fields, status="*").status_int
 
     with ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(bring, range(8))) == [200] * 7 + [201]
+        assert sorted(threads.map(post, range(8))) == [200] * 7 + [201]
     assert len(app.get("/", status=200).json) == 1
 
 
@@ -186,17 +186,17 @@ def test_of_many_who_bring_a_uri_at_once_one_creates(app):
         ("title=", []),
     ],
 )
-def test_a_form_gives_tags_in_one_field_or_in_several(app, body, tags):
+def test_a_form_has_its_tags_in_one_field_or_in_several(app, body, tags):
     app.post("/", f"uri={URI}&{body}", status=303)
     assert only(app)["tags"] == tags
 
 
-def test_a_form_is_utf_8(app):
+def test_a_form_is_read_as_utf_8(app):
     app.post("/", f"uri={URI}&title=%C3%84rger+%F0%9F%98%80&description=a%0D%0Ab", status=303)
     assert (only(app)["title"], only(app)["description"]) == ("Ärger 😀", "a\nb")
 
 
-def test_a_form_creates_and_updates_with_303_to_the_bookmark(app):
+def test_a_form_is_answered_with_303_to_the_bookmark(app):
     created = app.post("/", {"uri": URI, "title": "A"}, status=303)
     address = f"http://localhost/{only(app)['id']}"
     assert created.headers["Location"] == address
@@ -205,7 +205,7 @@ def test_a_form_creates_and_updates_with_303_to_the_bookmark(app):
     assert (only(app)["title"], only(app)["tags"]) == ("A", ["x"])
 
 
-def test_a_multipart_form(app):
+def test_a_multipart_form_creates_a_bookmark(app):
     body = multipart(("uri", URI), ("title", "Ä & Ö"), ("tags", "a, b"), ("tags", "c"))
     send(app, body, "multipart/form-data; boundary=b", 303)
     assert (only(app)["title"], only(app)["tags"]) == ("Ä & Ö", ["a", "b", "c"])
@@ -226,7 +226,7 @@ def test_a_malformed_form_is_400(app, body, content_type):
     send(app, body, content_type, 400)
 
 
-def test_a_form_with_an_unknown_field_or_without_uri(app):
+def test_a_form_with_an_unknown_field_or_without_uri_is_422(app):
     response = app.post("/", {"uri": URI, "colour": "red"}, status=422)
     assert invalid_fields(response) == ["colour"]
     assert invalid_fields(app.post("/", {"title": "A"}, status=422)) == ["uri"]
@@ -235,7 +235,7 @@ def test_a_form_with_an_unknown_field_or_without_uri(app):
 # --- XBEL ---
 
 
-def test_xbel_creates(app):
+def test_xbel_creates_a_bookmark(app):
     bookmark = f'<bookmark href="{URI}" tags="a, b c" added="2001-01-01T00:00:00Z">'
     bookmark += "<title>T</title><desc>Line\nline</desc></bookmark>"
     created = post_xbel(app, bookmark, 201).json
@@ -245,12 +245,12 @@ def test_xbel_creates(app):
     assert created["created"] == "2001-01-01T00:00:00Z"
 
 
-def test_xbel_in_folders_is_found(app):
+def test_the_one_bookmark_of_an_xbel_document_may_be_in_a_folder(app):
     folder = f'<folder><title>F</title><folder><bookmark href="{URI}"/></folder></folder>'
     assert post_xbel(app, folder, 201).json["title"] == URI
 
 
-def test_xbel_updates_by_uri_and_leaves_what_is_absent(app, add):
+def test_an_update_by_xbel_keeps_absent_fields(app, add):
     before = add(URI, title="A", description="B", tags=["x"])
     post_xbel(app, f'<bookmark href="{URI}"><title>New</title></bookmark>', 200)
     assert {**only(app), "modified": ""} == {**before, "title": "New", "modified": ""}
@@ -258,7 +258,7 @@ def test_xbel_updates_by_uri_and_leaves_what_is_absent(app, add):
     assert (only(app)["title"], only(app)["description"], only(app)["tags"]) == ("New", "C", ["y"])
 
 
-# --- What cannot be taken ---
+# --- Errors ---
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_malformed_json_is_400(app, body):
 
 
 @pytest.mark.parametrize("number", ["9" * 4300, "9" * 4301, "-" + "9" * 100_000, "1e999"])
-def test_a_number_is_wrong_however_long_it_is(app, number):
+def test_a_number_of_any_length_is_422(app, number):
     body = b'{"uri": "https://a.example/", "title": %s}' % number.encode()
     problem = app.post("/", body, content_type="application/json", status=422).json
     assert problem["errors"] == [{"field": "title", "reason": "must be a string"}]
 
 
 @pytest.mark.parametrize(
-    "given, field",
+    "body, field",
     [
         ({}, "uri"),
         ({"title": "A"}, "uri"),
@@ -311,30 +311,30 @@ def test_a_number_is_wrong_however_long_it_is(app, number):
         ({"uri": URI, "": "A"}, ""),
     ],
 )
-def test_what_is_well_formed_but_wrong_is_422_and_named(app, given, field):
-    assert invalid_fields(app.post_json("/", given, status=422)) == [field]
+def test_an_invalid_field_is_422_and_named(app, body, field):
+    assert invalid_fields(app.post_json("/", body, status=422)) == [field]
     assert app.get("/", status=200).json == []
 
 
-def test_every_wrong_field_is_named_at_once(app):
-    given = {"uri": "nothing", "title": 5, "colour": "red", "tags": ["a,b"]}
-    assert set(invalid_fields(app.post_json("/", given, status=422))) == set(given)
+def test_one_422_names_every_invalid_field(app):
+    body = {"uri": "nothing", "title": 5, "colour": "red", "tags": ["a,b"]}
+    assert set(invalid_fields(app.post_json("/", body, status=422))) == set(body)
 
 
 @pytest.mark.parametrize("body", [b'"text"', b"5", b"null", b"true"])
-def test_json_that_is_no_object_is_422(app, body):
+def test_json_other_than_an_object_or_array_is_422(app, body):
     app.post("/", body, content_type="application/json", status=422)
 
 
 @pytest.mark.parametrize(
     "content_type", ["", "application/octet-stream", "text/plain", "application/json+x", "json"]
 )
-def test_another_media_type_is_415_and_says_what_is_taken(app, content_type):
+def test_another_media_type_is_415_with_accept_post(app, content_type):
     headers = {"Content-Type": content_type}
     response = app.post("/", b'{"uri": "https://a.example/"}', headers=headers, status=415)
-    taken = response.headers["Accept-Post"].split(", ")
-    assert {"application/json", "application/x-www-form-urlencoded"} <= set(taken)
-    assert {"multipart/form-data", "application/x-xbel"} <= set(taken)
+    accepted = response.headers["Accept-Post"].split(", ")
+    assert {"application/json", "application/x-www-form-urlencoded"} <= set(accepted)
+    assert {"multipart/form-data", "application/x-xbel"} <= set(accepted)
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_another_media_type_is_415_and_says_what_is_taken(app, content_type):
         "application/json ; x=y",
     ],
 )
-def test_parameters_and_case_of_the_media_type_do_not_matter(app, content_type):
+def test_parameters_and_case_of_the_media_type_are_ignored(app, content_type):
     headers = {"Content-Type": content_type}
     app.post("/", b'{"uri": "https://a.example/"}', headers=headers, status=201)
 
@@ -355,17 +355,17 @@ def test_a_compressed_body_is_415(app):
     app.post_json("/", {"uri": URI}, headers={"Content-Encoding": "gzip"}, status=415)
 
 
-def test_what_is_deleted_while_it_is_updated_is_created_anew(app, data, monkeypatch):
+def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data, monkeypatch):
     deleted = app.post_json("/", {"uri": URI, "title": "Old"}).json
     store, other = app.app.store, Store(data)
-    staged = store._staged
+    replace = store.replace
 
-    def late(*given, **named):
+    def delete_first(*arguments):
         monkeypatch.undo()
         other.delete(other.get(deleted["id"]))
-        return staged(*given, **named)
+        return replace(*arguments)
 
-    monkeypatch.setattr(store, "_staged", late)
+    monkeypatch.setattr(store, "replace", delete_first)
     created = app.post_json("/", {"uri": URI, "title": "New"}, status=201).json
     assert created["id"] != deleted["id"]
     assert only(app) == created

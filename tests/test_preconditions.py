@@ -1,4 +1,4 @@
-"""Validators and preconditions: RFC 9110 sections 8.8 and 13."""
+"""Validators and conditional requests (RFC 9110 sections 8.8 and 13)."""
 
 import json
 import os
@@ -14,7 +14,8 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats import http, validators
+from formats.http import conditional
+from formats.http.response import OK, Response
 from storage.index import State
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "Text", "tags": ["x"]}
@@ -34,7 +35,7 @@ OTHERS = ["/?tag=x&limit=1", "/?q=a", "/?uri=https://a.example/", "/feed?tag=x&l
 FORMS = ["/?format=html&uri=https://a.example/", "/?format=html&uri=https://new.example/"]
 READABLE = [*REPRESENTATIONS, *VALUES, *LISTS, *OTHERS, *FORMS]
 
-# Every way to change /a.
+# Every way to change /a: method, path, body, its media type.
 CHANGES = [
     ("PUT", "/a", BODY, "application/json"),
     ("POST", "/a", b'{"title": "New"}', "application/json"),
@@ -50,13 +51,13 @@ FAR_AHEAD = "Fri, 01 Jan 2100 00:00:00 GMT"
 
 @pytest.fixture
 def a(app):
-    """The bookmark /a."""
+    """Create and return the bookmark /a."""
     return app.put_json("/a", WHOLE, status=201).json
 
 
 @pytest.fixture
 def client(data):
-    """Makes further clients of this folder, each of an application of its own."""
+    """Return a function that returns a client of another application over the same folder."""
     applications = []
 
     def client():
@@ -81,13 +82,16 @@ def etag(app, path):
 
 
 def success(change):
-    """The status of the change when nothing stands in its way."""
+    """Return the status of the change if its conditions hold."""
     method, _, _, content_type = change
     return 204 if method == "DELETE" else 303 if "form" in content_type else 200
 
 
-def among(tag):
-    """Lists with the tag in them: RFC 9110 section 5.6.1 asks for no space, and allows nothing."""
+def lists_with(tag):
+    """Return lists that contain the tag.
+
+    White space and empty elements are optional in a list (RFC 9110 section 5.6.1).
+    """
     return f'"x",{tag}', f'"x"\t,\t{tag},"y"', f",{tag}", f'"x\\",{tag}', f'W/"a,b",{tag} ,'
 
 
@@ -111,7 +115,7 @@ def test_head_has_the_validators_of_get(app, a, path):
 
 
 @pytest.mark.parametrize("paths", [REPRESENTATIONS, LISTS, VALUES], ids=["one", "list", "values"])
-def test_each_representation_has_an_entity_tag_of_its_own(app, a, paths):
+def test_each_representation_has_its_own_entity_tag(app, a, paths):
     tags = [etag(app, path) for path in paths]
     if paths is VALUES:
         as_json = {"Accept": "application/json"}
@@ -120,26 +124,27 @@ def test_each_representation_has_an_entity_tag_of_its_own(app, a, paths):
 
 
 @pytest.mark.parametrize("change", CHANGES[:2] + CHANGES[4:5], ids=lambda c: f"{c[0]} {c[1]}")
-def test_the_answer_to_a_change_has_the_new_validators(app, a, change):
+def test_the_response_to_a_change_has_the_new_validators(app, a, change):
     headers = send(app, change, 200).headers
     now = app.get(change[1], status=200).headers
     assert (headers["ETag"], headers["Last-Modified"]) == (now["ETag"], now["Last-Modified"])
 
 
-def test_the_answer_to_a_creation_has_the_validators(app):
+def test_the_response_to_a_creation_has_the_validators(app):
     for response in (app.put_json("/a", WHOLE), app.post_json("/", {"uri": "https://b.example/"})):
         assert response.status_int == 201
         assert response.headers["ETag"] == etag(app, response.headers["Location"])
 
 
-def test_last_modified_is_the_time_of_the_files_last_change(app, data):
+def test_last_modified_is_when_the_file_was_last_changed(app, data):
     fields = {"uri": "https://b.example/", "created": "2001-02-03T04:05:06Z", "modified": LATER}
-    begin = int(time.time() - 0.1)  # The clock of a file system has a resolution of some ms.
+    # The clock of a file system has a resolution of some milliseconds.
+    start = int(time.time() - 0.1)
     response = app.post_json("/", fields, status=201)
     file = data / "bookmarks" / f"{response.json['id']}.json"
-    os.utime(file, (1e9, 1e9))  # As a restored copy has an old time.
+    os.utime(file, (1e9, 1e9))  # A restored copy has an old mtime.
     for path in (f"/{file.stem}", f"/{file.stem}/title", "/", "/feed"):
-        assert begin <= date_of(app, path) <= time.time()
+        assert start <= date_of(app, path) <= time.time()
 
 
 def test_last_modified_is_never_in_the_future(app, a, data):
@@ -150,7 +155,7 @@ def test_last_modified_is_never_in_the_future(app, a, data):
 
 
 def date_of(app, path):
-    """The resource's Last-Modified in seconds since 1970."""
+    """Return the resource's Last-Modified in seconds since 1970."""
     headers = app.get(path, status=200).headers
     return parsedate_to_datetime(headers["Last-Modified"]).timestamp()
 
@@ -162,16 +167,17 @@ def date_of(app, path):
 def test_if_none_match_gives_304(app, a, path):
     current = app.get(path, status=200).headers
     tag = current["ETag"]
-    for value in (tag, f"W/{tag}", f'"other", {tag}, "x"', "*", *among(tag), *among(f"W/{tag}")):
-        for ask in (app.get, app.head):
-            answer = ask(path, headers={"If-None-Match": value}, status=304)
-            assert answer.body == b""
+    weak = f"W/{tag}"
+    for value in (tag, weak, f'"other", {tag}, "x"', "*", *lists_with(tag), *lists_with(weak)):
+        for request in (app.get, app.head):
+            response = request(path, headers={"If-None-Match": value}, status=304)
+            assert response.body == b""
             for name in ("ETag", "Vary", "Cache-Control"):
-                assert answer.headers[name] == current[name]
+                assert response.headers[name] == current[name]
 
 
 @pytest.mark.parametrize("path", READABLE)
-def test_an_old_tag_gives_200(app, a, path):
+def test_the_tag_of_an_old_version_gives_200(app, a, path):
     old = etag(app, path)
     app.post_json("/a", {"title": "New"}, status=200)
     fresh = app.get(path, headers={"If-None-Match": old}, status=200)
@@ -187,9 +193,9 @@ def test_the_tag_of_another_representation_gives_200(app, a):
 
 @pytest.fixture
 def later(monkeypatch):
-    """Move the clock of the validators on by two seconds, instead of waiting for so long."""
+    """Set the clock of conditional requests two seconds ahead."""
     now = time.time
-    monkeypatch.setattr(validators, "time", SimpleNamespace(time=lambda: now() + 2))
+    monkeypatch.setattr(conditional, "time", SimpleNamespace(time=lambda: now() + 2))
 
 
 @pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES, *LISTS])
@@ -208,14 +214,14 @@ def test_if_modified_since_gives_304(app, a, later, path):
     "touched, date",
     [(-1e11, "Mon, 01 Jan 0001 00:00:00 GMT"), (-1e9, "Sun, 24 Apr 1938 22:13:20 GMT")],
 )
-def test_a_file_may_have_any_time(touched, date):
-    response = http.Response(http.OK, [])
-    http.validate(response, "json", State(1, "2001-01-01T00:00:00Z", touched))
+def test_last_modified_of_a_file_before_1970_is_a_date(touched, date):
+    response = Response(OK, [])
+    conditional.add_validators(response, "json", State(1, "2001-01-01T00:00:00Z", touched))
     assert dict(response.headers)["Last-Modified"] == date
 
 
 @pytest.mark.parametrize("path", ["/a", "/"])
-def test_an_entity_tag_decides_over_a_date(app, a, later, path):
+def test_if_none_match_overrides_if_modified_since(app, a, later, path):
     current = app.get(path, status=200).headers
     headers = {"If-Modified-Since": current["Last-Modified"], "If-None-Match": '"other"'}
     app.get(path, headers=headers, status=200)
@@ -228,8 +234,8 @@ def test_a_change_within_the_last_second_gives_no_304_by_date(app, a, path):
     moment = time.time()
     app.post_json("/a", {"title": "New"}, status=200)
     since = {"If-Modified-Since": app.get(path, status=200).headers["Last-Modified"]}
-    answer = app.get(path, headers=since, status="*")
-    assert answer.status_int == 200 or time.time() - moment > 1
+    response = app.get(path, headers=since, status="*")
+    assert response.status_int == 200 or time.time() - moment > 1
 
 
 def test_a_deletion_within_the_last_second_gives_no_304_by_date(app, a):
@@ -237,8 +243,8 @@ def test_a_deletion_within_the_last_second_gives_no_304_by_date(app, a):
     app.delete("/a", status=204)
     for path in LISTS:
         since = app.get(path, status=200).headers["Last-Modified"]
-        answer = app.get(path, headers={"If-Modified-Since": since}, status="*")
-        assert answer.status_int == 200 or time.time() - moment > 1
+        response = app.get(path, headers={"If-Modified-Since": since}, status="*")
+        assert response.status_int == 200 or time.time() - moment > 1
 
 
 # --- 412 ---
@@ -246,7 +252,7 @@ def test_a_deletion_within_the_last_second_gives_no_304_by_date(app, a):
 
 @pytest.fixture
 def unchanged(app, a, data):
-    """Holds that nothing has changed once the test is over."""
+    """Assert at the end of the test that no file has changed."""
     file = data / "bookmarks" / "a.json"
     before = file.read_bytes(), file.stat().st_mtime_ns, os.listdir(data / "bookmarks")
     yield
@@ -269,13 +275,13 @@ def unchanged(app, a, data):
     ],
     ids=str,
 )
-def test_a_precondition_that_fails_is_412_and_changes_nothing(app, unchanged, change, headers):
+def test_a_false_condition_is_412_and_changes_nothing(app, unchanged, change, headers):
     problem = send(app, change, 412, **headers)
     assert problem.json["status"] == 412
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_tag_of_an_old_version_is_412(app, a, change):
+def test_the_tag_of_an_old_version_in_if_match_is_412(app, a, change):
     old = [etag(app, path) for path in (*REPRESENTATIONS, *VALUES)]
     app.post_json("/a", {"description": "changed"}, status=200)
     send(app, change, 412, If_Match=", ".join(old))
@@ -283,25 +289,26 @@ def test_the_tag_of_an_old_version_is_412(app, a, change):
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_if_match_compares_strongly(app, unchanged, change):
-    for value in ("W/" + etag(app, "/a"), *among("W/" + etag(app, "/a"))):
+    for value in ("W/" + etag(app, "/a"), *lists_with("W/" + etag(app, "/a"))):
         send(app, change, 412, If_Match=value)
 
 
-@pytest.mark.parametrize("n", range(len(among(""))))
+@pytest.mark.parametrize("n", range(len(lists_with(""))))
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_the_current_tag_may_stand_anywhere_in_if_match(app, a, change, n):
-    send(app, change, success(change), If_Match=among(etag(app, "/a"))[n])
+    send(app, change, success(change), If_Match=lists_with(etag(app, "/a"))[n])
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_the_current_tag_in_if_none_match_is_412(app, unchanged, change):
-    for value in (etag(app, "/a"), *among(etag(app, "/a")), *among("W/" + etag(app, "/a"))):
+    tag = etag(app, "/a")
+    for value in (tag, *lists_with(tag), *lists_with(f"W/{tag}")):
         send(app, change, 412, If_None_Match=value)
 
 
 @pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES])
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_tag_of_any_representation_may_save(app, a, change, path):
+def test_if_match_accepts_the_tag_of_any_representation(app, a, change, path):
     send(app, change, success(change), If_Match=f'"other", {etag(app, path)}')
 
 
@@ -318,7 +325,7 @@ def test_the_tag_of_any_representation_may_save(app, a, change, path):
     ],
     ids=str,
 )
-def test_a_precondition_that_holds_lets_the_change_through(app, a, change, headers):
+def test_a_change_whose_conditions_hold_succeeds(app, a, change, headers):
     send(app, change, success(change), **headers)
 
 
@@ -328,7 +335,7 @@ def test_if_unmodified_since_accepts_the_current_date(app, a, change):
     send(app, change, success(change), If_Unmodified_Since=current)
 
 
-def test_if_none_match_star_creates_once(app):
+def test_if_none_match_star_prevents_a_second_creation(app):
     change = ("PUT", "/a", BODY, "application/json")
     send(app, change, 201, If_None_Match="*")
     send(app, change, 412, If_None_Match="*")
@@ -341,7 +348,7 @@ def test_if_match_creates_nothing(app, value):
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_post_to_the_list_honours_the_tags_of_the_list(app, a, path):
+def test_post_honours_conditions_on_the_list(app, a, path):
     change = ("POST", "/", b'{"uri": "https://b.example/"}', "application/json")
     current = etag(app, path)
     send(app, change, 412, If_Match='"other"')
@@ -351,15 +358,15 @@ def test_post_to_the_list_honours_the_tags_of_the_list(app, a, path):
     send(app, change, 412, If_Match=current)
 
 
-def test_if_unmodified_since_does_not_hinder_a_creation(app):
+def test_if_unmodified_since_does_not_prevent_a_creation(app):
     change = ("PUT", "/a", BODY, "application/json")
     send(app, change, 201, If_Unmodified_Since=LONG_AGO)
 
 
-# --- One step ---
+# --- Concurrent requests ---
 
 
-def test_of_many_updates_with_the_same_if_match_one_succeeds(app, a):
+def test_one_of_several_updates_with_the_same_if_match_succeeds(app, a):
     current = etag(app, "/a")
 
     def save(n):
@@ -373,7 +380,7 @@ def test_of_many_updates_with_the_same_if_match_one_succeeds(app, a):
     assert app.get("/a/title", status=200).text == str(statuses.index(200))
 
 
-def test_of_many_creations_with_if_none_match_one_succeeds(app):
+def test_one_of_several_creations_with_if_none_match_succeeds(app):
     def create(n):
         client = webtest.TestApp(app.app)
         whole = WHOLE | {"uri": f"https://{n}.example/"}
@@ -392,7 +399,7 @@ def write(path, **members):
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_tag_of_a_list_moves_on_every_change(app, data, path):
+def test_every_change_gives_a_list_a_new_tag(app, data, path):
     folder = data / "bookmarks"
     changes = [
         lambda: app.put_json("/a", WHOLE, status=201),
@@ -409,13 +416,13 @@ def test_the_tag_of_a_list_moves_on_every_change(app, data, path):
     for change in changes:
         change()
         tags.append(etag(app, path))
-    # Without c.json the folder is again what it was before it.
+    # Removing c.json restores the folder to its content before c.json was added.
     assert tags[8] == tags[5]
     assert len(set(tags)) == len(tags) - 1
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_tag_of_a_list_stays_while_nothing_changes(app, a, path):
+def test_requests_that_change_nothing_keep_the_tag_of_a_list(app, a, path):
     before = etag(app, path)
     app.put_json("/a", WHOLE, status=200)
     app.post_json("/", WHOLE, status=200)
@@ -425,7 +432,7 @@ def test_the_tag_of_a_list_stays_while_nothing_changes(app, a, path):
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_validators_are_the_same_in_every_application(app, a, client, path):
+def test_the_validators_of_a_list_are_the_same_in_every_application(app, a, client, path):
     early = client()
     early.get("/", status=200)
     app.put_json("/b", WHOLE | {"uri": "https://b.example/"}, status=201)

@@ -1,4 +1,4 @@
-"""Errors (RFC 9457), and what all answers have in common: Allow, HEAD, OPTIONS, caching."""
+"""Problem documents (RFC 9457), methods, paths and Cache-Control of every response."""
 
 import errno
 import fcntl
@@ -49,7 +49,7 @@ each_error = pytest.mark.parametrize(
     ids=[f"{status} {method} {path}" for status, method, path, *_ in ERRORS],
 )
 
-# The methods of each path, as they are promised.
+# The methods of each path.
 ALLOWED = {
     "/": {"GET", "HEAD", "OPTIONS", "POST"},
     "/feed": {"GET", "HEAD", "OPTIONS"},
@@ -64,7 +64,7 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
 
 @pytest.fixture
 def filled(app, data):
-    """The bookmark /a, the deleted /gone and the unreadable /broken."""
+    """Create the bookmark /a, the deleted /gone and the unreadable /broken."""
     app.put_json("/gone", WHOLE, status=201)
     app.delete("/gone", status=204)
     app.put_json("/a", WHOLE, status=201)
@@ -72,10 +72,9 @@ def filled(app, data):
 
 
 def send(app, method, path, body, media_type, headers, status):
-    given = dict(headers)
     if media_type:
-        given["Content-Type"] = media_type
-    return app.request(path, method=method, body=body.encode(), headers=given, status=status)
+        headers = headers | {"Content-Type": media_type}
+    return app.request(path, method=method, body=body.encode(), headers=headers, status=status)
 
 
 # --- Problem documents ---
@@ -95,7 +94,9 @@ def test_an_error_is_a_problem_document(
 
 
 @each_error
-def test_a_browser_gets_a_page(app, filled, status, method, path, body, media_type, headers):
+def test_a_browser_gets_an_error_as_a_page(
+    app, filled, status, method, path, body, media_type, headers
+):
     headers = headers | {"Accept": BROWSER}
     response = send(app, method, path, body, media_type, headers, status)
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -104,7 +105,7 @@ def test_a_browser_gets_a_page(app, filled, status, method, path, body, media_ty
 
 
 @each_error
-def test_an_error_has_the_headers_that_every_answer_has(
+def test_an_error_has_the_headers_of_every_response(
     app, filled, status, method, path, body, media_type, headers
 ):
     response = send(app, method, path, body, media_type, headers, status)
@@ -118,34 +119,34 @@ def test_an_error_has_the_headers_that_every_answer_has(
 @pytest.mark.parametrize(
     "accept", ["application/problem+json", "application/json", "text/csv", "image/png", "*/*"]
 )
-def test_whatever_else_is_accepted_a_problem_document_it_is(app, accept):
+def test_other_clients_get_a_problem_document(app, accept):
     response = app.get("/unknown", headers={"Accept": accept}, status=404)
     assert response.content_type == "application/problem+json"
 
 
-def test_each_wrong_field_is_named_with_a_reason(app):
-    given = {"uri": "nothing", "title": 5, "colour": "red"}
-    problem = app.post_json("/", given, status=422).json
-    assert {error["field"] for error in problem["errors"]} == set(given)
+def test_a_422_names_each_invalid_field_with_a_reason(app):
+    fields = {"uri": "nothing", "title": 5, "colour": "red"}
+    problem = app.post_json("/", fields, status=422).json
+    assert {error["field"] for error in problem["errors"]} == set(fields)
     assert all(error["reason"] and isinstance(error["reason"], str) for error in problem["errors"])
 
 
-def test_a_conflict_names_the_address_of_the_other(app, filled):
+def test_a_409_names_the_bookmark_that_has_the_uri(app, filled):
     problem = app.put_json("/new", WHOLE, status=409).json
     assert "http://localhost/a" in problem.values()
     page = app.put_json("/new", WHOLE, headers={"Accept": BROWSER}, status=409)
     assert "/a" in page.text
 
 
-def test_a_page_names_what_is_wrong_escaped(app):
-    given = {"uri": "https://a.example/", "<script>": "x"}
-    page = app.post("/", given, headers={"Accept": BROWSER}, status=422)
+def test_the_page_of_an_error_escapes_the_names_of_fields(app):
+    fields = {"uri": "https://a.example/", "<script>": "x"}
+    page = app.post("/", fields, headers={"Accept": BROWSER}, status=422)
     assert "&lt;script&gt;" in page.text
     assert "<script>" not in page.text
 
 
 @pytest.mark.parametrize(
-    "method, path, taken",
+    "method, path, accepted",
     [
         ("POST", "/", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
         ("POST", "/a", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
@@ -153,20 +154,20 @@ def test_a_page_names_what_is_wrong_escaped(app):
         ("PUT", "/a/title", ["application/json", "text/plain"]),
     ],
 )
-def test_415_says_what_is_taken(app, filled, method, path, taken):
+def test_a_415_names_the_accepted_media_types(app, filled, method, path, accepted):
     response = send(app, method, path, "x", "text/turtle", {}, 415)
-    assert set(taken) <= set(response.headers["Accept-Post"].split(", "))
+    assert set(accepted) <= set(response.headers["Accept-Post"].split(", "))
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/"), ("POST", "/a"), ("PUT", "/a")])
-def test_a_body_of_a_mebibyte_is_taken_and_a_byte_more_is_not(app, filled, method, path):
+def test_a_body_may_have_1_mib(app, filled, method, path):
     body = json.dumps(WHOLE)
-    whole = body + " " * (2**20 - len(body))
-    send(app, method, path, whole, JSON, {}, 200)
-    send(app, method, path, whole + " ", JSON, {}, 413)
+    body += " " * (2**20 - len(body))
+    send(app, method, path, body, JSON, {}, 200)
+    send(app, method, path, body + " ", JSON, {}, 413)
 
 
-# --- When the disk, the lock or the code fails ---
+# --- Failures of the disk, the lock and the code ---
 
 
 @pytest.mark.parametrize(
@@ -193,22 +194,24 @@ def test_a_file_that_cannot_be_read_is_skipped_in_lists(app, filled):
 @pytest.mark.parametrize(
     "code, status", [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EROFS, 503), (errno.EIO, 503)]
 )
-def test_a_disk_that_refuses(app, filled, data, monkeypatch, code, status):
-    def refuse(*arguments):
+def test_a_failed_write_is_reported_and_changes_nothing(
+    app, filled, data, monkeypatch, code, status
+):
+    def fail(*arguments):
         raise OSError(code, os.strerror(code))
 
     before = {path.name: path.read_bytes() for path in data.glob("*/*")}
-    listed = app.get("/", status=200)
+    bookmarks = app.get("/", status=200).json
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", refuse)
+        patch.setattr(os, "fsync", fail)
         assert app.post_json("/", {"uri": "https://b.example/"}, status=status).json["detail"]
         app.post_json("/a", {"title": "New"}, status=status)
         app.delete("/a", status=status)
     assert {path.name: path.read_bytes() for path in data.glob("*/*")} == before
-    assert app.get("/", status=200).json == listed.json
+    assert app.get("/", status=200).json == bookmarks
 
 
-def test_a_lock_that_is_not_had_in_time_is_503_with_retry_after(app, filled, data, monkeypatch):
+def test_a_lock_timeout_is_503_with_retry_after(app, filled, data, monkeypatch):
     monkeypatch.setattr("storage.files.LOCK_SECONDS", 0.05)
     descriptor = os.open(data / "bookmarks", os.O_RDONLY)
     try:
@@ -221,27 +224,27 @@ def test_a_lock_that_is_not_had_in_time_is_503_with_retry_after(app, filled, dat
     app.post_json("/a", {"title": "New"}, status=200)
 
 
-def test_a_500_says_nothing_and_logs_everything(app, filled, monkeypatch, caplog):
+def test_a_500_is_logged_and_discloses_nothing(app, filled, monkeypatch, caplog):
     def fail(*arguments):
-        raise RuntimeError("the inside")
+        raise RuntimeError("internal details")
 
     monkeypatch.setattr(app.app.store, "get", fail)
     problem = app.get("/a", status=500)
     assert problem.content_type == "application/problem+json"
     assert problem.headers["Cache-Control"] == "no-cache"
-    assert "the inside" not in problem.text
+    assert "internal details" not in problem.text
     assert "Traceback" not in problem.text
-    assert "the inside" in caplog.text
+    assert "internal details" in caplog.text
     assert "Traceback" in caplog.text
 
 
 # --- Methods ---
 
 
-def test_the_routes_are_what_is_promised():
-    promised = {path.replace("/a", "/{id}") for path in ALLOWED if path.count("/") == 1}
-    named = {route.template for route in bookmarks.ROUTES}
-    assert named == promised | {"/{id}/{field}", "/{file}"}
+def test_these_tests_cover_all_routes():
+    tested = {path.replace("/a", "/{id}") for path in ALLOWED if path.count("/") == 1}
+    templates = {route.template for route in bookmarks.ROUTES}
+    assert templates == tested | {"/{id}/{field}", "/{file}"}
 
 
 @pytest.mark.parametrize("path", ALLOWED)
@@ -264,7 +267,7 @@ def test_another_method_is_405_with_allow(app, filled, method, path):
 
 
 @pytest.mark.parametrize("method", ["get", "PUTT", "M-SEARCH", "PROPFIND"])
-def test_a_method_that_nobody_knows_is_405(app, method):
+def test_an_unknown_method_is_405(app, method):
     status, headers, _ = webtest.TestRequest.blank("/", method=method).call_application(app.app)
     assert status.startswith("405 ")
     assert set(dict(headers)["Allow"].split(", ")) == ALLOWED["/"]
@@ -293,14 +296,14 @@ def test_head_of_an_error_is_get_without_the_body(app, filled, path, status):
 
 @pytest.mark.parametrize("path", ["/a/", "/feed/", "/a/title/", "//", "/a//title", "//a", "/a/./"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
-def test_a_trailing_slash_is_another_resource(app, filled, path, method):
+def test_a_trailing_slash_is_404(app, filled, path, method):
     body = "{}" if method == "PUT" else ""
-    environ = {"PATH_INFO": path}  # As it is, whatever a client would make of it.
+    environ = {"PATH_INFO": path}  # A client would normalize the path.
     request = webtest.TestRequest.blank("/", environ, method=method, body=body.encode())
     assert app.do_request(request, status=404)
 
 
-def test_without_a_path_it_is_the_list(app, filled):
+def test_an_empty_path_is_the_list(app, filled):
     request = webtest.TestRequest.blank("/", {"SCRIPT_NAME": "/marks", "PATH_INFO": ""})
     assert len(app.do_request(request, status=200).json) == 1
 
@@ -309,12 +312,12 @@ def test_without_a_path_it_is_the_list(app, filled):
 
 
 @pytest.mark.parametrize("path", ["/", "/feed", "/a", "/a/title", "/?format=html", "/unknown"])
-def test_a_cache_has_to_ask(app, filled, path):
+def test_a_cache_must_revalidate(app, filled, path):
     assert app.get(path, status="*").headers.getall("Cache-Control") == ["no-cache"]
 
 
-def test_a_cache_has_to_ask_after_changes_too(app):
-    answers = [
+def test_a_cache_must_revalidate_responses_to_changes(app):
+    responses = [
         app.post_json("/", WHOLE, status=201),
         app.post_json("/", WHOLE, status=200),
         app.post("/", WHOLE | {"tags": "x"}, status=303),
@@ -323,11 +326,11 @@ def test_a_cache_has_to_ask_after_changes_too(app):
         app.get("/a", headers={"If-None-Match": "*"}, status=304),
         app.delete("/a", status=204),
     ]
-    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-cache"}
-    assert {answer.headers["Vary"] for answer in answers} == {"Accept, Accept-Encoding"}
+    assert {response.headers["Cache-Control"] for response in responses} == {"no-cache"}
+    assert {response.headers["Vary"] for response in responses} == {"Accept, Accept-Encoding"}
 
 
-def test_with_authentication_answers_are_private(data):
+def test_with_a_token_responses_are_private(data):
     application = make_app(data, token="secret")
     try:
         app = webtest.TestApp(application)

@@ -1,4 +1,4 @@
-"""The README held to the code: each command, route, option, format and status, and the reverse."""
+"""The README agrees with the code: commands, routes, options, formats, statuses, dependencies."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 import bookmarks
 import formats
-from formats import problem
+from formats.http import problems
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -19,14 +19,14 @@ def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-def settled(text):
-    """The text with what differs from run to run made the same."""
+def mask_changing_values(text):
+    """Return the text with placeholders for the values that differ from run to run."""
     text = re.sub(r"20(?!24)\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "NOW", text)
     return re.sub(r"\b0[0-9a-hjkmnp-tv-z]{12}\b", "NEW-ID", text)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
-def test_each_console_line_answers_as_it_says(serve, tmp_path):
+def test_each_console_command_prints_the_stated_output(serve, tmp_path):
     address = serve().address
     for block in blocks("console"):
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -40,11 +40,12 @@ def test_each_console_line_answers_as_it_says(serve, tmp_path):
                 timeout=20,
                 check=True,
             )
-            answer = result.stdout.replace(address, "http://127.0.0.1:8080").replace("\r", "")
-            assert settled(answer).rstrip("\n") == settled(expected).rstrip("\n"), command
+            output = result.stdout.replace(address, "http://127.0.0.1:8080").replace("\r", "")
+            pair = [mask_changing_values(text).rstrip("\n") for text in (output, expected)]
+            assert pair[0] == pair[1], command
 
 
-def test_the_quick_start_is_two_commands_of_one_line():
+def test_the_quick_start_is_two_commands_of_one_line_each():
     commands = blocks("sh")
     assert [command.count("\n") for command in commands] == [1, 1]
     assert README.index("## Quick start") < README.index(commands[0])
@@ -52,43 +53,45 @@ def test_the_quick_start_is_two_commands_of_one_line():
     assert "pytest" in commands[1]
 
 
-def test_each_route_is_named_and_each_named_route_exists():
-    named = set(re.findall(r"^\| ([A-Z]+) \| `(/[^`]*)` \|", README, re.MULTILINE))
-    assert named == {
+def test_the_table_of_endpoints_has_exactly_the_routes():
+    rows = set(re.findall(r"^\| ([A-Z]+) \| `(/[^`]*)` \|", README, re.MULTILINE))
+    assert rows == {
         (method, route.template) for route in bookmarks.ROUTES for method in route.methods
     }
 
 
-def test_each_option_is_named_and_each_named_option_exists(capsys):
+def test_the_table_of_options_has_exactly_the_options(capsys):
     with pytest.raises(SystemExit):
         bookmarks.main(["serve", "--help"])
-    offered = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     table = re.findall(r"^\| `(--[a-z-]+)` \| `(BOOKMARKS_[A-Z_]+)` \|", README, re.MULTILINE)
-    assert {option for option, _ in table} == offered
+    assert {option for option, _ in table} == options
     for option, variable in table:
         assert variable == "BOOKMARKS_" + option[2:].replace("-", "_").upper()
 
 
-def test_each_format_is_named():
-    named = re.search(r"`Accept` asks for: ([^.]*)\.", README)[1]
-    assert re.findall(r"`(\w+)`", named) == list(formats.LISTS)
+def test_the_formats_of_lists_are_named_in_order():
+    sentence = re.search(r"`Accept` asks for: ([^.]*)\.", README)[1]
+    assert re.findall(r"`(\w+)`", sentence) == list(formats.LISTS)
 
 
-def test_each_status_is_named():
+def test_the_statuses_of_errors_are_named():
     errors = README[README.index("**Errors**") : README.index("## The data folder")]
-    sources = [(ROOT / name).read_text() for name in ("bookmarks.py", "formats/http.py")]
-    raised = set(map(int, re.findall(r"Refused\((\d+),", "".join(sources))))
-    raised |= set(problem.PROBLEMS.values()) | {431, 500, 501}  # Some by the server itself.
+    files = [ROOT / "bookmarks.py", *ROOT.glob("formats/http/*.py")]
+    sources = "".join(file.read_text() for file in files)
+    raised = set(map(int, re.findall(r"HTTPError\((\d+),", sources)))
+    raised |= set(problems.PROBLEMS.values()) | {500}
+    raised |= {431, 501}  # waitress itself responds with these.
     assert set(map(int, re.findall(r"\b[45]\d\d\b", errors))) == raised
 
 
-def test_each_file_that_shows_a_promise_exists():
+def test_the_named_test_files_exist():
     files = re.findall(r"`(tests/[\w/]+\.py)`", README)
     assert files
     assert [file for file in files if not (ROOT / file).exists()] == []
 
 
-def test_each_runtime_dependency_is_justified():
+def test_the_runtime_dependencies_are_named_in_order():
     setup = (ROOT / "setup.cfg").read_text()
     required = setup.partition("install_requires =")[2].partition("[options.extras")[0]
     names = re.findall(r"^    ([\w-]+) >=", required, re.MULTILINE)
@@ -96,5 +99,5 @@ def test_each_runtime_dependency_is_justified():
     assert re.findall(r"([\w-]+) \(", stated) == names
 
 
-def test_it_fits():
+def test_the_readme_has_at_most_600_lines():
     assert README.count("\n") <= 600

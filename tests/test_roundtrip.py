@@ -1,4 +1,4 @@
-"""What a format wrote, reading the same format gives back exactly, for every legal bookmark."""
+"""A bookmark that was read over HTTP can be written back in the same format without any change."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from bookmarks import make_app
 MEDIA_TYPES = {"json": "application/json", "xbel": "application/x-xbel"}
 FIELDS = ("uri", "title", "description", "tags")
 
-NASTY = [
+SPECIAL_TEXTS = [
     "<b>bold</b> &amp; <!-- comment -->",
     "\"double\" 'single' `back`",
     "?a=1&copy=2&reg;&#65;&lt;",
@@ -39,13 +39,13 @@ NASTY = [
     "\ufffd",
 ]
 
-# What XML 1.0 can carry; the service refuses the rest.
+# The characters that XML 1.0 can carry; the service refuses all others.
 CHARACTERS = st.characters(
     exclude_categories=["Cs"],
     exclude_characters="\ufffe\uffff" + "".join(set(map(chr, range(32))) - set("\t\n\r")),
 )
-TEXTS = st.one_of(st.text(CHARACTERS, max_size=40), st.sampled_from(NASTY))
-# Most of what trips a format up is among few characters.
+TEXTS = st.one_of(st.text(CHARACTERS, max_size=40), st.sampled_from(SPECIAL_TEXTS))
+# The characters that have a meaning in some format, or are white space.
 MARKUP = st.text(st.sampled_from("<>&\"';#=+-@,:%]![? \n\u0085\u2028éä\u0301😀ax1"), max_size=30)
 ANY_TEXT = st.one_of(TEXTS, MARKUP)
 URIS = st.builds(
@@ -67,7 +67,7 @@ BOOKMARKS = st.fixed_dictionaries(
 
 
 class Service:
-    """A service with one bookmark, /a."""
+    """An application and a client of it, for the bookmark /a."""
 
     def __init__(self, data):
         self.application = make_app(data)
@@ -81,71 +81,74 @@ class Service:
         return self.app.get(f"/a?format={name}", status=200)
 
     def state(self):
-        """What must not move when nothing changes."""
+        """Return the file and the JSON of the bookmark; a PUT without a change keeps them."""
         status = os.stat(self.file)
         return self.file.read_bytes(), status.st_mtime_ns, status.st_ino, self.get("json").body
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Two services, for as many bookmarks as come, one after the other."""
+    """Return two services for all tests of this module."""
     services = [Service(tmp_path_factory.mktemp("pair") / "data") for _ in range(2)]
     yield services
     for service in services:
         service.application.store.close()
 
 
-def hold(here, there, name):
-    """What `here` writes changes nothing there where it came from, and is read the same there."""
-    before = here.state()
-    written = here.get(name)
-    answer = here.app.put(
+def require_round_trip(source, target, name):
+    """Assert that a PUT of the representation changes nothing at its source.
+
+    A PUT of the same bytes to `target` must copy all fields.
+    """
+    before = source.state()
+    representation = source.get(name)
+    response = source.app.put(
         "/a",
-        written.body,
+        representation.body,
         content_type=MEDIA_TYPES[name],
         headers={"Accept": MEDIA_TYPES[name]},
         status=200,
     )
-    assert answer.body == written.body
-    assert answer.headers["ETag"] == written.headers["ETag"]
-    assert here.state() == before
+    assert response.body == representation.body
+    assert response.headers["ETag"] == representation.headers["ETag"]
+    assert source.state() == before
 
-    there.put({"uri": "x:other", "title": "x", "description": "x", "tags": ["x"]})
-    there.app.put("/a", written.body, content_type=MEDIA_TYPES[name], status=200)
-    read, original = there.get("json").json, here.get("json").json
-    assert {field: read[field] for field in FIELDS} == {field: original[field] for field in FIELDS}
+    target.put({"uri": "x:other", "title": "x", "description": "x", "tags": ["x"]})
+    target.app.put("/a", representation.body, content_type=MEDIA_TYPES[name], status=200)
+    copy, original = target.get("json").json, source.get("json").json
+    assert {field: copy[field] for field in FIELDS} == {field: original[field] for field in FIELDS}
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(bookmark=BOOKMARKS)
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-def test_any_legal_bookmark(pair, name, bookmark):
-    here, there = pair
-    status = here.put(bookmark).status_int
-    assume(status != 422)  # Such as a title that is too long once it is normalized.
+def test_any_valid_bookmark_survives_the_round_trip(pair, name, bookmark):
+    source, target = pair
+    status = source.put(bookmark).status_int
+    assume(status != 422)
     assert status in (200, 201)
-    hold(here, there, name)
+    require_round_trip(source, target, name)
 
 
-def test_most_of_what_is_made_up_here_is_legal(pair):
-    here, _ = pair
+def test_most_generated_bookmarks_are_valid(pair):
+    source, _ = pair
     statuses = []
 
     @settings(deadline=None, max_examples=30, database=None)
     @given(bookmark=BOOKMARKS)
     def collect(bookmark):
-        statuses.append(here.put(bookmark).status_int)
+        statuses.append(source.put(bookmark).status_int)
 
     collect()
     assert len([status for status in statuses if status < 300]) > len(statuses) * 0.9
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-@pytest.mark.parametrize("value", NASTY, ids=ascii)
-def test_nasty_values(pair, name, value):
-    here, there = pair
+@pytest.mark.parametrize("value", SPECIAL_TEXTS, ids=ascii)
+def test_markup_and_unusual_characters_survive_the_round_trip(pair, name, value):
+    source, target = pair
     compact = re.sub(r"[\s\x7f-\x9f]", "", value)
-    here.put(
+    source.put(
         {
             "uri": f"https://a.example/?q={compact}#{compact}",
             "title": value,
@@ -153,7 +156,7 @@ def test_nasty_values(pair, name, value):
             "tags": [re.sub("[,\x7f-\x9f\u2028\u2029]", "", value), "plain", "two words"],
         }
     )
-    hold(here, there, name)
+    require_round_trip(source, target, name)
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
@@ -170,55 +173,55 @@ def test_nasty_values(pair, name, value):
     ],
     ids=["uri", "others"],
 )
-def test_the_longest_values(pair, name, bookmark):
-    here, there = pair
-    here.put(bookmark, status=200 if here.file.exists() else 201)
-    hold(here, there, name)
+def test_the_longest_values_survive_the_round_trip(pair, name, bookmark):
+    source, target = pair
+    source.put(bookmark, status=200 if source.file.exists() else 201)
+    require_round_trip(source, target, name)
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 @pytest.mark.parametrize("id", ["a", "0", "b-", "b-b-1", "a_b", "x" * 64])
-def test_every_id_and_the_dates(app, name, id):
+def test_the_id_and_the_dates_survive_the_round_trip(app, name, id):
     whole = {"uri": "https://a.example/", "title": "A", "description": "", "tags": []}
     dates = {"created": "2001-01-01T00:00:00Z"}
     bookmark = app.put_json(f"/{id}", whole | dates, status=201).json
-    written = app.get(f"/{id}?format={name}", status=200).body
-    app.put(f"/{id}", written, content_type=MEDIA_TYPES[name], status=200)
+    body = app.get(f"/{id}?format={name}", status=200).body
+    app.put(f"/{id}", body, content_type=MEDIA_TYPES[name], status=200)
     assert app.get(f"/{id}", status=200).json == bookmark
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-def test_a_bookmark_moves_whole_to_another_service(pair, app, name):
-    here, _ = pair
-    here.put({"uri": "https://a.example/", "title": "A", "description": "B", "tags": ["c"]})
-    written = here.get(name).body
-    app.put("/a", written, content_type=MEDIA_TYPES[name], status=201)
-    moved, original = app.get("/a", status=200).json, here.get("json").json
-    assert {**moved, "modified": ""} == {**original, "modified": ""}
+def test_a_put_of_a_representation_creates_the_same_bookmark(pair, app, name):
+    source, _ = pair
+    source.put({"uri": "https://a.example/", "title": "A", "description": "B", "tags": ["c"]})
+    body = source.get(name).body
+    app.put("/a", body, content_type=MEDIA_TYPES[name], status=201)
+    copy, original = app.get("/a", status=200).json, source.get("json").json
+    assert {**copy, "modified": ""} == {**original, "modified": ""}
 
 
-@pytest.mark.parametrize("value", NASTY, ids=ascii)
-def test_a_form_saved_as_it_was_opened_changes_nothing(pair, value):
-    here, _ = pair
+@pytest.mark.parametrize("value", SPECIAL_TEXTS, ids=ascii)
+def test_an_unchanged_form_changes_nothing(pair, value):
+    source, _ = pair
     tag = re.sub("[,\x7f-\x9f\u2028\u2029]", "", value)
     bookmark = {"uri": "https://a.example/?a=1&copy=2", "title": value, "tags": [tag, "b"]}
-    here.put(bookmark | {"description": f"\n{value}\n\n {value}"})
-    before = here.state()
-    form = next(form for form in here.get("html").forms.values() if "title" in form.fields)
+    source.put(bookmark | {"description": f"\n{value}\n\n {value}"})
+    before = source.state()
+    form = next(form for form in source.get("html").forms.values() if "title" in form.fields)
     form.submit(status=303)
-    assert here.state() == before
+    assert source.state() == before
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-def test_a_file_that_a_person_wrote_stays_as_it_is(app, data, name):
+def test_a_file_written_by_hand_is_not_normalized(app, data, name):
     file = data / "bookmarks" / "a.json"
     file.write_text(
         '{"tags": [" x", "X", "e\u0301"], "title": " A\\nB ", "description": "1\\r\\n2\\n",'
         ' "created": "2001-01-01T02:00:00+02:00", "uri": " https://a.example/ ", "id": "a"}'
     )
     before = file.read_bytes(), file.stat().st_mtime_ns
-    written = app.get(f"/a?format={name}", status=200).body
-    app.put("/a", written, content_type=MEDIA_TYPES[name], status=200)
+    body = app.get(f"/a?format={name}", status=200).body
+    app.put("/a", body, content_type=MEDIA_TYPES[name], status=200)
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
     assert app.get("/a", status=200).json == {
         "id": "a",

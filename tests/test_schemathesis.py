@@ -1,4 +1,4 @@
-"""The real service, asked by schemathesis all that its own description lets one think of."""
+"""The real service under requests that schemathesis generates from its OpenAPI description."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 EXAMPLES = os.environ.get("BOOKMARKS_TEST_EXAMPLES", "3")
-# No schema tells of preconditions, nor of what was there or deleted before.
+# A schema cannot express conditions, nor which bookmarks exist or were deleted.
 CONFIG = f"""
 hooks = "{HERE / 'schemathesis_hooks.py'}"
 [checks.positive_data_acceptance]
@@ -31,14 +31,14 @@ enabled = false
 
 
 @pytest.fixture
-def ask(serve, tmp_path):
+def run_schemathesis(serve, tmp_path):
     """Return a function that runs schemathesis against a fresh service and returns its findings.
 
     OPTIONS is left out: its response depends on nothing but the path, and the description cannot
     express which of the fields can be written.
     """
 
-    def ask(*options, **environment):
+    def run(*options, **environment):
         config = tmp_path / "schemathesis.toml"
         config.write_text(CONFIG)
         address = serve(**environment).address + "/openapi.json"
@@ -57,14 +57,14 @@ def ask(serve, tmp_path):
 
     if not importlib.util.find_spec("schemathesis"):
         pytest.skip("schemathesis is not installed")
-    return ask
+    return run
 
 
-def test_it_finds_nothing(ask):
-    assert ask() == ""
+def test_no_response_contradicts_the_description(run_schemathesis):
+    assert run_schemathesis() == ""
 
 
-def test_it_finds_no_way_in_without_the_token(ask):
+def test_no_request_without_the_token_succeeds(run_schemathesis):
     header = ("--header", "Authorization: Bearer s3cret")
     options = ("--phases=examples", "--include-path=/", "--include-path=/{id}")
-    assert ask(*header, *options, BOOKMARKS_TOKEN="s3cret") == ""
+    assert run_schemathesis(*header, *options, BOOKMARKS_TOKEN="s3cret") == ""

@@ -1,4 +1,4 @@
-"""Against strangers: foreign names, foreign pages, no token, hostile requests."""
+"""Host names, cross-site requests, the token, security headers, and hostile requests."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from bookmarks import make_app
-from formats import http
+from formats.http import base_url
 from storage.errors import Invalid
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -36,7 +36,7 @@ each_unsafe = pytest.mark.parametrize(
 
 @pytest.fixture
 def client(data):
-    """Makes a client of an application with these options; /a is there."""
+    """Return a function that creates an application with these options and the bookmark /a."""
     applications = []
 
     def client(**options):
@@ -52,20 +52,20 @@ def client(data):
 
 @pytest.fixture
 def a(app):
-    """The bookmark /a."""
+    """Create and return the bookmark /a."""
     return app.put_json("/a", WHOLE, status=201).json
 
 
 def send(app, method, path, body, status, **headers):
-    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
     data = b"" if body is None else json.dumps(body).encode()
     return app.request(
-        path, method=method, body=data, content_type=JSON, headers=given, status=status
+        path, method=method, body=data, content_type=JSON, headers=named, status=status
     )
 
 
 def call(app, path="/", method="GET", body=b"", environ=None, **headers):
-    """A request that no well-behaved client would send; its answer, whatever it is."""
+    """Send a request that webtest would refuse to send; return the response of any status."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = webtest.TestRequest.blank("/", method=method, headers=named, body=body)
     request.environ["PATH_INFO"] = path
@@ -73,7 +73,7 @@ def call(app, path="/", method="GET", body=b"", environ=None, **headers):
     return request.get_response(app.app)
 
 
-# --- The name of the host ---
+# --- The host name ---
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def call(app, path="/", method="GET", body=b"", environ=None, **headers):
         "[::1]:8080",
     ],
 )
-def test_a_loopback_name_is_ours(app, host):
+def test_a_loopback_host_name_is_accepted(app, host):
     app.get("/", headers={"Host": host}, status=200)
 
 
@@ -108,7 +108,7 @@ def test_a_loopback_name_is_ours(app, host):
         "1.0.0.127",
     ],
 )
-def test_without_a_token_another_name_is_421(app, host):
+def test_another_host_name_without_a_token_is_421(app, host):
     for method, path in [("GET", "/"), ("GET", "/a"), ("HEAD", "/feed"), ("OPTIONS", "/")]:
         send(app, method, path, None, 421, Host=host)
     send(app, "POST", "/", {"uri": "https://b.example/"}, 421, Host=host)
@@ -119,7 +119,7 @@ def test_without_a_token_another_name_is_421(app, host):
     "host",
     ["", "[", "[::1", "a b", "localhost\\@a.example", "localhost/a", "é", ":", "a@localhost"],
 )
-def test_what_is_no_host_is_refused(app, host):
+def test_an_invalid_host_name_is_refused(app, host):
     assert call(app, Host=host).status_int in (400, 421)
 
 
@@ -134,44 +134,44 @@ def test_a_request_of_http_1_1_needs_a_host(app, protocol, status):
 
 
 @pytest.mark.parametrize("options", [{}, {"token": "secret", "public_read": True}])
-def test_a_host_longer_than_any_is_refused(data, options):
+def test_a_host_that_is_too_long_is_400(data, options):
     app = webtest.TestApp(make_app(data, **options))
     for host in ("a" * 262, "[" + ":" * 300 + "]", "a" * 300_000):
         app.get("/", headers={"Host": host}, status=400)
 
 
-def test_a_host_that_is_refused_is_not_remembered(app):
-    before = http._here.cache_info().currsize
+def test_a_host_that_is_too_long_is_not_cached(app):
+    before = base_url._base_url.cache_info().currsize
     for n in range(10):
         app.get("/missing", headers={"Host": f"{n}" * 300}, status=400)
-    assert http._here.cache_info().currsize == before
+    assert base_url._base_url.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
-    "base",
+    "url",
     [
         "http://[::1", "a.example", "ftp://a.example", "https:///marks", "https://a.example\n/X: y",
         "http://a.example:99999", "http://a.example:x", "https://a example/", "https://例え.com/",
         "https://a.example/?x=1", "https://a.example/#f", "https://me:pw@a.example/", "http://a'b/",
     ],
 )  # fmt: skip
-def test_a_base_that_is_no_address_is_refused(data, base):
+def test_a_base_url_that_is_no_address_is_refused(data, url):
     with pytest.raises(Invalid, match="base_url must be an address"):
-        make_app(data, base_url=base)
+        make_app(data, base_url=url)
 
 
-def test_a_base_is_written_as_a_header_can_carry_it(client):
+def test_the_base_url_is_normalized_and_percent_encoded(client):
     app = client(base_url="https://A.example:443/my marks/é/%20/")
-    answer = app.post_json("/", {"uri": "https://b.example/"}, status=201)
+    response = app.post_json("/", {"uri": "https://b.example/"}, status=201)
     base = "https://a.example/my%20marks/%C3%A9/%20/"
-    assert answer.headers["Location"] == base + answer.json["id"]
-    ours = {"Origin": "https://a.example", "Host": "a.example"}
-    app.post_json("/", {"uri": "https://c.example/"}, headers=ours, status=201)
-    ours["Origin"] = "https://a.example:444"
-    app.post_json("/", {"uri": "https://d.example/"}, headers=ours, status=403)
+    assert response.headers["Location"] == base + response.json["id"]
+    headers = {"Origin": "https://a.example", "Host": "a.example"}
+    app.post_json("/", {"uri": "https://c.example/"}, headers=headers, status=201)
+    headers["Origin"] = "https://a.example:444"
+    app.post_json("/", {"uri": "https://d.example/"}, headers=headers, status=403)
 
 
-def test_a_forwarded_name_does_not_count(app):
+def test_forwarded_host_names_are_ignored(app):
     for name in ("X-Forwarded-Host", "Forwarded", "X-Host"):
         value = "host=localhost" if name == "Forwarded" else "localhost"
         app.get("/", headers={"Host": "a.example", name: value}, status=421)
@@ -179,19 +179,19 @@ def test_a_forwarded_name_does_not_count(app):
         assert "a.example" not in str(response.headers)
 
 
-def test_the_configured_base_is_ours(client):
+def test_the_host_of_the_base_url_is_accepted(client):
     app = client(base_url="https://Marks.example/m")
     app.get("/", headers={"Host": "marks.example"}, status=200)
     app.get("/", headers={"Host": "localhost"}, status=200)
     app.get("/", headers={"Host": "a.example"}, status=421)
 
 
-def test_with_a_token_any_name_will_do(client):
+def test_with_a_token_any_host_name_is_accepted(client):
     app = client(token=TOKEN)
     app.get("/", headers=BEARER | {"Host": "a.example"}, status=200)
 
 
-# --- Other sites' pages ---
+# --- Cross-site requests ---
 
 
 @each_unsafe
@@ -217,7 +217,7 @@ def test_a_change_from_another_site_is_403(app, a, method, path, body, headers):
 
 
 @each_unsafe
-def test_a_token_does_not_help_another_site(client, method, path, body):
+def test_a_change_from_another_site_with_the_token_is_403(client, method, path, body):
     app = client(token=TOKEN)
     send(app, method, path, body, 403, Sec_Fetch_Site="cross-site", **BEARER)
     send(app, method, path, body, 403, Origin="https://a.example", **BEARER)
@@ -235,12 +235,12 @@ def test_a_token_does_not_help_another_site(client, method, path, body):
     ],
     ids=str,
 )
-def test_a_change_from_here_goes_through(app, a, method, path, body, headers):
+def test_a_change_from_the_same_site_succeeds(app, a, method, path, body, headers):
     expected = {"POST /": 201, "DELETE /a": 204}.get(f"{method} {path}", 200)
     send(app, method, path, body, expected, **headers)
 
 
-def test_the_origin_of_the_configured_base_is_ours(client):
+def test_a_change_from_the_origin_of_the_base_url_succeeds(client):
     app = client(base_url="https://marks.example/m")
     for origin in ("https://marks.example", "http://localhost"):
         send(app, "PUT", "/a/title", origin, 200, Origin=origin)
@@ -248,7 +248,7 @@ def test_the_origin_of_the_configured_base_is_ours(client):
         send(app, "PUT", "/a/title", origin, 403, Origin=origin)
 
 
-def test_reading_from_another_site_is_no_change(app, a):
+def test_another_site_can_request_but_not_read(app, a):
     for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://a.example"}):
         for path in ("/", "/a", "/feed"):
             response = app.get(path, headers=headers, status=200)
@@ -273,7 +273,7 @@ def basic(password, user="anybody"):
         basic(TOKEN).replace("B", "b", 1),
     ],
 )
-def test_the_token_opens_everything(client, authorization):
+def test_the_token_allows_every_request(client, authorization):
     app = client(token=TOKEN)
     headers = {"Authorization": authorization}
     app.get("/", headers=headers, status=200)
@@ -306,7 +306,7 @@ def test_the_token_opens_everything(client, authorization):
         "Digest username=a",
     ],
 )
-def test_without_the_token_it_is_401_and_tells_nothing(client, authorization):
+def test_a_request_without_the_token_is_401_and_discloses_nothing(client, authorization):
     app = client(token=TOKEN)
     headers = {} if authorization is None else {"Authorization": authorization}
     for method, path in [("GET", "/"), ("GET", "/a"), ("GET", "/nothing"), ("PUT", "/a/title")]:
@@ -317,7 +317,7 @@ def test_without_the_token_it_is_401_and_tells_nothing(client, authorization):
         assert "a.example" not in response.text
 
 
-def test_a_token_of_any_bytes(data):
+def test_a_token_may_have_any_bytes(data):
     app = webtest.TestApp(make_app(data, token=os.fsdecode(b"\xff\xfe")))
     send(app, "GET", "/", None, 401)
     basic = base64.b64encode(b"any:\xff\xfe").decode()
@@ -325,7 +325,7 @@ def test_a_token_of_any_bytes(data):
         send(app, "GET", "/", None, 200, Authorization=authorization)
 
 
-def test_public_read_opens_reading_alone(client):
+def test_public_read_allows_reading_without_the_token(client):
     app = client(token=TOKEN, public_read=True)
     for path in ("/", "/a", "/a/title", "/feed", "/?format=html"):
         app.get(path, status=200)
@@ -345,10 +345,10 @@ def test_the_token_is_never_logged(client, caplog, monkeypatch):
     assert TOKEN not in caplog.text and "guess" not in caplog.text
 
 
-# --- Headers of every answer ---
+# --- Security headers ---
 
 
-ANSWERS = [
+RESPONSES = [
     ("GET", "/", 200, {}),
     ("GET", "/?format=html", 200, {}),
     ("GET", "/feed", 200, {}),
@@ -373,13 +373,13 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(
-    "method, path, status, headers", ANSWERS, ids=[f"{a[2]} {a[0]} {a[1]}" for a in ANSWERS]
+    "method, path, status, headers", RESPONSES, ids=[f"{r[2]} {r[0]} {r[1]}" for r in RESPONSES]
 )
-def test_every_answer_has_the_headers_that_protect(app, a, method, path, status, headers):
+def test_every_response_has_the_security_headers(app, a, method, path, status, headers):
     whole = json.dumps(WHOLE | {"uri": "https://b.example/"}).encode()
     body = {"PUT": whole, "POST": b"title=New"}.get(method, b"")
-    given = {"Content-Type": JSON} | headers
-    response = app.request(path, method=method, body=body, headers=given, status=status)
+    headers = {"Content-Type": JSON} | headers
+    response = app.request(path, method=method, body=body, headers=headers, status=status)
     (policy,) = response.headers.getall("Content-Security-Policy")
     directives = [directive.strip() for directive in policy.split(";")]
     assert directives[0] == "default-src 'none'"
@@ -389,7 +389,7 @@ def test_every_answer_has_the_headers_that_protect(app, a, method, path, status,
     assert response.headers.getall("Referrer-Policy") == ["no-referrer"]
 
 
-def test_a_401_and_a_500_have_them_too(client, monkeypatch):
+def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch):
     app = client(token=TOKEN)
     monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
     for response in (app.get("/", status=401), app.get("/a", headers=BEARER, status=500)):
@@ -402,46 +402,48 @@ def test_a_401_and_a_500_have_them_too(client, monkeypatch):
 
 @pytest.mark.parametrize("content_type", [JSON, XBEL, FORM, MULTIPART, "text/plain"])
 @pytest.mark.parametrize("method, path", [(method, path) for method, path, _ in UNSAFE[:4]])
-def test_a_body_over_a_mebibyte_is_refused(app, a, method, path, content_type):
-    given = {"body": b"x" * (2**20 + 1), "content_type": content_type}
-    response = app.request(path, method=method, status="*", **given)
-    # What may be a file of many is read as far as it can be.
+def test_a_body_over_1_mib_is_refused(app, a, method, path, content_type):
+    body = b"x" * (2**20 + 1)
+    response = app.request(path, method=method, body=body, content_type=content_type, status="*")
+    # A body that may be a file may be larger, but must have the syntax of its format.
     is_file = path == "/" and content_type in (XBEL, MULTIPART)
     assert response.status_int in ((400,) if is_file else (413, 415))
     assert app.get("/", status=200).json == [a]
 
 
 class Endless:
-    """A body that never ends; it counts how much of it was read."""
+    """A body without an end that counts the bytes that were read."""
 
     def __init__(self):
-        self.given = 0
+        self.size = 0
 
     def read(self, size=-1):
-        assert size >= 0, "all of an endless body was asked for"
-        self.given += size
+        assert size >= 0, "the endless body was read without a limit"
+        self.size += size
         return b" " * size
 
 
-@pytest.mark.parametrize("path", ["/", "/a"])
-def test_a_body_of_unknown_length_is_cut_off(app, a, path):
+@pytest.mark.parametrize(
+    "method, path, limit", [("PUT", "/a", 2**20), ("POST", "/a", 2**20), ("POST", "/", 2**25)]
+)
+def test_a_body_of_unknown_length_is_read_up_to_the_limit(app, a, method, path, limit):
     body = Endless()
     environ = {"wsgi.input": body, "wsgi.input_terminated": True, "CONTENT_TYPE": JSON}
-    request = webtest.TestRequest.blank(path, environ, method="PUT" if path == "/a" else "POST")
+    request = webtest.TestRequest.blank(path, environ, method=method)
     request.environ.pop("CONTENT_LENGTH", None)
     assert request.get_response(app.app).status_int == 413
-    assert body.given <= 2**20 + 1
+    assert body.size <= limit + 1
 
 
 class Broken:
-    """A body that ends with its server's own kind of error."""
+    """A body whose reading fails with an exception of the server."""
 
     def read(self, size=-1):
         raise EOFError("the client is gone")
 
 
 @pytest.mark.parametrize("method, path", [("PUT", "/a"), ("POST", "/"), ("POST", "/a")])
-def test_a_body_that_breaks_off_is_malformed(app, a, method, path):
+def test_a_body_that_cannot_be_read_to_its_end_is_400(app, a, method, path):
     environ = {"wsgi.input": Broken(), "CONTENT_TYPE": JSON, "CONTENT_LENGTH": "9"}
     request = webtest.TestRequest.blank(path, environ, method=method)
     assert request.get_response(app.app).status_int == 400
@@ -449,7 +451,7 @@ def test_a_body_that_breaks_off_is_malformed(app, a, method, path):
 
 
 @pytest.mark.parametrize("method, path", [("PUT", "/a/tags"), ("POST", "/"), ("POST", "/a")])
-def test_a_body_whose_end_cannot_be_told_is_none(app, a, method, path):
+def test_a_body_whose_end_the_server_cannot_tell_is_411(app, a, method, path):
     environ = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_TYPE": JSON}
     request = webtest.TestRequest.blank(path, environ, method=method)
     request.environ.pop("CONTENT_LENGTH", None)
@@ -458,9 +460,9 @@ def test_a_body_whose_end_cannot_be_told_is_none(app, a, method, path):
 
 
 @pytest.mark.parametrize("length", ["0", "-1", "x", "", "99", "1e3", "99999999999999999999999"])
-def test_a_content_length_that_lies(app, a, length):
-    answer = call(app, method="POST", body=b'{"a":1}', Content_Type=JSON, Content_Length=length)
-    assert 400 <= answer.status_int < 500
+def test_a_wrong_content_length_is_a_client_error(app, a, length):
+    response = call(app, method="POST", body=b'{"a":1}', Content_Type=JSON, Content_Length=length)
+    assert 400 <= response.status_int < 500
 
 
 DEEP = 100_000
@@ -487,12 +489,12 @@ DEEP = 100_000
     ],
     ids=lambda value: ascii(value[:20]),
 )
-def test_depth_and_width_cost_little(app, body, content_type):
+def test_deeply_nested_and_long_bodies_are_refused_quickly(app, body, content_type):
     start = time.perf_counter()
-    answer = call(app, method="POST", body=body, Content_Type=content_type)
-    # An array, or XBEL without a bookmark, is a file of which nothing can be taken.
+    response = call(app, method="POST", body=body, Content_Type=content_type)
+    # An array, or XBEL without a bookmark, is a file that is imported.
     is_file = body.startswith((b"[", b"<xbel"))
-    assert 400 <= answer.status_int < 500 or (is_file and answer.json["created"] == 0)
+    assert 400 <= response.status_int < 500 or (is_file and response.json["created"] == 0)
     assert time.perf_counter() - start < 5
 
 
@@ -500,10 +502,10 @@ def test_depth_and_width_cost_little(app, body, content_type):
     "query", ["a=1&" * 10_000, "tag=" + "x" * 100_000, "tag=x&" * 1_000, "q=" + "a+" * 50_000]
 )
 @pytest.mark.parametrize("path", ["/", "/feed"])
-def test_a_long_query_costs_little(app, a, path, query):
+def test_a_long_query_is_answered_quickly(app, a, path, query):
     start = time.perf_counter()
-    answer = call(app, path, environ={"QUERY_STRING": query})
-    assert answer.status_int in (200, 400, 413, 414)
+    response = call(app, path, environ={"QUERY_STRING": query})
+    assert response.status_int in (200, 400, 413, 414)
     assert time.perf_counter() - start < 5
 
 
@@ -529,12 +531,12 @@ def test_a_long_query_costs_little(app, a, path, query):
     ],
 )
 @pytest.mark.parametrize("method, path", [("POST", "/"), ("PUT", "/new"), ("POST", "/a")])
-def test_xml_with_entities_is_refused(app, a, document, method, path):
+def test_xml_with_entities_is_400(app, a, document, method, path):
     app.request(path, method=method, body=document.encode(), content_type=XBEL, status=400)
     assert app.get("/", status=200).json == [a]
 
 
-def test_nothing_that_xml_names_is_opened(app, tmp_path):
+def test_files_that_xml_names_are_not_opened(app, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("the secret")
     include = f'<x:include xmlns:x="http://www.w3.org/2001/XInclude" href="{secret.as_uri()}"/>'
@@ -549,7 +551,7 @@ def test_nothing_that_xml_names_is_opened(app, tmp_path):
         assert "the secret" not in app.get("/", status=200).text
 
 
-# --- Never a 500 ---
+# --- No request causes a 500 ---
 
 
 BAD_TEXTS = [
@@ -567,17 +569,17 @@ BAD_TEXTS = [
 
 @pytest.mark.parametrize("text", BAD_TEXTS, ids=ascii)
 @pytest.mark.parametrize("path", ["/{}", "/a{}", "/a/{}", "/a/title{}", "/feed{}", "//{}"])
-def test_bad_paths(app, a, path, text):
+def test_a_path_that_is_no_valid_text_is_404(app, a, path, text):
     for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
         body = b"{}" if method in ("POST", "PUT") else b""
-        answer = call(app, path.format(text), method, body, Content_Type=JSON)
-        assert answer.status_int == 404
+        response = call(app, path.format(text), method, body, Content_Type=JSON)
+        assert response.status_int == 404
 
 
 @pytest.mark.parametrize(
     "path", ["", "a", "*", "/../a", "/..", "/./a", "/a/../b", "/%", "/a\\b", "http://x/"]
 )
-def test_odd_paths(app, a, path):
+def test_a_path_that_is_not_normalized_is_not_resolved(app, a, path):
     assert call(app, path).status_int in (200, 404)
     assert call(app, path, "DELETE").status_int in (404, 405)
 
@@ -586,16 +588,16 @@ def test_odd_paths(app, a, path):
     "text", [*BAD_TEXTS, "%ff", "%C3%28", "%ED%A0%80", "%00", "%", "%zz", "\xe4"], ids=ascii
 )
 @pytest.mark.parametrize("path", ["/", "/feed", "/a"])
-def test_bad_queries(app, a, path, text):
+def test_a_malformed_query_is_400_or_ignored(app, a, path, text):
     for name in ("tag", "q", "uri", "format", "limit", "offset", "title", "x"):
         for query in (f"{name}={text}", f"{text}={name}", f"{name}={text}&limit=1&format=html"):
             for accept in ("*/*", BROWSER):
-                answer = call(app, path, environ={"QUERY_STRING": query}, Accept=accept)
-                assert answer.status_int in (200, 400), query
+                response = call(app, path, environ={"QUERY_STRING": query}, Accept=accept)
+                assert response.status_int in (200, 400), query
 
 
-def part(headers, value=b"x:y"):
-    """A multipart form of one part with these headers."""
+def multipart(headers, value=b"x:y"):
+    """Return a multipart form of one part with these headers."""
     return (
         b"--b\r\nContent-Disposition: form-data; "
         + headers
@@ -635,12 +637,12 @@ BAD_BODIES = [
     b"uri&title",
     b"&&&=&",
     b"--b\r\n\r\n--b--\r\n",
-    part(b'name="uri"; filename="x"'),
-    part(b'name="\xff"', b"\xff"),
-    part(b'name="uri"\r\nContent-Type: text/plain; charset=x'),
-    part(b'name="uri"\r\nContent-Type: text/plain; charset=utf-16'),
-    part(b'name="uri"\r\nContent-Type: text/plain; charset=rot13'),
-    part(b'name="uri"\r\nContent-Transfer-Encoding: base64'),
+    multipart(b'name="uri"; filename="x"'),
+    multipart(b'name="\xff"', b"\xff"),
+    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=x'),
+    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=utf-16'),
+    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=rot13'),
+    multipart(b'name="uri"\r\nContent-Transfer-Encoding: base64'),
     b"x" * 10_000,
 ]
 BAD_TYPES = [
@@ -679,7 +681,7 @@ NAMES = st.sampled_from(["id", "uri", "title", "description", "tags", "created",
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @hypothesis.given(body=st.dictionaries(NAMES, VALUES) | VALUES)
-def test_any_json(app, body):
+def test_no_json_body_causes_a_500(app, body):
     data = json.dumps(body).encode()
     for method, path in [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/tags")]:
         assert call(app, path, method, data, Content_Type=JSON).status_int < 500
@@ -687,14 +689,14 @@ def test_any_json(app, body):
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @hypothesis.given(body=st.binary(max_size=50))
-def test_any_bytes(app, body):
+def test_no_bytes_as_a_body_cause_a_500(app, body):
     for content_type in (JSON, XBEL, FORM, MULTIPART, "text/plain"):
         for method, path in [("POST", "/"), ("PUT", "/a"), ("PUT", "/a/title")]:
             assert call(app, path, method, body, Content_Type=content_type).status_int < 500
 
 
 @pytest.mark.parametrize("content_type", BAD_TYPES, ids=lambda value: ascii(value[:40]))
-def test_bad_bodies(app, a, content_type):
+def test_no_malformed_body_causes_a_500(app, a, content_type):
     for method, path in [
         ("POST", "/"),
         ("POST", "/a"),
@@ -703,8 +705,8 @@ def test_bad_bodies(app, a, content_type):
         ("PUT", "/a/tags"),
     ]:
         for body in BAD_BODIES:
-            answer = call(app, path, method, body, Content_Type=content_type)
-            assert answer.status_int < 500, (method, path, body)
+            response = call(app, path, method, body, Content_Type=content_type)
+            assert response.status_int < 500, (method, path, body)
     for name in ("json", "xbel", "text", "csv", "html"):
         app.get(f"/?format={name}", status=200)
     app.get("/feed", status=200)
@@ -764,7 +766,7 @@ BAD_HEADERS = {
     [(n, v) for n, vs in BAD_HEADERS.items() for v in vs],
     ids=lambda v: ascii(v[:30]),
 )
-def test_bad_headers(app, a, name, value):
+def test_no_malformed_header_causes_a_500(app, a, name, value):
     body = json.dumps(WHOLE).encode()
     for method, path in [
         ("GET", "/"),
@@ -775,6 +777,6 @@ def test_bad_headers(app, a, name, value):
         ("PATCH", "/"),
         ("DELETE", "/a"),
     ]:
-        given = {"Content-Type": JSON, name: value}
-        answer = call(app, path, method, body if method == "PUT" else b"", **given)
-        assert answer.status_int < 500, (method, path)
+        headers = {"Content-Type": JSON, name: value}
+        response = call(app, path, method, body if method == "PUT" else b"", **headers)
+        assert response.status_int < 500, (method, path)

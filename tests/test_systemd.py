@@ -1,4 +1,4 @@
-"""The README's unit for systemd: sound, hardened, and the service can do its work so confined."""
+"""The README's systemd unit is valid and hardened, and the service works under its restrictions."""
 
 import json
 import os
@@ -18,7 +18,7 @@ INSTALLED = "/opt/bookmarks/.venv/bin/bookmarks"
 
 @pytest.fixture
 def unit(tmp_path):
-    """The unit as a file, for the command that this environment has."""
+    """Return a file with the unit, which starts the command of this environment."""
     require_program("systemd-analyze")
     text = readme_block("ini", "[Service]")
     assert INSTALLED in text
@@ -29,44 +29,45 @@ def unit(tmp_path):
 
 def analyze(*arguments):
     command = ["systemd-analyze", "--no-pager", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout, process.stderr
 
 
-def test_systemd_finds_nothing_wrong_with_the_unit(unit):
-    told = "".join(analyze("verify", unit))
-    assert str(unit) not in told and unit.name not in told, told
+def test_systemd_accepts_the_unit(unit):
+    output = "".join(analyze("verify", unit))
+    assert str(unit) not in output and unit.name not in output, output
 
 
-def test_the_unit_is_exposed_to_less_than_2(unit):
+def test_the_exposure_level_of_the_unit_is_below_2(unit):
     report, _ = analyze("security", "--offline=true", "--threshold=20", unit)
     assert float(re.search(r"exposure level for \S+: ([\d.]+)", report)[1]) < 2.0
 
 
-def values(unit, name):
+def setting_values(unit, name):
     return " ".join(re.findall(rf"^{name}=(.*)$", unit.read_text(), re.MULTILINE)).split()
 
 
 def allowed_calls(unit):
-    """The system calls that the unit's filters leave, as systemd resolves its groups."""
+    """Return the system calls that the unit's filters allow, their groups resolved by systemd."""
     allowed = set()
     for line in re.findall(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE):
-        names = {call for name in line.lstrip("~").split() for call in members(name)}
+        names = {call for name in line.lstrip("~").split() for call in resolve_group(name)}
         allowed = allowed - names if line.startswith("~") else allowed | names
     return allowed
 
 
-def members(name):
+def resolve_group(name):
+    """Return the system calls in a group such as @system-service, or the one call of this name."""
     if not name.startswith("@"):
         return {name}
-    listed, _ = analyze("syscall-filter", name)
-    found = {line.strip() for line in listed.splitlines()[1:]}
-    found = {line for line in found if line and not line.startswith("#")}
-    return {call for line in found for call in members(line)}
+    output, _ = analyze("syscall-filter", name)
+    lines = {line.strip() for line in output.splitlines()[1:]}
+    names = {line for line in lines if line and not line.startswith("#")}
+    return {call for name in names for call in resolve_group(name)}
 
 
-# What systemd does before it starts a service, as far as it can be done without systemd.
+# Apply the unit's restrictions as systemd does, as far as that is possible without systemd.
 CONFINED = """
     import ctypes, json, os, socket, sys
 
@@ -107,8 +108,10 @@ NAMESPACES = """
 
 @pytest.fixture
 def confined(unit, tmp_path):
-    """The service, confined as the unit says: namespaces, read-only disk, no capability, a /proc
-    of processes only, the filter of system calls. Its address, and the folder of its files.
+    """Run the service under the unit's restrictions; return its address and its data folder.
+
+    It has namespaces, a read-only disk, no capability, a /proc of processes only, and a filter of
+    system calls.
     """
     require_program("unshare", "setpriv")
     if os.geteuid() != 0:
@@ -120,12 +123,13 @@ def confined(unit, tmp_path):
         assert setting in unit.read_text()
     state = tmp_path / "private" / "bookmarks"
     state.mkdir(parents=True)
-    (tmp_path / "bookmarks").symlink_to(state)  # As a dynamic user's state is.
+    (tmp_path / "bookmarks").symlink_to(state)  # The state folder of a dynamic user is a link.
     (tmp_path / "token").write_text("secret")
     (tmp_path / "token").chmod(0o400)
     (command,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
     command = command.replace("%S", str(tmp_path)).replace("%d", str(tmp_path))
-    rules = json.dumps([sorted(allowed_calls(unit)), values(unit, "RestrictAddressFamilies")])
+    families = setting_values(unit, "RestrictAddressFamilies")
+    rules = json.dumps([sorted(allowed_calls(unit)), families])
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts",
@@ -154,7 +158,7 @@ def address_of(process, log):
     return re.search(r"http://[\d.]+:\d+", log.read_text())[0]
 
 
-def test_confined_as_the_unit_says_it_does_all_its_work(confined):
+def test_the_service_works_under_the_restrictions_of_the_unit(confined):
     address, state = confined
     bearer = {"Authorization": "Bearer secret"}
     assert ask(address).status == 401

@@ -1,4 +1,4 @@
-"""The callable held to PEP 3333, several of it in one process, and folders it can't begin with."""
+"""The WSGI callable by PEP 3333, several applications at once, and unusable data folders."""
 
 import gzip
 import io
@@ -21,11 +21,11 @@ from tests.conftest import ROOT
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
 URI = "https://new.example/"
 WHOLE = {"uri": URI, "title": "New", "description": "", "tags": ["a"]}
-LONG = 1100  # More than are sent in one piece.
+LONG = 1100
 
 
 def call(app, method, path, body=b"", **headers):
-    """The status, headers and body of an answer, if the validator finds nothing wrong with it."""
+    """Return the status, headers and body of a response that passes the validator of wsgiref."""
     path, _, query = path.partition("?")
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
@@ -38,17 +38,17 @@ def call(app, method, path, body=b"", **headers):
         environ |= {"CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": headers.pop("Content_Type")}
     environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
     setup_testing_defaults(environ)
-    told = []
-    chunks = validator(app)(environ, lambda *answer: told.append(answer))
+    started = []
+    chunks = validator(app)(environ, lambda *arguments: started.append(arguments))
     try:
-        whole = b"".join(chunks)
+        content = b"".join(chunks)
     finally:
         chunks.close()
-    ((status, headers),) = told
-    return int(status[:3]), dict(headers), whole
+    ((status, headers),) = started
+    return int(status[:3]), dict(headers), content
 
 
-def place(data, id):
+def write_file(data, id):
     fields = {"created": "2024-01-01T00:00:00Z", "title": "Ünïcode", "tags": ["a", "ü"]}
     bookmark = {"id": id, "uri": f"https://{id}.example/", **fields}
     (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
@@ -56,13 +56,13 @@ def place(data, id):
 
 @pytest.fixture
 def folder(data):
-    """A collection with `one`, the deleted `gone` and the unreadable `broken`."""
+    """Return a data folder with the bookmark `one`, a deleted and an unreadable one."""
     for kind in ("bookmarks", "tombstones"):
         (data / kind).mkdir(parents=True)
-    place(data, "one")
+    write_file(data, "one")
     (data / "bookmarks" / "broken.json").write_text("{")
-    grave = {"id": "gone", "deleted": "2024-01-02T00:00:00Z"}
-    (data / "tombstones" / "gone.json").write_text(json.dumps(grave))
+    tombstone = {"id": "gone", "deleted": "2024-01-02T00:00:00Z"}
+    (data / "tombstones" / "gone.json").write_text(json.dumps(tombstone))
     return data
 
 
@@ -75,13 +75,13 @@ READS = [
 ]  # fmt: skip
 
 
-def test_the_validator_passes_every_read(folder):
+def test_every_read_follows_pep_3333(folder):
     for number in range(LONG):
-        place(folder, f"b{number}")
+        write_file(folder, f"b{number}")
     app = make_app(folder)
     page = call(app, "GET", "/?format=html")[2].decode()
     for path in [*READS, *re.findall(r'(?:href|src)="(/[a-z]+-[0-9a-f]+\.[a-z]+)"', page)]:
-        for _ in range(3):  # What is asked for again is answered in another way.
+        for _ in range(3):  # A repeated request may be answered from the cache.
             status, headers, body = call(app, "GET", path)
             assert (status, path) == (200, path) and headers["ETag"]
             assert call(app, "HEAD", path) == (200, headers, b"")
@@ -92,21 +92,21 @@ def test_the_validator_passes_every_read(folder):
 
 
 @pytest.mark.parametrize("path", READS)
-def test_the_validator_passes_every_read_that_is_compressed(folder, path):
+def test_every_compressed_read_follows_pep_3333(folder, path):
     for number in range(LONG if path in ("/?format=json", "/feed?limit=2000") else 20):
-        place(folder, f"b{number}")
-    app, asked = make_app(folder), {"Accept_Encoding": "gzip"}
+        write_file(folder, f"b{number}")
+    app, headers_sent = make_app(folder), {"Accept_Encoding": "gzip"}
     plain = call(app, "GET", path)[2]
     for _ in range(3):
-        status, headers, body = call(app, "GET", path, **asked)
+        status, headers, body = call(app, "GET", path, **headers_sent)
         assert status == 200
-        is_packed = headers.get("Content-Encoding") == "gzip"
-        assert is_packed or len(plain) <= 1024
-        assert (gzip.decompress(body) if is_packed else body) == plain
-        assert call(app, "HEAD", path, **asked) == (200, headers, b"")
+        is_compressed = headers.get("Content-Encoding") == "gzip"
+        assert is_compressed or len(plain) <= 1024
+        assert (gzip.decompress(body) if is_compressed else body) == plain
+        assert call(app, "HEAD", path, **headers_sent) == (200, headers, b"")
     for method in ("GET", "HEAD"):
-        answer = call(app, method, path, If_None_Match=headers["ETag"], **asked)
-        assert answer[::2] == (304, b"")
+        response = call(app, method, path, If_None_Match=headers["ETag"], **headers_sent)
+        assert response[::2] == (304, b"")
 
 
 FORM_FILE = (
@@ -129,7 +129,7 @@ CHANGES = {
     "put tags": (200, "PUT", "/one/tags", ["x"], dict(Accept=JSON)),
     "delete": (204, "DELETE", "/one"),
     "import": (200, "POST", "/", [{"uri": "x:y"}, {"uri": ""}]),
-    "import for a person": (
+    "import by a form": (
         200, "POST", "/", FORM_FILE,
         dict(Content_Type="multipart/form-data; boundary=x", Accept="text/html"),
     ),
@@ -150,44 +150,44 @@ ERRORS = {
     "changed since": (412, "PUT", "/one", ONE, dict(If_Match='"x"')),
     "too large": (413, "PUT", "/one", b"x" * 1_100_000, dict(Content_Type=JSON)),
     "unsupported": (415, "PUT", "/one", b"x", dict(Content_Type="image/png")),
-    "another name": (421, "GET", "/", b"", dict(Host="evil.example")),
+    "another host name": (421, "GET", "/", b"", dict(Host="evil.example")),
     "wrong": (422, "POST", "/", {"uri": "x", "more": 1}),
     "unreadable": (503, "GET", "/broken"),
 }
 
 
-def parts(status, method, path, body=b"", headers=()):
+def with_defaults(status, method, path, body=b"", headers=()):
     return status, method, path, body, dict(headers)
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_validator_passes_every_change(folder, change):
-    expected, method, path, body, headers = parts(*change)
-    status, _, answer = call(make_app(folder), method, path, body, **headers)
-    assert status == expected, answer
+def test_every_change_follows_pep_3333(folder, change):
+    expected, method, path, body, headers = with_defaults(*change)
+    status, _, content = call(make_app(folder), method, path, body, **headers)
+    assert status == expected, content
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
-def test_the_validator_passes_every_error(folder, error):
+def test_every_error_follows_pep_3333(folder, error):
     app = make_app(folder)
-    expected, method, path, body, headers = parts(*error)
+    expected, method, path, body, headers = with_defaults(*error)
     for accept in ({}, {"Accept": "text/html"}):
         if expected != 406:
             headers |= accept
-        status, _, answer = call(app, method, path, body, **headers)
-        assert status == expected, answer
-        assert answer
+        status, _, content = call(app, method, path, body, **headers)
+        assert status == expected, content
+        assert content
         if method == "GET":
             assert call(app, "HEAD", path, **headers)[::2] == (expected, b"")
 
 
-def test_the_validator_passes_a_missing_token(folder):
+def test_a_401_follows_pep_3333(folder):
     app = make_app(folder, token="secret")
     assert call(app, "GET", "/")[0] == 401
     assert call(app, "GET", "/one", Authorization="Bearer secret")[0] == 200
 
 
-def test_the_validator_passes_the_failures_of_the_folder(folder):
+def test_the_errors_of_a_missing_folder_follow_pep_3333(folder):
     app = make_app(folder)
     shutil.rmtree(folder)
     for path in ("/", "/one", "/feed"):
@@ -195,10 +195,10 @@ def test_the_validator_passes_the_failures_of_the_folder(folder):
     assert call(app, "POST", "/", {"uri": URI})[0] == 503
 
 
-# --- Several in one process ---
+# --- Several applications in one process ---
 
 
-def test_two_applications_keep_two_folders_apart(tmp_path):
+def test_two_applications_serve_two_separate_folders(tmp_path):
     one, other = (webtest.TestApp(make_app(tmp_path / name)) for name in ("one", "other"))
     whole = {"uri": URI, "title": "One", "description": "", "tags": []}
     one.put_json("/a", whole, status=201)
@@ -213,7 +213,7 @@ def test_two_applications_keep_two_folders_apart(tmp_path):
     one.get("/b", status=404)
 
 
-def test_two_applications_over_one_folder_are_one_collection(data):
+def test_two_applications_over_one_folder_serve_one_collection(data):
     one, other = (webtest.TestApp(make_app(data)) for _ in range(2))
     for number in range(10):
         id = one.post_json("/", {"uri": f"x:{number}"}, status=201).json["id"]
@@ -221,22 +221,22 @@ def test_two_applications_over_one_folder_are_one_collection(data):
         assert other.get("/").body == one.get("/").body
 
 
-# --- A folder that it can't begin with ---
+# --- Unusable data folders ---
 
 
-def refusal(*arguments, prefix=()):
-    """The one line that the real command says as it refuses to run."""
+def run_failing(*arguments, prefix=()):
+    """Run the real command, which must fail; return the one line of its error output."""
     command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    assert done.returncode not in (0, None)
-    assert done.stdout == "" and "Traceback" not in done.stderr
-    (line,) = done.stderr.splitlines()
+    process = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert process.returncode != 0
+    assert process.stdout == "" and "Traceback" not in process.stderr
+    (line,) = process.stderr.splitlines()
     return line
 
 
 @pytest.fixture
 def unwritable(tmp_path):
-    """A folder that nobody may write to, and what makes root a user like any other."""
+    """Return a read-only folder, and a command prefix that makes modes apply to root too."""
     folder = tmp_path / "unwritable"
     folder.mkdir()
     folder.chmod(0o555)
@@ -247,72 +247,82 @@ def unwritable(tmp_path):
     return folder, ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-def test_the_command_refuses_a_folder_without_a_parent(tmp_path):
+def test_the_command_fails_if_the_parent_of_the_data_folder_is_missing(tmp_path):
     folder = tmp_path / "no" / "data"
     for command in ("serve", "import"):
-        line = refusal(command, "--data", str(folder), *["-"] * (command == "import"))
+        line = run_failing(command, "--data", str(folder), *["-"] * (command == "import"))
         assert line.startswith(f"bookmarks: The folder {folder} ") and "No such file" in line
     assert not folder.parent.exists()
 
 
-def test_the_command_refuses_a_folder_that_it_cannot_make(unwritable):
+def test_the_command_fails_if_it_may_not_create_the_data_folder(unwritable):
     folder, prefix = unwritable
     for data in (folder, folder / "data"):
-        line = refusal("serve", "--data", str(data), prefix=prefix)
+        line = run_failing("serve", "--data", str(data), prefix=prefix)
         assert line.startswith("bookmarks: ") and "Permission denied" in line
         assert str(data) in line
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["bookmarks", "tombstones"])
-def test_the_command_refuses_a_folder_that_it_can_only_read(unwritable, data, kind):
+READ_ONLY = """
+import sys
+import webtest
+from bookmarks import make_app
+
+app = webtest.TestApp(make_app(sys.argv[1]))
+assert len(app.get("/", status=200).json) == 1
+detail = app.post_json("/", {"uri": "https://b.example/"}, status=503).json["detail"]
+assert "Permission denied" in detail, detail
+"""
+
+
+def test_a_folder_that_it_may_only_read_is_served_and_changes_are_503(unwritable, data, add):
     _, prefix = unwritable
-    make_app(data)
-    (data / kind).chmod(0o555)
-    line = refusal("serve", "--data", str(data), prefix=prefix)
-    assert line.startswith("bookmarks: ") and f"{data / kind} cannot be written" in line
+    add()
+    (data / "bookmarks").chmod(0o555)
+    subprocess.run([*prefix, sys.executable, "-c", READ_ONLY, str(data)], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize("kind", ["bookmarks", "."])
-def test_what_can_only_be_read_can_be_exported(unwritable, data, add, kind):
+def test_a_folder_that_it_may_only_read_can_be_exported(unwritable, data, add, kind):
     _, prefix = unwritable
     add()
     (data / "tombstones").rmdir()
     (data / kind).chmod(0o555)
     command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), "export", "--data", str(data)]
-    done = subprocess.run(command, capture_output=True, timeout=20, check=True)
-    assert len(json.loads(done.stdout)) == 1
+    process = subprocess.run(command, capture_output=True, timeout=20, check=True)
+    assert len(json.loads(process.stdout)) == 1
 
 
-def test_what_can_only_be_listed_is_no_empty_collection(unwritable, data, add):
+def test_an_export_of_files_that_it_may_not_read_fails(unwritable, data, add):
     _, prefix = unwritable
     add()
     (data / "bookmarks").chmod(0o444)
-    assert "cannot be read: Permission denied" in refusal(
+    assert "cannot be read: Permission denied" in run_failing(
         "export", "--data", str(data), prefix=prefix
     )
     (data / "bookmarks").chmod(0o755)
 
 
-def test_the_command_refuses_a_file_in_place_of_the_folder(data):
+def test_the_command_fails_if_the_data_folder_is_a_file(data):
     data.write_text("")
-    assert str(data) in refusal("serve", "--data", str(data))
+    assert str(data) in run_failing("serve", "--data", str(data))
 
 
-@pytest.mark.parametrize("made", ["no/data", "file", "file/data"])
-def test_the_application_refuses_a_folder_that_cannot_be_made(tmp_path, made):
+@pytest.mark.parametrize("name", ["no/data", "file", "file/data"])
+def test_make_app_fails_if_the_data_folder_cannot_be_created(tmp_path, name):
     (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match=f"{made} cannot be used"):
-        make_app(tmp_path / made)
+    with pytest.raises(Unavailable, match=f"{name} cannot be created"):
+        make_app(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("missing", [("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"), ("HTTP_HOST",)])
-def test_a_server_that_names_no_host_is_answered(data, missing):
+def test_a_server_that_gives_no_host_name_is_served(data, missing):
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/"}
     setup_testing_defaults(environ)
     for name in missing:
         del environ[name]
-    told = []
-    make_app(data)(environ, lambda *answer: told.append(answer))
-    assert told[0][0] == "200 OK"
+    started = []
+    make_app(data)(environ, lambda *arguments: started.append(arguments))
+    assert started[0][0] == "200 OK"

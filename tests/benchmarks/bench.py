@@ -1,4 +1,4 @@
-"""What all rows share: how long and how often to measure, the collections, and the servers."""
+"""The parts that all rows share: settings, collections, servers and comparisons."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,10 +19,11 @@ T = TypeVar("T")
 
 @dataclass
 class Bench:
-    """The collection in `data`, a folder for the rest beside it, and servers that start when asked.
+    """The collection in `data`, and servers that start when they are first used.
 
-    A context manager, which ends the servers and removes what was created. `busy` tells how much
-    of the time the client itself was at work while the ceiling was measured.
+    A context manager that stops the servers and removes the created bookmarks. `folder` is for
+    other data. `busy` has the shares of time in which the client itself used the CPU while the
+    plain server was measured.
     """
 
     data: Path
@@ -33,7 +34,6 @@ class Bench:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> "Bench":
-        # Not sooner: a disk may look long for room among what was removed just before.
         self._stack.enter_context(collection.restored(self.data))
         return self
 
@@ -41,7 +41,7 @@ class Bench:
         self._stack.close()
 
     def serve(self, data: Path) -> Server:
-        """The service over this folder, once it has given its first answer."""
+        """Return the service over this folder, after its first response."""
         server = self._stack.enter_context(Server(servers.service(data)))
         first(server.port)
         return server
@@ -56,22 +56,22 @@ class Bench:
 
     @cached_property
     def no_data(self) -> Path:
-        """No bookmarks."""
+        """A data folder without bookmarks."""
         return collection.make(self.folder / "none", 0)
 
     @cached_property
     def constant(self) -> Server:
-        """What answers 300 bytes."""
+        """A server whose response is always the same 300 bytes."""
         return self._plain("constant")
 
     @cached_property
     def unchanged(self) -> Server:
-        """What answers 304."""
+        """A server whose response is always a 304."""
         return self._plain("unchanged")
 
     @cached_property
     def files(self) -> Server:
-        """What writes a file durably."""
+        """A server that writes each body durably to a file."""
         folder = self.folder / "plain"
         folder.mkdir()
         return self._plain("files", str(folder))
@@ -82,17 +82,17 @@ class Bench:
         return collection.ids(self.data)
 
     def turns(self, *measures: Callable[[], T], most: int = 100) -> list[list[T]]:
-        """What each round gives: all are measured in turns, in this order and then backwards."""
-        found = []
+        """Return the results of each round, whose order is reversed in every second round."""
+        rounds = []
         for turn in range(min(self.rounds, most)):
             step = -1 if turn % 2 else 1
-            found.append([measure() for measure in measures[::step]][::step])
-        return found
+            rounds.append([measure() for measure in measures[::step]][::step])
+        return rounds
 
     def load(
         self, server: Server, requests: Iterator[bytes], clients: int = CLIENTS, status: int = 200
     ) -> Sample:
-        """Asks for as long as a measurement takes."""
+        """Send requests for the time of one measurement."""
         return load(server.port, requests, self.seconds, clients, status)
 
     def compare(
@@ -108,7 +108,7 @@ class Bench:
 
 
 def share(rates: list[list[float]]) -> Measured:
-    """The median of the rounds' shares, and of the rates."""
+    """Return the median of the ratios of the rounds, with the medians of both rates."""
     ours, others = (median(column) for column in zip(*rates, strict=True))
     ratio = median(our / other for our, other in rates)
     return Measured([ratio], f"{ours:,.0f} of {others:,.0f} a second")

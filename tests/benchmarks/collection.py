@@ -1,4 +1,4 @@
-"""A collection of bookmarks as the service keeps them: five tags each, some much used, most not."""
+"""A collection of bookmarks with five tags each, whose frequencies follow Zipf's law."""
 
 import json
 import random
@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
-from storage.bookmark import clean, create, timestamp, to_file
+from storage.bookmark import clean, create, timestamp
+from storage.record import encode
 
 TAGS = [f"tag{rank}" for rank in range(2000)]
 WORDS = [f"word{number}" for number in range(3000)]
-_WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(TAGS) + 1)))  # Zipf's.
-_FIRST = 1_500_000_000  # When the oldest was created; one follows each minute.
+_WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(TAGS) + 1)))
+_FIRST = 1_500_000_000  # The oldest bookmark; the others follow one a minute.
 
 
 def make(data: Path, count: int) -> Path:
-    """The data folder with this many bookmarks in it, or with those that it has already."""
+    """Return the data folder with so many bookmarks, or unchanged if it has some already."""
     bookmarks = data / "bookmarks"
     if bookmarks.is_dir():
         return data
@@ -32,11 +33,11 @@ def make(data: Path, count: int) -> Path:
 def _file(id: str, number: int, chance: random.Random) -> bytes:
     created = timestamp(_FIRST + 60 * number)
     uri = f"https://site{number % 997}.example.com/path/{number}/page.html"
-    return to_file(create(clean({"uri": uri, **fields(chance), "created": created}), id, created))
+    return encode(create(clean({"uri": uri, **fields(chance), "created": created}), id, created))
 
 
 def fields(chance: random.Random) -> dict[str, object]:
-    """What a bookmark tells besides its uri and its dates."""
+    """Return a random title, description and tags."""
     return {
         "title": " ".join(chance.choices(WORDS, k=6)).capitalize(),
         "description": " ".join(chance.choices(WORDS, k=15)),
@@ -52,14 +53,14 @@ def _tags(chance: random.Random) -> list[str]:
 
 
 def ids(data: Path) -> list[str]:
-    """The ids of its bookmarks, in random order."""
-    found = sorted(path.stem for path in (data / "bookmarks").glob("*.json"))
-    random.Random(2).shuffle(found)
-    return found
+    """Return the ids of the bookmarks in random order."""
+    ids = sorted(path.stem for path in (data / "bookmarks").glob("*.json"))
+    random.Random(2).shuffle(ids)
+    return ids
 
 
 def text_size(data: Path) -> int:
-    """The bytes of all its bookmarks' JSON, without indentation."""
+    """Return the size of all bookmarks as JSON without indentation, in bytes."""
     return sum(
         len(json.dumps(json.loads(path.read_bytes()), ensure_ascii=False, separators=(",", ":")))
         for path in (data / "bookmarks").glob("*.json")
@@ -68,7 +69,7 @@ def text_size(data: Path) -> int:
 
 @contextmanager
 def restored(data: Path) -> Iterator[None]:
-    """Removes afterwards what was created meanwhile."""
+    """Remove the files that were created within the block when it ends."""
     before = set(data.glob("*/*.json"))
     try:
         yield

@@ -1,6 +1,6 @@
-"""A client that asks prepared requests as fast as they are answered, and reads only what it must.
+"""A client that sends prepared requests at the highest rate and parses as little as possible.
 
-It knows one server: waitress, which writes the names of headers in one way only.
+It works with waitress only, which writes the names of headers in one way.
 """
 
 import json
@@ -20,7 +20,7 @@ _ETAG = re.compile(rb"(?i)\r\netag: (\S+)")
 
 @dataclass(frozen=True)
 class Sample:
-    """What came of a load: the seconds of each answer, of all together, and of the client's own."""
+    """The result of a load in seconds: each latency, the total, and the client's CPU time."""
 
     latencies: list[float]
     seconds: float
@@ -28,22 +28,22 @@ class Sample:
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Responses per second."""
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """The milliseconds within which so many of a hundred were answered."""
+        """Return a percentile of the latencies in milliseconds."""
         ordered = sorted(self.latencies)
         return 1000 * ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
 
 
 def get(path: str, *headers: str) -> bytes:
-    """A prepared request."""
+    """Return a prepared GET."""
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "\r\n"]).encode()
 
 
 def post(path: str, body: bytes) -> bytes:
-    """A prepared request with a JSON body."""
+    """Return a prepared POST with a JSON body."""
     return _request("POST", path, body)
 
 
@@ -53,28 +53,28 @@ def _request(method: str, path: str, body: bytes) -> bytes:
 
 
 class Connection:
-    """A connection that stays, for one request at a time; a new one once the server closed it."""
+    """A persistent connection for one request at a time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self.connect()
 
     def connect(self) -> None:
-        """Begins anew."""
+        """Open a new connection."""
         self.socket = socket.create_connection(("127.0.0.1", self._port), timeout=600)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, request: bytes) -> None:
-        """Asks."""
+        """Send a request."""
         self._received = b""
         self.begun = time.perf_counter()
         self.socket.sendall(request)
 
     def receive(self) -> bytes | None:
-        """The whole answer, or None if more of it is still to come."""
+        """Read once; return the response if it is complete, else None."""
         chunk = self.socket.recv(65536)
         if not chunk:
-            raise ConnectionError("The server closed before it had answered.")
+            raise ConnectionError("The server closed the connection before its response.")
         received = self._received = self._received + chunk
         end = received.find(b"\r\n\r\n")
         if end < 0:
@@ -86,44 +86,44 @@ class Connection:
         return received
 
     def ask(self, request: bytes) -> bytes:
-        """The answer to one request."""
+        """Send a request; return the response."""
         self.send(request)
-        while (answer := self.receive()) is None:
+        while (response := self.receive()) is None:
             pass
         if self.is_closed:  # waitress closes the connection after a 204 or 304.
             self.close()
             self.connect()
-        return answer
+        return response
 
     def close(self) -> None:
-        """Ends it."""
+        """Close the connection."""
         self.socket.close()
 
 
 def load(
     port: int, requests: Iterator[bytes], seconds: float, clients: int = CLIENTS, status: int = 200
 ) -> Sample:
-    """Asks on so many connections at once, on each again as soon as it has its answer."""
+    """Send requests on so many connections at once, each time when the response has arrived."""
     latencies: list[float] = []
     expected = f"HTTP/1.1 {status} ".encode()
     begun, busy = time.perf_counter(), time.thread_time()
     with selectors.DefaultSelector() as selector:
         for _ in range(clients):
             _begin(selector, Connection(port), next(requests))
-        for connection, answer in _answers(selector):
+        for connection, response in _responses(selector):
             now = time.perf_counter()
-            assert answer.startswith(expected), answer[:100]
+            assert response.startswith(expected), response[:100]
             latencies.append(now - connection.begun)
-            _go_on(selector, connection, next(requests) if now < begun + seconds else None)
+            _continue(selector, connection, next(requests) if now < begun + seconds else None)
     return Sample(latencies, time.perf_counter() - begun, time.thread_time() - busy)
 
 
-def _answers(selector: selectors.BaseSelector) -> Iterator[tuple[Connection, bytes]]:
-    """Each answer as it comes, until there are no connections left."""
+def _responses(selector: selectors.BaseSelector) -> Iterator[tuple[Connection, bytes]]:
+    """Yield each response as it arrives, until no connection is left."""
     while selector.get_map():
         for key, _ in selector.select():
-            if answer := key.data.receive():
-                yield key.data, answer
+            if response := key.data.receive():
+                yield key.data, response
 
 
 def _begin(selector: selectors.BaseSelector, connection: Connection, request: bytes) -> None:
@@ -131,8 +131,10 @@ def _begin(selector: selectors.BaseSelector, connection: Connection, request: by
     connection.send(request)
 
 
-def _go_on(selector: selectors.BaseSelector, connection: Connection, request: bytes | None) -> None:
-    """Asks the next, on a new connection if the server closed this one; None ends it."""
+def _continue(
+    selector: selectors.BaseSelector, connection: Connection, request: bytes | None
+) -> None:
+    """Send the next request, on a new connection if necessary; without one, close it."""
     if request and not connection.is_closed:
         connection.send(request)
         return
@@ -144,13 +146,13 @@ def _go_on(selector: selectors.BaseSelector, connection: Connection, request: by
 
 
 def first(port: int, path: str = "/?limit=1") -> bytes:
-    """The answer to one GET on a connection of its own."""
+    """Return the response to a GET on a new connection."""
     with closing(Connection(port)) as connection:
         return connection.ask(get(path))
 
 
 def ask_twice(port: int, requests: list[bytes]) -> None:
-    """Asks each, one after the other, and again: from then on the answers are kept."""
+    """Send each request twice, one after the other, so that the responses are cached."""
     with closing(Connection(port)) as connection:
         for request in requests * 2:
             connection.ask(request)
@@ -176,13 +178,13 @@ def _delete(port: int, id: str) -> None:
 
 
 def conditional(port: int, paths: list[str]) -> list[bytes]:
-    """Prepared requests for what the client has already, as the entity tags of now tell."""
+    """Return prepared requests with the current entity tags in If-None-Match."""
     with closing(Connection(port)) as connection:
         tags = [_tag(connection.ask(get(path))) for path in paths]
     return [get(path, f"If-None-Match: {tag}") for path, tag in zip(paths, tags, strict=True)]
 
 
-def _tag(answer: bytes) -> str:
-    found = _ETAG.search(answer)
-    assert found, answer[:100]
-    return found[1].decode()
+def _tag(response: bytes) -> str:
+    match = _ETAG.search(response)
+    assert match, response[:100]
+    return match[1].decode()

@@ -1,6 +1,6 @@
-"""What the service is measured against, each in a process of its own.
+"""The programs that the service is compared with, each in a process of its own.
 
-python plain.py constant|unchanged        a server that answers always the same, 200 or 304
+python plain.py constant|unchanged        a server whose response is always the same, 200 or 304
 python plain.py files FOLDER              a server that writes each body durably to a file
 python plain.py loop FOLDER               opens, reads and parses every JSON file once
 """
@@ -15,19 +15,19 @@ BODY = b"x" * 300
 
 
 def constant(environ, start_response):
-    """Answers 300 bytes."""
+    """Respond with 300 bytes."""
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "300")])
     return [BODY]
 
 
 def unchanged(environ, start_response):
-    """Answers 304."""
+    """Respond with 304."""
     start_response("304 Not Modified", [])
     return []
 
 
 def files(environ, start_response):
-    """Temporary file, fsync, rename, folder fsync: what a durable new file costs at the least."""
+    """Write the body with the fewest operations that make a new file durable."""
     folder = sys.argv[2]
     body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
     name = secrets.token_hex(8)
@@ -45,17 +45,17 @@ def files(environ, start_response):
 
 
 def loop(folder: str) -> None:
-    """Opens, reads and parses every file, in the order of the folder."""
+    """Open, read and parse every file, in the order of the folder."""
     for name in os.listdir(folder):
         with open(f"{folder}/{name}", "rb") as file:
             json.loads(file.read())
 
 
 def serve(app: Callable[..., list[bytes]]) -> None:
-    """Serves the app as the service is served, and says where."""
+    """Serve the app with the server of the service, and print its address."""
     import logging
 
-    import waitress  # Not for the loop.
+    import waitress  # The loop does not need it.
 
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     server = waitress.create_server(app, host="127.0.0.1", port=0, ident="")

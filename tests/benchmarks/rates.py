@@ -1,4 +1,4 @@
-"""Rates of reading, measured against a server that gives a constant response."""
+"""Rates of reading, compared with a server whose response is constant."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from bench import Bench
 from load import CLIENTS, Sample, ask_twice, conditional, first, get, gone_ids
 from table import Goal, Measured, Row
 
-_MOST = 5000  # Fewer different requests than responses are cached.
+_MOST = 5000  # The responses of so many different requests fit into the cache.
 _COMMON = collection.TAGS[:20]
 _PAIRS = [
     (tag, other) for tag in collection.TAGS[:4] for other in collection.TAGS[:4] if tag < other
@@ -19,90 +19,90 @@ _PAIRS = [
 
 
 def one(bench: Bench) -> list[str]:
-    """Bookmarks at random."""
+    """Return the paths of random bookmarks."""
     return [f"/{id}" for id in bench.ids[:_MOST]]
 
 
 def tagged(bench: Bench) -> list[str]:
-    """The first page of common tags."""
+    """Return the first page of each common tag."""
     return [f"/?tag={tag}&limit=20" for tag in _COMMON]
 
 
 def twice_tagged(bench: Bench) -> list[str]:
-    """The first page of two common tags."""
+    """Return the first page of each pair of common tags."""
     return [f"/?tag={tag}&tag={other}&limit=20" for tag, other in _PAIRS]
 
 
 def halfway(bench: Bench) -> list[str]:
-    """Pages from the collection's middle."""
+    """Return pages from the middle of the collection."""
     return [f"/?limit=20&offset={len(bench.ids) // 2 + page}" for page in range(20)]
 
 
 def feed(bench: Bench) -> list[str]:
-    """The feed."""
+    """Return the path of the feed."""
     return ["/feed"]
 
 
 def page(bench: Bench) -> list[str]:
-    """The page of 50, for a browser."""
+    """Return pages of 50 bookmarks for a browser."""
     return [f"/?tag={tag}&limit=50&format=html" for tag in _COMMON]
 
 
 def every_one(bench: Bench) -> Iterator[str]:
-    """Every bookmark, in random order."""
+    """Yield every bookmark in random order."""
     return (f"/{id}" for id in cycle(bench.ids))
 
 
 def every_list(bench: Bench) -> Iterator[str]:
-    """Pages of 20 of every tag: far more than the response cache holds."""
+    """Yield pages of 20 bookmarks of every tag, more than fit into the response cache."""
     pages = [(tag, 20 * page) for page in range(50) for tag in collection.TAGS]
     return (f"/?tag={tag}&limit=20&offset={offset}" for tag, offset in cycle(pages))
 
 
 def responses(bench: Bench, paths) -> Measured:
-    """Whole responses that were requested before, against a constant one."""
+    """Compare cached responses with a constant one."""
     requests = [get(path) for path in paths(bench)]
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.constant, cycle(requests))
 
 
 def each(bench: Bench, paths) -> Measured:
-    """Responses that nobody has requested before, against a constant one."""
+    """Compare responses that are requested for the first time with a constant one."""
     requests = map(get, paths(bench))
     return bench.compare(bench.constant, requests)
 
 
 def gone(bench: Bench) -> Measured:
-    """The 410 of deleted bookmarks, against a constant response."""
+    """Compare the 410 of deleted bookmarks with a constant response."""
     requests = [get(f"/{id}") for id in gone_ids(bench.many.port, 20)]
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.constant, cycle(requests), status=410)
 
 
 def unchanged(bench: Bench, paths) -> Measured:
-    """Answers to a client that has them, against a constant 304."""
+    """Compare responses to If-None-Match with a constant 304."""
     requests = conditional(bench.many.port, paths(bench))
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.unchanged, cycle(requests), status=304, plain_status=304)
 
 
 def searched(bench: Bench) -> Measured:
-    """Searches without pause on one connection, while the others ask for bookmarks."""
+    """Measure searches on one connection while the others request bookmarks."""
     chance = Random(3)
     pairs = [chance.sample(collection.WORDS, 2) for _ in range(_MOST)]
     searches = cycle([get(f"/?q={a}+{b}&limit=20") for a, b in pairs])
     others = cycle([get(path) for path in one(bench)])
-    first(bench.many.port, "/?q=once&limit=1")  # The first search prepares what the others need.
+    first(bench.many.port, "/?q=once&limit=1")  # The first search prepares the index.
 
     def both() -> tuple[Sample, Sample]:
         with ThreadPoolExecutor(1) as searcher:
-            found = searcher.submit(bench.load, bench.many, searches, 1)
-            return bench.load(bench.many, others, CLIENTS - 1), found.result()
+            search = searcher.submit(bench.load, bench.many, searches, 1)
+            return bench.load(bench.many, others, CLIENTS - 1), search.result()
 
     rounds = bench.turns(both, lambda: (bench.load(bench.many, searches, 1),) * 2)
-    tail = median(asked.percentile(99) for (asked, _), _ in rounds)
+    tail = median(other.percentile(99) for (other, _), _ in rounds)
     busy, alone = (median(pair[turn][1].percentile(50) for pair in rounds) for turn in (0, 1))
-    return Measured([busy, tail], f"p50 {alone:.0f} ms with nobody else")
+    return Measured([busy, tail], f"p50 {alone:.0f} ms without other requests")
 
 
 ROWS = (

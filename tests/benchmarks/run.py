@@ -1,7 +1,8 @@
-"""Runs the benchmarks: the service against what nothing over the same server could exceed.
+"""Run the benchmarks: compare the service with the least work that any service must do.
 
-Each row is measured in turns with its ceiling, the servers on the first core, the client on the
-last one; a row's value is the median of the rounds' ratios. It needs Linux.
+Each row measures the service and a plain program in turns. The servers run on the first core and
+the client on the last one. The value of a row is the median of the ratios of all rounds. It needs
+Linux.
 """
 
 import argparse
@@ -22,11 +23,11 @@ from bench import Bench
 from table import Measured, Row
 
 ROWS: tuple[Row, ...] = (*rates.ROWS, *whole.ROWS, *writes.ROWS)
-LEFT_OUT = Measured([], "left out")
+SKIPPED = Measured([], "skipped")
 
 
 def main() -> None:
-    """Measures what is asked for, and prints and writes the table."""
+    """Measure the chosen rows; print the table, and write it to a file if asked to."""
     options = _options()
     rows = [row for row in ROWS if row.name in (options.only or row.name)]
     beside = options.data and options.data.absolute().parent
@@ -48,19 +49,19 @@ def _options() -> argparse.Namespace:
     names = [row.name for row in ROWS]
     add = parser.add_argument
     add("--bookmarks", type=int, default=100_000, metavar="N", help="how many (%(default)s)")
-    add("--data", type=Path, metavar="DIR", help="keep them there, or take what is there")
-    add("--seconds", type=float, default=1.0, help="how long each load takes (%(default)s)")
-    add("--rounds", type=int, default=7, help="how often each is measured (%(default)s)")
+    add("--data", type=Path, metavar="DIR", help="the collection; it is created if absent")
+    add("--seconds", type=float, default=1.0, help="duration of a load (%(default)s)")
+    add("--rounds", type=int, default=7, help="repetitions (%(default)s)")
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"of {', '.join(names)}")
-    add("--skip", nargs="+", choices=names, metavar="ROW", default=[], help="leave these out")
+    add("--skip", nargs="+", choices=names, metavar="ROW", default=[], help="skip these")
     add("--markdown", type=Path, metavar="FILE", help="write the table to this file")
     return parser.parse_args()
 
 
 def _row(row: Row, bench: Bench, options: argparse.Namespace) -> Sequence[str]:
-    """Measures a row and prints it at once."""
-    is_left_out = row.name in options.skip
-    measured = LEFT_OUT if is_left_out else row.measure(bench, *row.arguments)
+    """Measure a row and print it."""
+    is_skipped = row.name in options.skip
+    measured = SKIPPED if is_skipped else row.measure(bench, *row.arguments)
     cells = row.cells(measured)
     print(table.line(cells), flush=True)
     return cells
@@ -69,7 +70,7 @@ def _row(row: Row, bench: Bench, options: argparse.Namespace) -> Sequence[str]:
 def _how(bench: Bench) -> str:
     text = f"{len(bench.ids):,} bookmarks; medians of {bench.rounds} rounds of {bench.seconds:g} s."
     if bench.busy:
-        text += f" The client was at work for {median(bench.busy):.0%} of the ceiling's time."
+        text += f" The client used {median(bench.busy):.0%} of its core."
     return text
 
 

@@ -1,4 +1,4 @@
-"""Processes on a core of their own, and what they take of the memory."""
+"""Server processes on one core, and their memory."""
 
 import os
 import re
@@ -11,26 +11,26 @@ from pathlib import Path
 from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
-# What is installed is compiled once, not at each start.
+# Without this variable Python compiles the modules once, not at each start.
 _ENVIRONMENT = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
 _CORES = sorted(os.sched_getaffinity(0))
 SERVER_CORE, CLIENT_CORE = _CORES[0], _CORES[-1]
 
 
 def plain(*arguments: str) -> list[str]:
-    """The command of something plain to measure against."""
+    """Return the command of a program of plain.py."""
     return [sys.executable, str(Path(__file__).with_name("plain.py")), *arguments]
 
 
 def service(data: Path) -> list[str]:
-    """The service's own command over this folder."""
+    """Return the command of the service over this folder."""
     command = [sys.executable, "-m", "bookmarks", "serve", "--data", str(data)]
     return [*command, "--listen", "127.0.0.1:0"]
 
 
 @contextmanager
 def _server_core() -> Iterator[None]:
-    """What is started meanwhile runs on the servers' core."""
+    """Run processes that are started within the block on the servers' core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {SERVER_CORE})
     try:
@@ -40,13 +40,13 @@ def _server_core() -> Iterator[None]:
 
 
 def run(command: list[str]) -> None:
-    """Runs a command to its end on the servers' core."""
+    """Run a command on the servers' core and wait for its end."""
     with _server_core():
         subprocess.run(command, check=True, env=_ENVIRONMENT)
 
 
 class Server:
-    """A server on its core, from when it listens until the end of the `with` block."""
+    """A server process, which accepts connections until the end of the `with` block."""
 
     def __init__(self, command: list[str]) -> None:
         with _server_core():
@@ -64,9 +64,9 @@ class Server:
         lines = []
         for line in self._process.stderr:
             lines.append(line)
-            if found := re.search(r"http://[\d.]+:(\d+)/", line):
+            if match := re.search(r"http://[\d.]+:(\d+)/", line):
                 threading.Thread(target=self._process.stderr.read, daemon=True).start()
-                return int(found[1])
+                return int(match[1])
         raise RuntimeError("The server did not start: " + "".join(lines))
 
     def __enter__(self) -> "Server":
@@ -81,13 +81,13 @@ class Server:
         self.stop()
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stop the server."""
         self._process.terminate()
         self._process.wait(timeout=30)
 
     def memory(self) -> int:
-        """Return the bytes of its resident memory."""
+        """Return the resident memory in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        found = re.search(r"^VmRSS:\s*(\d+) kB$", status, re.MULTILINE)
-        assert found
-        return int(found[1]) * 1024
+        match = re.search(r"^VmRSS:\s*(\d+) kB$", status, re.MULTILINE)
+        assert match
+        return int(match[1]) * 1024

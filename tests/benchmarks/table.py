@@ -1,4 +1,4 @@
-"""The table of the benchmarks: what was asked for, what was measured, and on which machine."""
+"""The table of the benchmarks: goals, measured values, and the machine."""
 
 import os
 import platform
@@ -13,14 +13,14 @@ HEAD = ("what", "goal", "measured", "verdict")
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound, at least or at most, and the unit that it and what is measured have."""
+    """A lower or upper bound (`sign` is ≥ or ≤) and its unit."""
 
     sign: str
     bound: float
     unit: str = ""
 
     def is_met(self, value: float) -> bool:
-        """Whether the value keeps the bound."""
+        """Return whether the value is within the bound."""
         return value >= self.bound if self.sign == "≥" else value <= self.bound
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class Goal:
 
 
 class Measured(NamedTuple):
-    """A value for each goal of a row, or none if it was skipped; and what else there is to say."""
+    """A value for each goal of a row, none if the row was skipped, and details in words."""
 
     values: Sequence[float]
     details: str = ""
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: its name on the command line, what it is, and how it is measured."""
+    """A row of the table: its name for the command line, title, goals and measurement."""
 
     name: str
     what: str
@@ -45,7 +45,7 @@ class Row:
     arguments: Sequence[Any] = ()
 
     def cells(self, measured: Measured) -> tuple[str, str, str, str]:
-        """What the table shows of it."""
+        """Return the cells of the row."""
         pairs = list(zip(self.goals, measured.values, strict=False))
         met = all(goal.is_met(value) for goal, value in pairs)
         verdict = "skipped" if not pairs else "met" if met else "not met"
@@ -60,20 +60,20 @@ def _number(value: float) -> str:
 
 
 def line(cells: Sequence[str]) -> str:
-    """A row for the terminal."""
+    """Return a row for the terminal."""
     what, goal, measured, verdict = cells
     return f"{verdict:8} {what}\n{'':8} {goal}: {measured}"
 
 
 def markdown(rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    """The whole table as Markdown, and below it the notes."""
+    """Return the table as Markdown, followed by the notes."""
     lines = [HEAD, ("---",) * len(HEAD), *rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return table + "\n" + "".join(f"{note}\n" for note in notes)
 
 
 def machine(folder: Path) -> str:
-    """The processor, system, file system and versions that the figures depend on."""
+    """Return the processor, system, file system and versions that the figures depend on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     packages = ", ".join(f"{name} {version(name)}" for name in ("waitress", "WebOb", "msgspec"))
     return (

@@ -1,4 +1,4 @@
-"""The whole collection: starting with it and holding it in memory."""
+"""The start over the whole collection, and its memory."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from table import Goal, Measured, Row
 
 
 def start(bench: Bench) -> Measured:
-    """Time from start to first response against reading and parsing every file, page cache warm."""
+    """Compare the time to the first response with reading and parsing every cached file."""
     _read_all(bench.data)
     rounds = bench.turns(lambda: _start(bench.data), lambda: _read_all(bench.data), most=3)
     ours, plain = (median(column) for column in zip(*rounds, strict=True))
@@ -35,7 +35,7 @@ def _read_all(data: Path) -> float:
 
 
 def memory(bench: Bench) -> Measured:
-    """Memory of one bookmark."""
+    """Measure the memory of one bookmark beyond the size of its JSON."""
     count = len(bench.ids)
     taken = (_resident(bench, bench.data) - _resident(bench, bench.no_data)) / count
     text = collection.text_size(bench.data) / count

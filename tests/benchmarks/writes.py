@@ -1,4 +1,4 @@
-"""How many durable creates a second, against plain file operations behind the same server."""
+"""Rates of durable creates, compared with plain file operations behind the same server."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from table import Goal, Measured, Row
 
 
 def creates() -> Iterator[bytes]:
-    """Requests to create whole bookmarks, each with a uri of its own."""
+    """Yield requests that create bookmarks with different uris."""
     mark, chance = secrets.token_hex(8), random.Random(1)
     for number in itertools.count():
         fields = {"uri": f"https://example.com/{mark}/{number}", **collection.fields(chance)}
@@ -22,7 +22,7 @@ def creates() -> Iterator[bytes]:
 
 
 def durable(bench: Bench, clients: int) -> Measured:
-    """Durable creates, against plain file operations."""
+    """Compare durable creates with plain file operations."""
 
     def rate(server: Server) -> float:
         return bench.load(server, creates(), clients, status=201).rate

@@ -1,4 +1,4 @@
-"""The pages: well-formed, everything escaped, and no dangerous link."""
+"""The HTML pages: nesting, escaping, links, and the forms that add, change and delete."""
 
 import json
 import re
@@ -27,7 +27,10 @@ HOSTILE = [
 
 
 class Page(HTMLParser):
-    """A page's elements and their text; fails for what is not nested as it should be."""
+    """The elements and texts of a page.
+
+    Raises AssertionError for wrong nesting, a repeated attribute, a comment or a declaration.
+    """
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -41,28 +44,28 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         names = [name for name, _ in attributes]
-        assert len(names) == len(set(names)), f"an attribute twice: {names}"
+        assert len(names) == len(set(names)), f"repeated attribute: {names}"
         self.elements.append((tag, dict(attributes)))
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes no open element"
 
     def handle_data(self, data):
         self.texts.append(data)
 
     def handle_comment(self, data):
-        raise AssertionError(f"a comment: {data}")
+        raise AssertionError(f"comment: {data}")
 
     def unknown_decl(self, data):
-        raise AssertionError(f"a declaration: {data}")
+        raise AssertionError(f"declaration: {data}")
 
     def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
 
     def links(self):
-        """The addresses of all links but the bookmarklet, which has to be a script."""
+        """Return the addresses of all links except the bookmarklet's, which is a script."""
         links = [a for a in self.all("a") if a.get("id") != "bookmarklet"]
         return [a["href"] for a in links if "href" in a]
 
@@ -71,30 +74,30 @@ class Page(HTMLParser):
         return " ".join(self.texts)
 
 
-def page(app, path, status=200):
+def get_page(app, path, status=200):
     response = app.get(path, headers=PAGE, status=status)
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
     return Page(response.body.decode())
 
 
-def assert_harmless(found):
-    """Holds that nothing on the page runs, looks or comes from elsewhere."""
-    tags = {tag for tag, _ in found.elements}
+def assert_harmless(page):
+    """Assert that the page has no inline script or style, and no resource of another site."""
+    tags = {tag for tag, _ in page.elements}
     assert not tags & {"iframe", "object", "embed", "base", "style"}
-    for attributes in found.all("script"):
+    for attributes in page.all("script"):
         assert attributes.get("src", "").startswith("/")
-    for _, attributes in found.elements:
+    for _, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         for name in ("src", "action", "formaction", "srcset", "data"):
             assert attributes.get(name, "/").startswith("/")
             assert not attributes.get(name, "/").startswith("//")
-    for attributes in found.all("link"):
+    for attributes in page.all("link"):
         assert urljoin("http://localhost/", attributes["href"]).startswith("http://localhost/")
 
 
 @pytest.fixture
 def hostile(add):
-    """A bookmark for each hostile value, in every field that takes it."""
+    """Bookmarks with each hostile value in all fields that may have it."""
     return [
         add(
             f"https://{n}.example/?q=" + "".join(value.split()),
@@ -109,91 +112,92 @@ def hostile(add):
 # --- The list ---
 
 
-def test_an_empty_list(app):
-    found = page(app, "/")
-    assert_harmless(found)
-    assert found.all("html")[0]["lang"]
-    assert any(a.get("name") == "uri" for a in found.all("input"))
+def test_an_empty_list_has_the_form_that_adds_a_bookmark(app):
+    page = get_page(app, "/")
+    assert_harmless(page)
+    assert page.all("html")[0]["lang"]
+    assert any(a.get("name") == "uri" for a in page.all("input"))
 
 
-def test_everything_in_the_list_is_escaped(app, hostile):
-    found = page(app, "/")
-    assert_harmless(found)
+def test_all_fields_are_escaped_in_the_list(app, hostile):
+    page = get_page(app, "/")
+    assert_harmless(page)
     for bookmark in hostile:
-        assert bookmark["title"] in found.text
-        assert bookmark["description"] in found.text
-        assert bookmark["tags"][0] in found.text
-        assert bookmark["uri"] in found.links()
+        assert bookmark["title"] in page.text
+        assert bookmark["description"] in page.text
+        assert bookmark["tags"][0] in page.text
+        assert bookmark["uri"] in page.links()
 
 
 @pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("name", ["tag", "q", "title", "x"])
-def test_everything_in_the_query_is_escaped(app, hostile, name, value):
+def test_the_parameters_of_the_query_are_escaped(app, hostile, name, value):
     response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
     assert_harmless(Page(response.text))
 
 
 @pytest.mark.parametrize("name", ["tag", "q", "uri", "title", "description", "tags"])
-def test_what_no_page_can_hold_is_in_none(app, add, name):
+def test_characters_that_html_cannot_contain_are_replaced(app, add, name):
     add("https://a.example/")
-    uri = {} if name in ("tag", "q") else {"uri": "https://b.example/"}  # It opens a form.
-    given = {**uri, name: "a\0b\x01c\ufffed"}
-    shown = app.get("/", {**given, "format": "html"}, status=200).text
-    typed = app.post("/", given, headers=PAGE, status=422).text
-    for text in (shown, typed):
+    # With `uri` the page is a form.
+    uri = {} if name in ("tag", "q") else {"uri": "https://b.example/"}
+    values = {**uri, name: "a\0b\x01c\ufffed"}
+    list_or_form = app.get("/", {**values, "format": "html"}, status=200).text
+    problem = app.post("/", values, headers=PAGE, status=422).text
+    for text in (list_or_form, problem):
         Page(text)
         assert not set("\0\x01\ufffe") & set(text)
 
 
-def test_the_first_of_two_addresses_is_that_of_the_form(app, add):
+def test_the_first_of_two_uri_parameters_decides_in_json_and_html(app, add):
     add("https://1.example/", title="First")
     add("https://2.example/", title="Second")
     query = "/?uri=https://1.example/&uri=https://2.example/"
-    assert [one["title"] for one in app.get(query).json] == ["First"]
-    assert "First" in page(app, query).text
+    assert [bookmark["title"] for bookmark in app.get(query).json] == ["First"]
+    assert "First" in get_page(app, query).text
 
 
 def test_a_tag_is_a_link_that_adds_it_to_the_filter(app, add):
     add("https://1.example/", tags=["c++ & <d>", "b"])
     add("https://2.example/", tags=["b"])
-    link = next(link for link in page(app, "/?tag=b").links() if "%2B%2B" in link)
-    found = page(app, link)
-    assert "https://1.example/" in found.links()
-    assert "https://2.example/" not in found.links()
+    link = next(link for link in get_page(app, "/?tag=b").links() if "%2B%2B" in link)
+    page = get_page(app, link)
+    assert "https://1.example/" in page.links()
+    assert "https://2.example/" not in page.links()
 
 
 def test_the_feed_of_the_selection_is_linked(app, add):
     add(tags=["a b"])
-    alternates = [a for a in page(app, "/?tag=a+b").all("link") if a["rel"] == "alternate"]
+    alternates = [a for a in get_page(app, "/?tag=a+b").all("link") if a["rel"] == "alternate"]
     (feed,) = [a["href"] for a in alternates if a["type"] == "application/atom+xml"]
     assert parse_qs(urlsplit(feed).query) == {"tag": ["a b"]}
     assert b"<entry>" in app.get(urljoin("http://localhost/", feed), status=200).body
 
 
-def test_the_pages_are_linked(app, data, add):
+def test_a_page_of_100_bookmarks_links_to_the_next(app, data, add):
     for n in range(120):
         bookmark = {"id": f"{n}", "uri": f"https://{n}.example/", "created": "2024-01-01T00:00:00Z"}
         (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
-    first = page(app, "/")
-    (following,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
-    second = page(app, following)
-    shown = [{link for link in p.links() if ".example" in link} for p in (first, second)]
-    assert [len(links) for links in shown] == [100, 20]
+    first = get_page(app, "/")
+    (next_link,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
+    second = get_page(app, next_link)
+    uris = [{link for link in p.links() if ".example" in link} for p in (first, second)]
+    assert [len(links) for links in uris] == [100, 20]
     assert "120" in first.text
 
 
-def test_addresses_know_the_prefix(app, add):
+def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
     id = add(tags=["x"])["id"]
     response = app.get("/", headers=PAGE, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200)
-    found = Page(response.text)
-    links = [urlsplit(urljoin("http://localhost/my/marks/", link)) for link in found.links()]
+    page = Page(response.text)
+    links = [urlsplit(urljoin("http://localhost/my/marks/", link)) for link in page.links()]
     own = [link.path for link in links if link.hostname == "localhost"]
     assert f"/my/marks/{id}" in own
-    own += [form["action"] for form in found.all("form")]
+    own += [form["action"] for form in page.all("form")]
     assert all(path.startswith("/my/marks/") for path in own)
 
 
-# --- Which uris are links ---
+# --- The schemes that are linked ---
 
 
 @pytest.mark.parametrize(
@@ -211,13 +215,13 @@ def test_addresses_know_the_prefix(app, add):
         "x-unheard-of:x",
     ],
 )
-def test_a_dangerous_uri_is_shown_and_no_link(app, add, uri):
+def test_a_uri_of_a_dangerous_scheme_is_shown_as_text(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
-        found = page(app, path)
-        assert_harmless(found)
-        assert uri in found.text
-        links = [*found.links(), *(a["href"] for a in found.all("link"))]
+        page = get_page(app, path)
+        assert_harmless(page)
+        assert uri in page.text
+        links = [*page.links(), *(a["href"] for a in page.all("link"))]
         assert not [link for link in links if link.lower().startswith(uri[:6].lower())]
 
 
@@ -231,57 +235,57 @@ def test_a_dangerous_uri_is_shown_and_no_link(app, add, uri):
         "magnet:?xt=urn:btih:x",
     ],
 )
-def test_a_harmless_uri_is_a_link(app, add, uri):
+def test_a_uri_of_a_harmless_scheme_is_a_link(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
-        assert uri in page(app, path).links()
+        assert uri in get_page(app, path).links()
 
 
 @pytest.mark.parametrize(
     "uri", ["http://[", "https://[::1", "http://a.example:port/", "https://@:/"]
 )
-def test_an_odd_uri_breaks_no_page(app, add, uri):
+def test_a_uri_that_cannot_be_split_is_shown(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
-        assert "Title" in page(app, path).text
+        assert "Title" in get_page(app, path).text
 
 
-# --- One bookmark, and the form ---
+# --- The form ---
 
 
-def values(app, path):
-    """What the form with a field for the uri is filled in with."""
+def form_values(app, path):
+    """Return the values in the fields of the form that has a field for the uri."""
     forms = app.get(path, headers=PAGE, status=200).forms.values()
     (form,) = [form for form in forms if "uri" in form.fields]
     return {name: form[name].value for name in ("uri", "title", "tags", "description")}
 
 
-def test_one_bookmark_is_shown_with_its_form(app, hostile):
+def test_the_page_of_a_bookmark_has_its_values_in_a_form(app, hostile):
     for bookmark in hostile:
-        found = page(app, f"/{bookmark['id']}")
-        assert_harmless(found)
-        assert bookmark["title"] in found.text
-        assert bookmark["uri"] in found.links()
-        filled = values(app, f"/{bookmark['id']}")
+        page = get_page(app, f"/{bookmark['id']}")
+        assert_harmless(page)
+        assert bookmark["title"] in page.text
+        assert bookmark["uri"] in page.links()
+        filled = form_values(app, f"/{bookmark['id']}")
         tags = [tag.strip() for tag in filled.pop("tags").split(",")]
         assert filled | {"tags": tags} == {name: bookmark[name] for name in (*filled, "tags")}
 
 
 @pytest.mark.parametrize("value", HOSTILE)
-def test_the_form_comes_filled_in(app, value):
-    given = {
+def test_the_query_fills_in_the_form(app, value):
+    values = {
         "uri": f"https://a.example/{value}",
         "title": value,
         "tags": value,
         "description": value,
     }
-    query = app.get("/", given, headers=PAGE, status=200).request.query_string
-    assert values(app, f"/?{query}") == given
-    assert_harmless(page(app, f"/?{query}"))
+    query = app.get("/", values, headers=PAGE, status=200).request.query_string
+    assert form_values(app, f"/?{query}") == values
+    assert_harmless(get_page(app, f"/?{query}"))
     assert app.get("/", status=200).json == []
 
 
-def test_the_form_of_the_bookmark_that_has_the_uri_already(app, add):
+def test_the_form_for_a_stored_uri_changes_that_bookmark(app, add):
     bookmark = add("https://a.example/", title="Old", tags=["x"])
     response = app.get("/?uri=HTTPS://a.example&title=New", headers=PAGE, status=200)
     (form,) = [form for form in response.forms.values() if "uri" in form.fields]
@@ -293,32 +297,32 @@ def test_the_form_of_the_bookmark_that_has_the_uri_already(app, add):
     ]
 
 
-def test_adding_changing_and_deleting_by_the_forms(app):
+def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
     (form,) = [f for f in app.get("/", headers=PAGE).forms.values() if "uri" in f.fields]
     form["uri"], form["title"], form["tags"] = "https://a.example/", "A & B", "x, y"
-    shown = form.submit(status=303).follow(headers=PAGE, status=200)
-    assert "A &amp; B" in shown.text
+    response = form.submit(status=303).follow(headers=PAGE, status=200)
+    assert "A &amp; B" in response.text
 
-    (form,) = [f for f in shown.forms.values() if "uri" in f.fields]
+    (form,) = [f for f in response.forms.values() if "uri" in f.fields]
     form["description"] = "One\r\nTwo"
-    shown = form.submit(status=303).follow(headers=PAGE, status=200)
+    response = form.submit(status=303).follow(headers=PAGE, status=200)
     (bookmark,) = app.get("/", status=200).json
     assert (bookmark["description"], bookmark["tags"]) == ("One\nTwo", ["x", "y"])
 
-    (form,) = [f for f in shown.forms.values() if "_method" in f.fields]
+    (form,) = [f for f in response.forms.values() if "_method" in f.fields]
     form.submit(status=303).follow(headers=PAGE, status=200)
     app.get(f"/{bookmark['id']}", status=410)
 
 
-def test_an_error_page_is_harmless_too(app):
-    given = {"uri": "https://a.example/", "<script>alert(1)</script>": "x"}
-    response = app.post("/", given, headers=PAGE, status=422)
-    found = Page(response.text)
-    assert_harmless(found)
-    assert "<script>alert(1)</script>" in found.text
+def test_the_name_of_an_unknown_field_is_escaped(app):
+    values = {"uri": "https://a.example/", "<script>alert(1)</script>": "x"}
+    response = app.post("/", values, headers=PAGE, status=422)
+    page = Page(response.text)
+    assert_harmless(page)
+    assert "<script>alert(1)</script>" in page.text
 
 
-# --- All that the list tells ---
+# --- The rest of the list ---
 
 
 def write_many(data, count):
@@ -335,27 +339,27 @@ def write_many(data, count):
         (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
 
 
-def test_a_page_stays_light(app, data):
+def test_a_page_of_50_bookmarks_has_at_most_60_kb(app, data):
     write_many(data, 300)
     for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
         response = app.get(path, headers=PAGE, status=200)
         assert len(response.body) <= 60_000
-        found = Page(response.text)
+        page = Page(response.text)
         assert response.text.count("formaction=") == 50
         assert 50 <= response.text.count("<li><a") <= 60
-        assert_harmless(found)
+        assert_harmless(page)
     assert app.get("/", headers=PAGE, status=200).text.count("formaction=") == 100
 
 
-def test_a_list_of_very_long_texts_stays_light(app, add):
+def test_very_long_texts_are_cut_in_the_list(app, add):
     for n in range(20):
         add(f"data:{n}," + "x" * 60_000, title="t" * 4_000, description="d" * 60_000)
     assert len(app.get("/", headers=PAGE, status=200).body) < 60_000
 
 
-def test_every_format_of_the_selection_is_linked(app, add):
+def test_the_selection_is_linked_in_every_format(app, add):
     add(tags=["a b"])
-    links = page(app, "/?tag=a+b&q=example").links()
+    links = get_page(app, "/?tag=a+b&q=example").links()
     for name in formats.LISTS:
         (link,) = [link for link in links if link.endswith(f"format={name}")]
         assert parse_qs(urlsplit(link).query) == {
@@ -365,7 +369,7 @@ def test_every_format_of_the_selection_is_linked(app, add):
         }
 
 
-def test_tags_are_shown_with_the_number_of_those_found(app, add):
+def test_the_tags_of_the_selection_are_shown_with_their_counts(app, add):
     add("https://1.example/", tags=["a", "B"])
     add("https://2.example/", tags=["a", "b"])
     add("https://3.example/", tags=["a"])
@@ -375,79 +379,79 @@ def test_tags_are_shown_with_the_number_of_those_found(app, add):
     assert re.findall(r"<li><a .*?<bdi>(.*?)</bdi> <span>(\d+)", text) == [("a", "2")]
 
 
-def test_each_tag_and_the_words_can_be_taken_off_the_filter(app, add):
+def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
     add(tags=["a", "b"])
-    found = page(app, "/?tag=a&tag=b&q=x")
-    off = [link for link in found.links() if link.startswith("/?") and "format" not in link]
+    page = get_page(app, "/?tag=a&tag=b&q=x")
+    off = [link for link in page.links() if link.startswith("/?") and "format" not in link]
     assert {"/?tag=b&q=x", "/?tag=a&q=x", "/?tag=a&tag=b"} <= set(off)
 
 
-def test_the_empty_collection_says_how_to_start(app):
-    found = page(app, "/")
-    assert "curl http://localhost/ -d uri=https://example.com/" in "".join(found.texts)
-    (form,) = [f for f in found.all("form") if f.get("enctype") == "multipart/form-data"]
+def test_the_page_of_an_empty_collection_shows_how_to_start(app):
+    page = get_page(app, "/")
+    assert "curl http://localhost/ -d uri=https://example.com/" in "".join(page.texts)
+    (form,) = [f for f in page.all("form") if f.get("enctype") == "multipart/form-data"]
     assert (form["method"], form["action"]) == ("post", "/")
-    assert any(a.get("name") == "file" and a["type"] == "file" for a in found.all("input"))
+    assert any(a.get("name") == "file" and a["type"] == "file" for a in page.all("input"))
 
 
-def test_the_bookmarklet_knows_the_address(data):
+def test_the_bookmarklet_opens_the_configured_address(data):
     for base in ("https://marks.example/my%20marks", "https://a.example/%22'"):
         app = webtest.TestApp(make_app(data, base_url=base))
-        found = page(app, "/")
-        (link,) = [a["href"] for a in found.all("a") if a.get("id") == "bookmarklet"]
+        page = get_page(app, "/")
+        (link,) = [a["href"] for a in page.all("a") if a.get("id") == "bookmarklet"]
         assert link.startswith("javascript:") and not set(link) & set(' "<>{}|\\^`')
         assert json.dumps(base) + "+'/?uri='+" in unquote(link)
 
 
-# --- Forms that cannot be saved come back ---
+# --- Forms that could not be saved ---
 
 
-def returned(response):
-    """The form that a problem's page gives back, and the whole page."""
+def parse_problem(response):
+    """Return the form on the page of a problem, and the page."""
     assert_harmless(Page(response.text))
     (form,) = [f for f in response.forms.values() if "uri" in f.fields]
     return form, Page(response.text)
 
 
-def test_an_invalid_form_comes_back_with_its_errors(app):
-    given = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2", "x": "y"}
-    form, found = returned(app.post("/", given, headers=PAGE, status=422))
+def test_an_invalid_form_comes_back_with_errors_beside_its_fields(app):
+    values = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2", "x": "y"}
+    form, page = parse_problem(app.post("/", values, headers=PAGE, status=422))
     assert form.action == "/"
-    assert {name: form[name].value.replace("\r", "") for name in given if name != "x"} == {
-        name: value for name, value in given.items() if name != "x"
+    assert {name: form[name].value.replace("\r", "") for name in values if name != "x"} == {
+        name: value for name, value in values.items() if name != "x"
     }
-    (uri,) = [a for a in found.all("input") if a.get("name") == "uri"]
+    (uri,) = [a for a in page.all("input") if a.get("name") == "uri"]
     assert uri["aria-invalid"] == "true" and uri["aria-describedby"] == "uri-error"
-    assert any(a.get("id") == "uri-error" for a in found.all("div"))
-    assert any(a.get("role") == "alert" for a in found.all("div"))
-    assert "x is not a field" in "".join(found.texts)
+    assert any(a.get("id") == "uri-error" for a in page.all("div"))
+    assert any(a.get("role") == "alert" for a in page.all("div"))
+    assert "x is not a field" in "".join(page.texts)
 
 
-def test_a_form_whose_uri_is_taken_comes_back(app, add):
+def test_a_form_with_the_uri_of_another_bookmark_comes_back_with_its_link(app, add):
     first, second = add("https://1.example/")["id"], add("https://2.example/")["id"]
-    given = {"uri": "https://1.example/", "title": "Typed"}
-    form, found = returned(app.post(f"/{second}", given, headers=PAGE, status=409))
+    values = {"uri": "https://1.example/", "title": "Typed"}
+    form, page = parse_problem(app.post(f"/{second}", values, headers=PAGE, status=409))
     assert (form.action, form["title"].value) == (f"/{second}", "Typed")
-    assert f"http://localhost/{first}" in found.links()
+    assert f"http://localhost/{first}" in page.links()
 
 
-def test_a_late_form_comes_back_with_both_versions(app, add):
+def test_a_form_of_an_old_version_comes_back_with_both_versions(app, add):
     id = add("https://1.example/", title="Old", tags=["x"])["id"]
     form = next(f for f in app.get(f"/{id}", headers=PAGE).forms.values() if "uri" in f.fields)
-    app.post_json(f"/{id}", {"title": "<Theirs>", "tags": []}, status=200)
+    app.post_json(f"/{id}", {"title": "<Other>", "tags": []}, status=200)
     form["title"], form["tags"] = "Mine", "x, y"
-    again, found = returned(form.submit(headers=PAGE, status=412))
+    again, page = parse_problem(form.submit(headers=PAGE, status=412))
     assert (again["title"].value, again["tags"].value) == ("Mine", "x, y")
-    assert "<Theirs>" in found.texts and "nothing" in found.texts
-    assert app.get(f"/{id}", status=200).json["title"] == "<Theirs>"
+    assert "<Other>" in page.texts and "nothing" in page.texts
+    assert app.get(f"/{id}", status=200).json["title"] == "<Other>"
     again.submit(status=303)
     assert app.get(f"/{id}", status=200).json["tags"] == ["x", "y"]
 
 
-def test_a_late_deletion_shows_what_is_there(app, add):
+def test_deleting_an_old_version_shows_the_current_one(app, add):
     id = add("https://1.example/", title="Old")["id"]
-    shown = app.get(f"/{id}", headers=PAGE)
-    form = next(f for f in shown.forms.values() if "_method" in f.fields)
+    response = app.get(f"/{id}", headers=PAGE)
+    form = next(f for f in response.forms.values() if "_method" in f.fields)
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
@@ -455,28 +459,28 @@ def test_a_late_deletion_shows_what_is_there(app, add):
     app.get(f"/{id}", status=410)
 
 
-def test_a_form_of_a_new_bookmark_changes_no_old_one(app, add):
+def test_the_form_that_adds_does_not_change_a_stored_bookmark(app, add):
     id = add("https://1.example/", description="Text", tags=["x"])["id"]
     form = next(f for f in app.get("/?uri=", headers=PAGE).forms.values() if "uri" in f.fields)
     form["uri"], form["title"] = "HTTPS://1.example", "Typed"
-    again, found = returned(form.submit(headers=PAGE, status=412))
-    assert again.action == f"/{id}" and "Text" in found.texts
+    again, page = parse_problem(form.submit(headers=PAGE, status=412))
+    assert again.action == f"/{id}" and "Text" in page.texts
     assert app.get(f"/{id}", status=200).json["description"] == "Text"
 
 
-def test_a_form_of_a_deleted_bookmark_comes_back_as_a_new_one(app, add):
+def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     id = add("https://1.example/")["id"]
     app.delete(f"/{id}", status=204)
-    given = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
-    form, _ = returned(app.post(f"/{id}", given, headers=PAGE, status=410))
+    values = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
+    form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=410))
     assert form.action == "/"
     form.submit(status=303)
     assert app.get("/", status=200).json[0]["title"] == "Typed"
 
 
-def test_a_form_comes_back_when_the_service_fails(app, add, monkeypatch):
+def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     id = add("https://1.example/")["id"]
     monkeypatch.setattr(app.app.store, "replace", lambda *arguments: 1 / 0)
-    given = {"uri": "https://1.example/", "title": "Typed"}
-    form, _ = returned(app.post(f"/{id}", given, headers=PAGE, status=500))
+    values = {"uri": "https://1.example/", "title": "Typed"}
+    form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=500))
     assert (form.action, form["title"].value) == (f"/{id}", "Typed")

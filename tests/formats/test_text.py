@@ -1,14 +1,15 @@
-"""Plain text for grep and cut: uri TAB title TAB tags, one line each."""
-
-import io
+"""Plain text: writing one line for each bookmark, and reading lists of addresses."""
 
 import pytest
 
-from formats import text as text_format
-from formats.item import MAX_ENTRY
+from formats.imports.text import read_file
+from storage.bookmark import clean
+from storage.errors import Invalid
+
+# --- Writing ---
 
 
-def lines(app):
+def list_lines(app):
     response = app.get("/?format=text", status=200)
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     text = response.body.decode()
@@ -16,13 +17,13 @@ def lines(app):
     return text.split("\n")[:-1]
 
 
-def test_an_empty_list_has_no_line(app):
-    assert lines(app) == []
+def test_an_empty_list_is_an_empty_text(app):
+    assert list_lines(app) == []
 
 
-def test_the_whole_text(add, app):
+def test_a_line_has_uri_title_and_tags(add, app):
     add("https://1.example/", title="One", tags=["a", "b c"], created="2001-01-01T00:00:00Z")
-    add("https://2.example/", description="Not told", created="2002-01-01T00:00:00Z")
+    add("https://2.example/", description="Not written", created="2002-01-01T00:00:00Z")
     assert app.get("/?format=text", status=200).text == (
         "https://2.example/\thttps://2.example/\t\nhttps://1.example/\tOne\ta,b c\n"
     )
@@ -41,20 +42,20 @@ def test_the_whole_text(add, app):
         "=1+1",
     ],
 )
-def test_each_bookmark_is_one_line_of_three_cells(app, add, title):
+def test_each_bookmark_is_one_line_of_three_cells_whatever_its_title(app, add, title):
     first = add("https://1.example/", title=title, description="x\ny\tz", tags=["a b", "c\u00a0d"])
     add("https://2.example/", title=title)
-    other, line = sorted(lines(app), reverse=True)
+    other, line = sorted(list_lines(app), reverse=True)
     assert line.split("\t") == ["https://1.example/", first["title"], "a b,c\u00a0d"]
     assert len(other.split("\t")) == 3
     assert len(line.splitlines()) == 1
 
 
-# --- Reading files ---
+# --- Reading ---
 
 
-def items(text):
-    return list(text_format.read_file(io.BytesIO(text.encode())))
+def read(text):
+    return list(read_file(text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -73,19 +74,21 @@ def items(text):
         ("x:y|", {"uri": "x:y|"}),
     ],
 )
-def test_a_line_with_a_uri(line, fields):
-    assert items(f"# x:y\n\n{line}\n")[0] == (3, fields, "")
+def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
+    assert read(f"# x:y\n\n{line}\n")[0] == (3, fields, "")
 
 
 @pytest.mark.parametrize(
     "line", ["a", "a b:c", "//a.example/", "a:", ":a", "Note: a", "1:2", "a\x00:b"]
 )
-def test_a_line_without_one_is_left_out(line):
-    left_out, last = items(f"{line}\nx:y")
-    assert (left_out.skipped, left_out.fields) == ("does not begin with a uri", {"uri": line})
+def test_a_line_that_does_not_begin_with_a_uri_is_skipped(line):
+    skipped, last = read(f"{line}\nx:y")
+    assert (skipped.skip_reason, skipped.fields) == ("does not begin with a uri", {"uri": line})
     assert last.line == 2
 
 
-def test_a_line_that_is_too_large_is_left_out_alone():
-    left_out, last = items("data:," + "x" * (3 * MAX_ENTRY) + "\nx:y\n")
-    assert (left_out, last.line) == ((1, {}, "is larger than 1,048,576 characters"), 2)
+def test_a_line_of_several_mebibytes_does_not_affect_the_next():
+    large, last = read("data:," + "x" * 3_000_000 + "\nx:y\n")
+    assert last == (2, {"uri": "x:y"}, "")
+    with pytest.raises(Invalid, match="uri"):
+        clean(large.fields)

@@ -1,4 +1,4 @@
-"""What the tests of the page share: a real Chromium, driven as a person would."""
+"""Fixtures of the page's tests: a real Chromium with the actions of a user."""
 
 import os
 import re
@@ -23,7 +23,7 @@ DRIVER = shutil.which("chromedriver")
 
 
 class Browser:
-    """A Chromium at one service's address."""
+    """A Chromium that uses one service."""
 
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
@@ -31,51 +31,51 @@ class Browser:
         self.expected = "(?!)"
 
     def expect(self, status: int) -> None:
-        """Expects that a page of the service has this status."""
+        """Do not report console messages about pages of the service with this status."""
         self.expected = rf"{self.address}/\w*(\?\S*)? - Failed to load .* status of {status} "
 
     def open(self, path: str = "/") -> None:
-        """Goes to a path of the service, or to any whole address."""
+        """Open a path of the service, or an absolute address."""
         self.driver.get(path if path.startswith("http") else self.address + path)
 
     def find(self, selector: str) -> WebElement:
-        """The first element that the selector finds, as soon as there is one."""
+        """Wait for an element that matches the selector; return the first one."""
         return self.wait(lambda: next(iter(self.all(selector)), None))
 
     def all(self, selector: str) -> list[WebElement]:
-        """All elements that the selector finds now."""
+        """Return all elements that match the selector now."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def link(self, text: str) -> WebElement:
-        """The link of this text."""
+        """Return the link with this text."""
         return self.driver.find_element(By.LINK_TEXT, text)
 
     def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> WebElement:
-        """What the condition gives as soon as that is something."""
-        gone = (StaleElementReferenceException, NoSuchElementException)
-        return WebDriverWait(self.driver, seconds, 0.02, gone).until(lambda _: condition())
+        """Wait until the condition returns a true value; return that value."""
+        ignored = (StaleElementReferenceException, NoSuchElementException)
+        return WebDriverWait(self.driver, seconds, 0.02, ignored).until(lambda _: condition())
 
     def fill(self, **fields: str) -> None:
-        """Types into the fields of these ids, in place of what is there."""
+        """Replace the content of the fields with these ids by typing."""
         for id, text in fields.items():
             self.find(f"#{id}").send_keys(Keys.CONTROL + "a", Keys.NULL, Keys.BACKSPACE, text)
 
     def press(self, *keys: str) -> None:
-        """Presses these keys one after the other, wherever the focus is."""
+        """Press these keys one after the other in the focused element."""
         webdriver.ActionChains(self.driver, 0).send_keys(*keys).perform()
 
     def double_click(self, element: WebElement) -> None:
-        """Clicks twice where the element is at first."""
+        """Click twice at the position of the element before the first click."""
         webdriver.ActionChains(self.driver, 0).click(element).pause(0.1).click().perform()
 
     def leave(self, act: Callable[[], object]) -> None:
-        """Does what leads to another page, and waits until that is there."""
+        """Call `act`, which opens another page, and wait until that page is loaded."""
         old = self.find("html")
         act()
         self.wait(lambda: self.find("html") != old and self.is_loaded())
 
     def is_loaded(self) -> bool:
-        """Whether the page is there, its script done."""
+        """Return whether the page is loaded and its script has run."""
         return bool(self.driver.execute_script("return document.readyState === 'complete'"))
 
     @property
@@ -84,17 +84,17 @@ class Browser:
         return self.driver.switch_to.active_element
 
     def titles(self) -> list[str]:
-        """The titles of the shown bookmarks."""
+        """Return the titles of the displayed bookmarks."""
         return [h.text for h in self.all(".list h2 > :first-child") if h.is_displayed()]
 
     def command(self, name: str, **arguments: object) -> None:
-        """A command of the DevTools protocol."""
+        """Send a command of the DevTools protocol."""
         self.driver.execute_cdp_cmd(name, arguments)
 
-    def complaints(self) -> list[str]:
-        """What the console was told since the last time, of scripts and of the CSP.
+    def console_messages(self) -> list[str]:
+        """Return the messages in the console since the last call, without the expected ones.
 
-        It is also told of each page that has an error's status, which is no complaint.
+        Chromium writes a message for each page that has the status of an error.
         """
         messages = [entry["message"] for entry in self.driver.get_log("browser")]
         return [message for message in messages if not re.match(self.expected, message)]
@@ -102,7 +102,7 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """A headless Chromium for the whole run; none may be missing in CI."""
+    """Run a headless Chromium for all tests; skip them without one, but fail in CI."""
     if not CHROMIUM or not DRIVER:
         assert "CI" not in os.environ, "needs chromium and chromedriver"
         pytest.skip("needs chromium and chromedriver")
@@ -129,13 +129,13 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 @pytest.fixture
 def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
-    """A browser at an empty service. In the end nothing may have been amiss in its console."""
+    """Return a browser of an empty service; assert at the end that its console is empty."""
     service.empty()
     browser = Browser(chromium)
     browser.address = service.address
-    browser.complaints()
+    browser.console_messages()
     yield browser
-    complaints = browser.complaints()
+    messages = browser.console_messages()
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -144,13 +144,13 @@ def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
         chromium.close()
     chromium.switch_to.window(chromium.window_handles[0])
     chromium.get("about:blank")
-    assert complaints == []
+    assert messages == []
 
 
 @pytest.fixture
-def foreign(tmp_path: Path) -> Iterator[str]:
-    """The address of a page on another port than the service's."""
-    folder = tmp_path / "foreign"
+def other_site(tmp_path: Path) -> Iterator[str]:
+    """Serve a page of another site than the service; return its address."""
+    folder = tmp_path / "site"
     folder.mkdir()
     (folder / "favicon.ico").write_bytes(b"")
     (folder / "page.html").write_text(

@@ -1,4 +1,4 @@
-"""Bookmarks as people have them, for pictures and for tests of the page."""
+"""Typical bookmarks for the pictures and for tests of the page."""
 
 SAMPLES = [
     (

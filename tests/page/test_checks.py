@@ -1,4 +1,4 @@
-"""Each kind of page held against WCAG 2.2 AA by axe, and against the standard by the Nu checker."""
+"""Each kind of page passes axe (WCAG 2.2 AA) and the Nu HTML checker."""
 
 import json
 import os
@@ -14,14 +14,14 @@ import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
-# Where npm has installed axe-core and vnu-jar; `.ci/run` has it do so.
+# The folder in which npm has installed axe-core and vnu-jar, as `.ci/run` does.
 MODULES = Path(os.environ.get("BOOKMARKS_NODE_MODULES", "node_modules"))
 AXE = MODULES / "axe-core" / "axe.min.js"
 NU = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
 
 
-def need(*files):
-    """Skips the test where a checker is missing, but in CI."""
+def require_files(*files):
+    """Skip the test if a checker is missing, but fail in CI."""
     missing = [file.name for file in files if not file.exists()]
     if NU in files and not shutil.which("java"):
         missing.append("java")
@@ -31,13 +31,13 @@ def need(*files):
 
 
 def send(address, method="GET", form=None, file=None):
-    """The page that a browser gets, whatever its status."""
+    """Return the page that a browser gets, of any status."""
     body = urllib.parse.urlencode(form).encode() if form else file
     headers = {"Accept": "text/html"} | ({"Content-Type": "text/csv"} if file else {})
     request = urllib.request.Request(address, body, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.read().decode()
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.read().decode()
@@ -45,38 +45,38 @@ def send(address, method="GET", form=None, file=None):
 
 @pytest.fixture(scope="module")
 def pages(service):
-    """The html of each kind of page, by what it is."""
+    """Return the html of each kind of page by its description."""
     service.empty()
-    here = service.address
-    pages = {"empty": send(here + "/")}
+    home = service.address
+    pages = {"empty": send(home + "/")}
     for uri, title, description, tags in SAMPLES:
         form = {"uri": uri, "title": title, "description": description, "tags": tags}
-        send(here + "/", "POST", form)
-    send(here + "/", "POST", {"uri": "data:,x", "tags": ",".join(f"t {n}" for n in range(99))})
-    with urllib.request.urlopen(here + "/?limit=2", timeout=10) as answer:
-        id, gone = (bookmark["id"] for bookmark in json.load(answer))
-    send(f"{here}/{gone}", "DELETE")
+        send(home + "/", "POST", form)
+    send(home + "/", "POST", {"uri": "data:,x", "tags": ",".join(f"t {n}" for n in range(99))})
+    with urllib.request.urlopen(home + "/?limit=2", timeout=10) as response:
+        id, gone = (bookmark["id"] for bookmark in json.load(response))
+    send(f"{home}/{gone}", "DELETE")
     other = {"uri": "https://other.example/", "_version": "old"}
     return pages | {
-        "list": send(here + "/"),
-        "page of a filtered list": send(here + "/?tag=WEB&q=the&limit=1&offset=1"),
-        "no match": send(here + "/?tag=none&q=none"),
-        "bookmark": send(f"{here}/{id}"),
-        "new bookmark": send(here + "/?uri=https://new.example/&tags=a&title=T&description=D"),
-        "imported": send(here + "/", "POST", file=b"uri,title\nnone,x\nhttps://in.example/,y\n"),
-        "not found": send(here + "/nothing"),
-        "gone": send(f"{here}/{gone}"),
-        "gone while it was edited": send(f"{here}/{gone}", "POST", other),
-        "bad query": send(here + "/?limit=x&format=html"),
-        "bad fields": send(here + "/", "POST", {"uri": "none", "tags": "x" * 300, "y": "z"}),
-        "taken": send(f"{here}/{id}", "POST", {"uri": SAMPLES[0][0]}),
-        "two versions": send(f"{here}/{id}", "POST", other),
-        "not deleted": send(f"{here}/{id}", "POST", {"_method": "DELETE", "_version": "old"}),
+        "list": send(home + "/"),
+        "page of a filtered list": send(home + "/?tag=WEB&q=the&limit=1&offset=1"),
+        "no match": send(home + "/?tag=none&q=none"),
+        "bookmark": send(f"{home}/{id}"),
+        "new bookmark": send(home + "/?uri=https://new.example/&tags=a&title=T&description=D"),
+        "imported": send(home + "/", "POST", file=b"uri,title\nnone,x\nhttps://in.example/,y\n"),
+        "not found": send(home + "/nothing"),
+        "deleted": send(f"{home}/{gone}"),
+        "deleted while it was edited": send(f"{home}/{gone}", "POST", other),
+        "bad query": send(home + "/?limit=x&format=html"),
+        "bad fields": send(home + "/", "POST", {"uri": "none", "tags": "x" * 300, "y": "z"}),
+        "taken": send(f"{home}/{id}", "POST", {"uri": SAMPLES[0][0]}),
+        "two versions": send(f"{home}/{id}", "POST", other),
+        "not deleted": send(f"{home}/{id}", "POST", {"_method": "DELETE", "_version": "old"}),
     }
 
 
-def test_the_nu_checker_finds_nothing(pages, service, tmp_path):
-    need(NU)
+def test_the_nu_checker_accepts_every_page(pages, service, tmp_path):
+    require_files(NU)
     files = []
     for name, text in pages.items():
         assert "<!DOCTYPE html>" in text, name
@@ -91,7 +91,7 @@ def test_the_nu_checker_finds_nothing(pages, service, tmp_path):
 
 
 def violations(browser):
-    """What axe finds on the page as it is now."""
+    """Return the violations that axe finds on the current page."""
     browser.driver.execute_script(AXE.read_text())
     return browser.driver.execute_async_script(
         "const done = arguments[0]; axe.run().then(result => done(result.violations.map("
@@ -100,8 +100,8 @@ def violations(browser):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(pages, browser, scheme):
-    need(AXE)
+def test_axe_accepts_every_page(pages, browser, scheme):
+    require_files(AXE)
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
     browser.open("/?uri=")
@@ -116,8 +116,8 @@ def is_styled(browser):
     return browser.find(".brand").value_of_css_property("display") == "flex"
 
 
-def test_axe_finds_nothing_in_what_the_script_adds(browser):
-    need(AXE)
+def test_axe_accepts_the_elements_that_the_script_adds(browser):
+    require_files(AXE)
     for uri in ("https://a.example/", "https://b.example/"):
         send(browser.address + "/", "POST", {"uri": uri, "tags": "design, durability"})
     browser.open()

@@ -1,4 +1,4 @@
-"""The page in a real browser, driven as a person would."""
+"""The page in a real browser, used like a person uses it."""
 
 import json
 import urllib.request
@@ -10,46 +10,46 @@ from selenium.webdriver.common.keys import Keys
 
 @pytest.fixture
 def post(browser):
-    """Adds a bookmark behind the browser's back."""
+    """Return a function that adds or changes a bookmark without the browser."""
 
     def post(uri, path="/", **fields):
         body = json.dumps({"uri": uri, **fields}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(browser.address + path, body, headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
 
     return post
 
 
 @pytest.fixture
 def filled(browser, post):
-    """The browser, and bookmarks as people have them."""
+    """Return the browser of a service with the sample bookmarks."""
     for uri, title, description, tags in reversed(SAMPLES):
         post(uri, title=title, description=description, tags=tags.split(", "))
     return browser
 
 
 def stored(browser, query="", **headers):
-    """The bookmarks that the service has."""
+    """Return the bookmarks of the service that the query selects."""
     request = urllib.request.Request(f"{browser.address}/?{query}", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)
 
 
 @pytest.fixture(params=["with script", "without script"])
 def either(browser, request):
-    """The browser, once with and once without scripts."""
+    """Return the browser, once with JavaScript and once without."""
     browser.command("Emulation.setScriptExecutionDisabled", value="without" in request.param)
     return browser
 
 
-# --- With and without scripts ---
+# --- With and without JavaScript ---
 
 
-def test_adding_the_first_one(either):
+def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     either.open()
-    assert "begin here" in either.find("h1").text
+    assert "no bookmarks yet" in either.find("h1").text
     either.fill(uri="https://a.example/", title="A & B", tags="x, two words", description="1\n2")
     either.leave(either.find(".editor .primary").click)
     assert either.find("h1 a").text == "A & B"
@@ -60,7 +60,7 @@ def test_adding_the_first_one(either):
     assert (bookmark["description"], bookmark["tags"]) == ("1\n2", ["x", "two words"])
 
 
-def test_adding_from_the_list(either, post):
+def test_a_bookmark_can_be_added_on_the_list(either, post):
     post("https://a.example/")
     either.open()
     either.find("summary").click()
@@ -69,7 +69,7 @@ def test_adding_from_the_list(either, post):
     assert {b["uri"] for b in stored(either)} == {"https://a.example/", "https://b.example/"}
 
 
-def test_finding_by_tags_and_by_words(either, filled):
+def test_tags_and_words_filter_the_list(either, filled):
     either.open()
     either.leave(either.find(".cloud a").click)
     assert len(either.titles()) == 4  # The most used tag stands first.
@@ -85,10 +85,10 @@ def test_finding_by_tags_and_by_words(either, filled):
     assert len(either.titles()) == len(SAMPLES)
     either.fill(q="nothing has this")
     either.leave(lambda: either.press(Keys.ENTER))
-    assert either.titles() == [] and "No bookmark has" in either.find(".nothing").text
+    assert either.titles() == [] and "No bookmark matches" in either.find(".nothing").text
 
 
-def test_paging(either, filled):
+def test_page_links_lead_through_the_list(either, filled):
     either.open("/?limit=5")
     seen = either.titles()
     assert either.find(".total").text == "1 to 5 of 12 bookmarks"
@@ -101,7 +101,7 @@ def test_paging(either, filled):
     assert either.titles() == seen[:5]
 
 
-def test_editing(either, post):
+def test_a_bookmark_can_be_edited(either, post):
     id = post("https://a.example/", title="Old", tags=["x"])["id"]
     either.open()
     either.leave(either.find(".edit").click)
@@ -113,7 +113,7 @@ def test_editing(either, post):
     assert [(b["id"], b["title"], b["tags"]) for b in stored(either)] == [(id, "New", ["x"])]
 
 
-def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost(either, post):
+def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post):
     either.expect(422)
     either.open("/?uri=")
     either.fill(uri="no address", title="Title", tags="a, b", description="Text")
@@ -130,7 +130,7 @@ def test_an_error_stands_beside_its_field_and_nothing_typed_is_lost(either, post
     assert stored(either)[0]["description"] == "Text"
 
 
-def test_two_who_edit_at_once_lose_nothing(either, post):
+def test_a_conflict_shows_both_versions_and_saving_again_keeps_mine(either, post):
     id = post("https://a.example/", title="Old", description="Old text")["id"]
     either.expect(412)
     either.open(f"/{id}")
@@ -146,18 +146,18 @@ def test_two_who_edit_at_once_lose_nothing(either, post):
     assert [(b["title"], b["description"]) for b in stored(either)] == [("Mine", "Old text")]
 
 
-def test_keeping_what_somebody_else_saved(either, post):
+def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
     id = post("https://a.example/", title="Old")["id"]
     either.expect(412)
     either.open(f"/{id}")
     either.fill(title="Mine")
     post("https://a.example/", f"/{id}", title="Theirs")
     either.leave(either.find(".editor .primary").click)
-    either.leave(either.link("Keep what is saved").click)
+    either.leave(either.link("Keep the saved version").click)
     assert either.find("#title").get_property("value") == "Theirs"
 
 
-def test_adding_what_is_there_already_blanks_nothing(either, post):
+def test_adding_an_existing_address_overwrites_nothing(either, post):
     post("https://a.example/", title="Old", tags=["x"], description="Text")
     either.expect(412)
     either.open("/?uri=")
@@ -167,7 +167,7 @@ def test_adding_what_is_there_already_blanks_nothing(either, post):
     assert stored(either)[0]["description"] == "Text"
 
 
-def test_what_was_edited_and_deleted_can_be_saved_anew(either, post):
+def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, post):
     id = post("https://a.example/", title="Old")["id"]
     either.expect(410)
     either.open(f"/{id}")
@@ -180,10 +180,10 @@ def test_what_was_edited_and_deleted_can_be_saved_anew(either, post):
     assert bookmark["title"] == "Mine" and bookmark["id"] != id
 
 
-def test_the_bookmarklet_on_a_foreign_page(browser, foreign):
+def test_the_bookmarklet_saves_the_page_of_another_site(browser, other_site):
     browser.open()
     code = browser.find("#bookmarklet").get_attribute("href")
-    browser.open(foreign)
+    browser.open(other_site)
     browser.driver.execute_script(
         "getSelection().selectAllChildren(document.querySelector('p'));"
         "eval(decodeURIComponent(arguments[0].replace('javascript:', '')))",
@@ -193,10 +193,10 @@ def test_the_bookmarklet_on_a_foreign_page(browser, foreign):
     browser.find("#uri")
     names = ("uri", "title", "description")
     values = [browser.find(f"#{name}").get_property("value") for name in names]
-    assert values == [foreign, "A page & “more”", "Words said here."]
+    assert values == [other_site, "A page & “more”", "Words said here."]
     browser.leave(browser.find(".editor .primary").click)
-    assert stored(browser)[0]["uri"] == foreign
-    browser.open(f"/?uri={foreign}&title=Other")
+    assert stored(browser)[0]["uri"] == other_site
+    browser.open(f"/?uri={other_site}&title=Other")
     assert browser.find("#title").get_property("value") == "A page & “more”"
 
 
@@ -204,12 +204,12 @@ def test_the_bookmarklet_on_a_foreign_page(browser, foreign):
     "query, field",
     [("uri=", "uri"), ("uri=x:y", "title"), ("uri=x:y&title=T&description=D", "tags")],
 )
-def test_a_new_bookmark_begins_with_what_is_missing(either, query, field):
+def test_the_first_empty_field_of_a_new_bookmark_has_the_focus(either, query, field):
     either.open(f"/?{query}")
     either.wait(lambda: either.focused == either.find(f"#{field}"))
 
 
-def test_importing_a_file(either, tmp_path):
+def test_a_file_can_be_imported(either, tmp_path):
     file = tmp_path / "bookmarks.json"
     file.write_text(json.dumps([{"uri": f"https://{n}.example/", "title": n} for n in "ab"]))
     either.open()
@@ -220,7 +220,7 @@ def test_importing_a_file(either, tmp_path):
     assert sorted(either.titles()) == ["a", "b"]
 
 
-def test_the_token_is_the_password(either, serve):
+def test_everything_works_with_the_token_as_password(either, serve):
     either.address = serve(BOOKMARKS_TOKEN="secret").address
     home = either.address.replace("//", "//anybody:secret@") + "/"
     either.open(home)
@@ -229,18 +229,18 @@ def test_the_token_is_the_password(either, serve):
         either.leave(either.find(".editor .primary").click)
         assert either.find("h1").text == f"https://{letter}.example/"
         either.leave(either.find("#add").click)
-    for place, button in [(".brand", ".list button"), (".edit", ".delete button")]:
+    for link, button in [(".brand", ".list button"), (".edit", ".delete button")]:
         either.open(home)
-        either.leave(either.find(place).click)
+        either.leave(either.find(link).click)
         before = len(stored(either, Authorization="Bearer secret"))
-        shorten(either)
+        shorten_timeouts(either)
         either.find(button).click()
         either.press(Keys.TAB)
         either.wait(lambda: len(stored(either, Authorization="Bearer secret")) == before - 1)
         either.wait(lambda: len(either.titles()) == before - 1)
 
 
-def test_deleting_without_script(browser, filled):
+def test_deleting_works_without_javascript(browser, filled):
     browser.command("Emulation.setScriptExecutionDisabled", value=True)
     browser.open()
     browser.leave(browser.all(".list button")[1].click)
@@ -251,10 +251,10 @@ def test_deleting_without_script(browser, filled):
     assert len(stored(browser)) == len(SAMPLES) - 2
 
 
-# --- What the script adds ---
+# --- With JavaScript ---
 
 
-def test_what_is_saved_is_said(browser, post):
+def test_a_saved_form_shows_saved_once(browser, post):
     id = post("https://a.example/")["id"]
     browser.open(f"/{id}")
     assert browser.all(".saved") == []
@@ -269,7 +269,7 @@ def test_what_is_saved_is_said(browser, post):
     assert browser.all(".saved") == []
 
 
-def test_what_is_not_saved_is_not_said_to_be(browser, post):
+def test_a_form_that_was_not_saved_does_not_show_saved(browser, post):
     id, other = (post(f"https://{letter}.example/")["id"] for letter in "ab")
     browser.open(f"/{id}")
     browser.driver.execute_script(
@@ -285,7 +285,7 @@ def test_what_is_not_saved_is_not_said_to_be(browser, post):
     assert browser.find(".meta") and browser.all(".saved") == []
 
 
-def test_deleting_can_be_taken_back(browser, filled):
+def test_a_deletion_can_be_undone(browser, filled):
     browser.open()
     browser.find(".list button").click()
     assert SAMPLES[0][1] not in browser.titles()
@@ -295,7 +295,7 @@ def test_deleting_can_be_taken_back(browser, filled):
     assert len(stored(browser)) == len(SAMPLES)
 
 
-def test_a_double_click_deletes_one(browser, post):
+def test_a_double_click_deletes_one_bookmark(browser, post):
     for lines in range(1, 5):
         post(f"https://short-{lines}.example/")
         post(f"https://long-{lines}.example/", description="word " * 20 * lines)
@@ -307,7 +307,7 @@ def test_a_double_click_deletes_one(browser, post):
     browser.wait(lambda: len(stored(browser)) == 4)
 
 
-def test_taking_back_gives_the_focus_back(browser, post):
+def test_undo_returns_the_focus_to_the_delete_button(browser, post):
     id = post("javascript:alert(1)")["id"]
     for path in ("/", f"/{id}"):
         browser.open(path)
@@ -319,13 +319,13 @@ def test_taking_back_gives_the_focus_back(browser, post):
     assert len(stored(browser)) == 1
 
 
-def test_the_next_one_gets_the_focus_of_the_one_that_was_deleted(browser, filled):
+def test_after_a_deletion_the_next_bookmark_has_the_focus(browser, filled):
     browser.open()
-    shorten(browser)
+    shorten_timeouts(browser)
     browser.find(".list button").click()
     browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
     assert browser.focused.text == SAMPLES[1][1]
-    # Of one that is being deleted itself, only Undo can have it.
+    # In a bookmark that is being deleted only Undo can have the focus.
     browser.open()
     browser.all(".list .actions button")[1].click()
     browser.find(".undo")
@@ -335,12 +335,12 @@ def test_the_next_one_gets_the_focus_of_the_one_that_was_deleted(browser, filled
     assert browser.titles()[1] == SAMPLES[2][1]
 
 
-def test_who_hears_the_page_is_told_of_a_deletion(browser, filled):
+def test_a_screen_reader_announces_a_deletion(browser, filled):
     browser.open()
     button = browser.find(".list button")
     assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
     assert browser.find(".edit").accessible_name == f"Edit {SAMPLES[0][1]}"
-    # A status is read out when its text comes, not when it comes with its text.
+    # A screen reader announces a text that is added to an existing status, not a new status.
     browser.driver.execute_script(
         "const find = (selector) => document.querySelector(selector);"
         "new MutationObserver(() => { window.first ??= find('.undo p').textContent; })"
@@ -352,7 +352,7 @@ def test_who_hears_the_page_is_told_of_a_deletion(browser, filled):
     browser.find(".undo button").click()
 
 
-def test_deleting_is_done_when_the_page_is_left(browser, filled):
+def test_leaving_the_page_completes_a_deletion(browser, filled):
     browser.open()
     browser.find(".list button").click()
     browser.find(".undo")
@@ -360,22 +360,22 @@ def test_deleting_is_done_when_the_page_is_left(browser, filled):
     browser.wait(lambda: len(stored(browser)) == len(SAMPLES) - 1)
 
 
-@pytest.mark.parametrize("how", ["link", "form"])
-def test_the_next_page_does_not_show_what_was_deleted(browser, filled, how):
+@pytest.mark.parametrize("way", ["link", "form"])
+def test_the_next_page_does_not_show_the_deleted_bookmark(browser, filled, way):
     browser.open("/?q=e")
     title = browser.titles()[0]
     browser.find(".list button").click()
     browser.find(".undo")
-    go = {
+    acts = {
         "link": lambda: browser.find(".brand").click(),
         "form": lambda: browser.find("#q").send_keys(Keys.ENTER),
     }
-    browser.leave(go[how])
+    browser.leave(acts[way])
     assert len(stored(browser)) == len(SAMPLES) - 1
     assert title not in browser.titles()
 
 
-def test_deleting_can_be_taken_back_after_going_elsewhere_on_the_page(browser, filled):
+def test_a_deletion_can_be_undone_after_a_jump_on_the_same_page(browser, filled):
     browser.open()
     browser.find(".list button").click()
     browser.driver.execute_script("document.querySelector('a[href^=\"#\"]').click()")
@@ -383,23 +383,23 @@ def test_deleting_can_be_taken_back_after_going_elsewhere_on_the_page(browser, f
     assert len(stored(browser)) == len(SAMPLES)
 
 
-def test_deleting_is_done_after_a_while(browser, filled):
+def test_a_deletion_is_completed_after_the_timeout(browser, filled):
     browser.open()
     browser.find(".list button").click()
     assert browser.find(".undo").is_displayed()
-    shorten(browser)
-    browser.fill(q="")  # The time begins again where Undo loses the focus.
+    shorten_timeouts(browser)
+    browser.fill(q="")  # The timeout starts again when Undo loses the focus.
     browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
     assert browser.find(".total").text == "11 bookmarks"
     assert len(stored(browser)) == len(SAMPLES) - 1
 
 
-def test_deleting_what_somebody_changed_says_so(browser, post):
+def test_deleting_a_bookmark_that_has_changed_shows_an_error(browser, post):
     id = post("https://a.example/", title="Old")["id"]
     browser.expect(412)
     browser.open()
     post("https://a.example/", f"/{id}", title="New")
-    shorten(browser)
+    shorten_timeouts(browser)
     browser.find(".list button").click()
     browser.fill(q="")
     assert "changed" in browser.find(".list [role=alert]").text
@@ -415,21 +415,21 @@ def test_deleting_what_somebody_changed_says_so(browser, post):
     assert browser.find("#title").get_attribute("value") == "New"
 
 
-def test_deleting_the_one_that_is_open(browser, post):
+def test_deleting_the_open_bookmark_leads_to_the_list(browser, post):
     id = post("https://a.example/", title="Old")["id"]
     browser.open(f"/{id}")
-    shorten(browser)
-    # A key goes to whatever page is there: this one may be left as soon as that.
+    shorten_timeouts(browser)
+    # Send the key at once: the page may be left before a later key reaches it.
     browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
     assert browser.driver.current_url == browser.address + "/"
     assert stored(browser) == []
 
 
-def test_nothing_leads_back_to_a_dead_undo(browser, post):
+def test_back_does_not_show_an_undo_without_effect(browser, post):
     ids = [post(f"https://{letter}.example/")["id"] for letter in "ab"]
     browser.open()
     browser.open(f"/{ids[0]}")
-    shorten(browser)
+    shorten_timeouts(browser)
     browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
     browser.leave(browser.driver.back)
     assert browser.driver.current_url == browser.address + "/"
@@ -441,14 +441,14 @@ def test_nothing_leads_back_to_a_dead_undo(browser, post):
     browser.wait(lambda: "was deleted" in browser.find("h1").text)
 
 
-def shorten(browser):
-    """Makes all waiting of the page's script short."""
+def shorten_timeouts(browser):
+    """Make all timeouts of the page's script 40 times shorter."""
     browser.driver.execute_script(
         "const wait = setTimeout; window.setTimeout = (act, ms) => wait(act, ms / 40);"
     )
 
 
-def test_tags_are_completed(browser, filled):
+def test_known_tags_are_completed(browser, filled):
     browser.open("/?uri=https://new.example/")
     browser.find("#tags").send_keys("dura")
     assert [o.text.split() for o in browser.wait(lambda: browser.all("[role=option]"))] == [
@@ -465,7 +465,7 @@ def test_tags_are_completed(browser, filled):
     assert stored(browser, "uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
 
 
-def test_a_word_among_the_tags_is_not_broken_by_another_window(browser, post):
+def test_the_tags_field_keeps_the_caret_when_it_gets_the_focus_again(browser, post):
     id = post("https://a.example/", tags=["first", "second"])["id"]
     browser.open(f"/{id}")
     browser.find("#title").click()
@@ -476,7 +476,7 @@ def test_a_word_among_the_tags_is_not_broken_by_another_window(browser, post):
     assert browser.find("#tags").get_property("value") == "first, second, th-ird, "
 
 
-def test_tags_are_completed_with_a_token(browser, serve):
+def test_known_tags_are_completed_with_a_token(browser, serve):
     browser.address = serve(BOOKMARKS_TOKEN="secret").address
     home = browser.address.replace("//", "//anybody:secret@") + "/"
     browser.open(home)
@@ -487,7 +487,7 @@ def test_tags_are_completed_with_a_token(browser, serve):
     browser.wait(lambda: "reading" in browser.find("[role=listbox]").text)
 
 
-def test_all_of_it_by_keyboard(browser, filled):
+def test_everything_can_be_done_by_keyboard(browser, filled):
     browser.open()
     browser.leave(lambda: browser.press("/", "sqlite", Keys.ENTER))
     assert len(browser.titles()) == 1
@@ -509,7 +509,7 @@ def test_all_of_it_by_keyboard(browser, filled):
     assert browser.focused.text == "Skip to the content"
 
 
-def test_a_key_loses_nothing(browser, post):
+def test_a_single_key_discards_neither_a_deletion_nor_typed_text(browser, post):
     id = post("https://a.example/")["id"]
     browser.open()
     browser.press("j")
@@ -542,10 +542,10 @@ def test_single_keys_can_be_turned_off(browser, filled):
     assert len(browser.all(".current")) == 1
 
 
-# --- How it looks ---
+# --- Appearance ---
 
 
-def test_it_is_dark_in_the_dark(browser, filled):
+def test_the_dark_color_scheme_has_a_dark_background(browser, filled):
     colors = []
     for scheme in ("light", "dark"):
         feature = {"name": "prefers-color-scheme", "value": scheme}
@@ -564,7 +564,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("width", [320, 360, 2560])
-def test_nothing_is_wider_than_the_screen(browser, post, width):
+def test_no_page_is_wider_than_the_screen(browser, post, width):
     browser.command(
         "Emulation.setDeviceMetricsOverride", width=width, height=700, deviceScaleFactor=1,
         mobile=width < 400,
@@ -586,7 +586,7 @@ def require_narrow(browser, width):
     assert browser.driver.execute_script(script) <= width
 
 
-def test_print_shows_the_list_alone(browser, filled):
+def test_print_shows_no_controls(browser, filled):
     browser.command("Emulation.setEmulatedMedia", media="print")
     browser.open()
     assert len(browser.titles()) == len(SAMPLES)

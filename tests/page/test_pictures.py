@@ -1,4 +1,4 @@
-"""The README's two pictures; `BOOKMARKS_PICTURES=tests/page` makes them anew."""
+"""The README's two pictures; `BOOKMARKS_PICTURES=tests/page` takes them again."""
 
 import base64
 import json
@@ -16,13 +16,13 @@ PICTURES = {
 
 
 def put(address, **fields):
-    """Stores a bookmark."""
+    """Store a bookmark."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, json.dumps(fields).encode(), headers, method="PUT")
     urllib.request.urlopen(request, timeout=10).close()
 
 
-def test_the_pictures_can_be_made_anew(browser, tmp_path):
+def test_the_pictures_can_be_taken(browser, tmp_path):
     for number, (uri, title, description, tags) in enumerate(SAMPLES):
         put(
             f"{browser.address}/{'rfc-9110' if not number else number}",
@@ -34,11 +34,11 @@ def test_the_pictures_can_be_made_anew(browser, tmp_path):
         )
     folder = Path(os.environ.get("BOOKMARKS_PICTURES", tmp_path))
     for name, picture in PICTURES.items():
-        (folder / name).write_bytes(taken(browser, *picture))
+        (folder / name).write_bytes(take_picture(browser, *picture))
 
 
-def taken(browser, scheme, path, width, height, typed):
-    """A picture of what stands at the path, as PNG."""
+def take_picture(browser, scheme, path, width, height, typed):
+    """Return a picture of the page at the path, as PNG."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -51,6 +51,6 @@ def taken(browser, scheme, path, width, height, typed):
     return base64.b64decode(png["data"])
 
 
-def test_the_pictures_are_modest():
+def test_the_pictures_have_a_moderate_size():
     for name in PICTURES:
         assert 10_000 < (Path(__file__).parent / name).stat().st_size < 150_000

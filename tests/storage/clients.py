@@ -1,4 +1,4 @@
-"""Real servers on ports of their own, their clients, and clients that remember every promise."""
+"""Start real servers, send requests to them, and record which writes they acknowledged."""
 
 import gc
 import http.client
@@ -30,8 +30,8 @@ T = TypeVar("T")
 # --- One request ---
 
 
-class Answer(NamedTuple):
-    """What came back; `json` is the body's value."""
+class Response(NamedTuple):
+    """An HTTP response; `json` decodes its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,44 +42,45 @@ class Answer(NamedTuple):
         return json.loads(self.body)
 
 
-def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers: str) -> Answer:
-    """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers: str) -> Response:
+    """Send one request on a new connection; encode a body that is not bytes as JSON."""
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
-        named.setdefault("Content-Type", "application/json")
+        fields.setdefault("Content-Type", "application/json")
     try:
-        connection.request(method, path, body, named)
+        connection.request(method, path, body, fields)
         response = connection.getresponse()
-        return Answer(response.status, response.headers, response.read())
+        return Response(response.status, response.headers, response.read())
     finally:
         connection.close()
 
 
-def whole(uri: str, title: str = "", description: str = "", tags: Sequence[str] = ()):
-    """The body of a PUT."""
+def put_body(uri: str, title: str = "", description: str = "", tags: Sequence[str] = ()):
+    """Return the fields of a PUT request of a whole bookmark."""
     return {"uri": uri, "title": title, "description": description, "tags": list(tags)}
 
 
-def put(address: str, id: str, title: str = "", **fields) -> Answer:
-    """Puts a bookmark whose uri follows from its id."""
-    return ask(address, "PUT", f"/{id}", whole(uri_of(id), title, **fields))
+def put(address: str, id: str, title: str = "", **fields) -> Response:
+    """PUT a bookmark whose uri is derived from its id."""
+    return ask(address, "PUT", f"/{id}", put_body(uri_of(id), title, **fields))
 
 
 def uri_of(id: str) -> str:
+    """Return the uri that the bookmark of this id has in these tests."""
     return f"https://{id}.example/"
 
 
 def titles(address: str, path: str = "/") -> dict[str, str]:
-    """The title of every bookmark in a list, by id."""
-    answer = ask(address, path=path)
-    assert answer.status == 200, answer
-    return {bookmark["id"]: bookmark["title"] for bookmark in answer.json}
+    """Return the title of every bookmark in a list, by id."""
+    response = ask(address, path=path)
+    assert response.status == 200, response
+    return {bookmark["id"]: bookmark["title"] for bookmark in response.json}
 
 
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Runs all of them from one instant on, each in a thread of its own."""
+def run_together(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Run all calls concurrently, one thread each, and return their results."""
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], T]) -> T:
@@ -94,7 +95,7 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
 
 
 class Server:
-    """A server that says its address in its log."""
+    """A server process that writes its address to its log."""
 
     def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
         self._log = log
@@ -111,51 +112,54 @@ class Server:
     def _address(self) -> str:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:
-            if found := re.search(r"http://[\d.]+:\d+(?=/| \()", self.log):
-                return found[0]
+            if match := re.search(r"http://[\d.]+:\d+(?=/| \()", self.log):
+                return match[0]
             time.sleep(0.005)
         raise AssertionError("the server did not start: " + self.log)
 
     @property
     def log(self) -> str:
-        """What it has said so far."""
+        """The log up to now."""
         return self._log.read_text()
 
-    def stop(self, how: int = signal.SIGTERM) -> int:
-        """Ends it by this signal; its exit status."""
+    def stop(self, signal_number: int = signal.SIGTERM) -> int:
+        """Send a signal, wait for the end of the process and return its exit status."""
         if self.process.poll() is None:
-            self.process.send_signal(how)
+            self.process.send_signal(signal_number)
         return self.process.wait(timeout=20)
 
 
 def service_of(data: Path) -> list[str]:
-    """The command that serves a folder."""
+    """Return the command that serves a folder."""
     return [*COMMAND, "serve", "--data", str(data), "--listen", "127.0.0.1:0"]
 
 
 def gunicorn_of(data: Path, *options: str, workers: int = 3, preload: bool = False) -> list[str]:
-    """The command that serves a folder with gunicorn; with `preload`, its workers are forked from
-    a process that has the application already."""
+    """Return the command that serves a folder with gunicorn.
+
+    With `preload` gunicorn creates the application before it forks the workers.
+    """
     app = f"bookmarks:make_app({str(data)!r})"
     gunicorn = [sys.executable, "-m", "gunicorn", "--no-control-socket", "--bind", "127.0.0.1:0"]
     return [*gunicorn, "--workers", str(workers), *["--preload"] * preload, *options, app]
 
 
 def check(data: Path, *options: str, prefix: Sequence[str] = ()):
-    """What `bookmarks check` does with the folder: its exit status and its lines."""
+    """Run `bookmarks check` on the folder; return its exit status and its lines."""
     command = [*prefix, *COMMAND, "check", "--data", str(data), *options]
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},  # As on a desk, not as in a cron job.
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},  # A cron job has no UTF-8 locale.
     )
-    assert done.stderr == ""
-    return done.returncode, done.stdout.splitlines()
+    assert result.stderr == ""
+    return result.returncode, result.stdout.splitlines()
 
 
-def temporaries(data: Path) -> list[Path]:
+def temporary_files(data: Path) -> list[Path]:
+    """Return the temporary files in the data folder."""
     return list(data.glob("*/.*.tmp"))
 
 
@@ -164,7 +168,7 @@ def temporaries(data: Path) -> list[Path]:
 
 @contextmanager
 def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
-    """While the block lasts, system calls of the running process fail as strace is told."""
+    """Make system calls of a running process fail during the block, by options of strace."""
     strace = subprocess.Popen(
         ["strace", "-f", "-p", str(process.pid), "-o", "/dev/null", *options],
         stderr=subprocess.PIPE,
@@ -176,18 +180,20 @@ def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
             pytest.skip("strace cannot attach: " + line)
         yield
     finally:
-        if process.poll() is None:  # An interrupt may stop strace from seeing that a tracee died.
+        if process.poll() is None:  # SIGINT may keep strace from noticing that its tracee ended.
             strace.send_signal(signal.SIGINT)
         strace.wait(timeout=10)
         strace.stderr.close()
 
 
-# --- Clients that remember ---
+# --- Clients that record acknowledged writes ---
 
 
 class Ledger:
-    """Every title that one client sent for each of its bookmarks, in order, and the last of them
-    that was acknowledged. DELETED is the last title of a bookmark; ABSENT stands before the first.
+    """The titles that one client sent for each of its bookmarks, and which were acknowledged.
+
+    `sent` has the titles by id, in order: ABSENT first, DELETED if the bookmark was deleted.
+    `acknowledged` has the index of the last acknowledged title.
     """
 
     def __init__(self) -> None:
@@ -200,8 +206,8 @@ class Ledger:
     def acknowledge(self, id: str) -> None:
         self.acknowledged[id] = len(self.sent[id]) - 1
 
-    def settle(self, id: str, title: str) -> None:
-        """What is there now is what counts from now on: nothing is on its way any more."""
+    def start_from(self, id: str, title: str) -> None:
+        """Take the stored title as acknowledged and forget the earlier ones."""
         self.sent[id] = [title]
         self.acknowledged[id] = 0
 
@@ -210,8 +216,10 @@ class Ledger:
 
 
 class Writer(threading.Thread):
-    """Creates, updates and deletes bookmarks of its own, one after the other, until told to stop
-    or until the service is gone."""
+    """A client that creates, updates and deletes its own bookmarks one after the other.
+
+    It runs until `stop` is called or the service has ended.
+    """
 
     def __init__(self, name: str, ledger: Ledger, address: str) -> None:
         super().__init__(name=name)
@@ -225,12 +233,12 @@ class Writer(threading.Thread):
             while not self.stopping.is_set():
                 self._step(len(self.ledger.sent))
         except (OSError, http.client.HTTPException):
-            pass  # The service is gone.
+            pass  # The service has ended.
         except BaseException as error:
             self.failure = error
 
     def _step(self, number: int) -> None:
-        """A new bookmark, an old one changed, and every other time one deleted."""
+        """Create one bookmark, update one and, in every second step, delete one."""
         created = f"{self.name}-{number}"
         self._send(created, f"{created}, first", 201)
         alive = self.ledger.alive()
@@ -242,12 +250,12 @@ class Writer(threading.Thread):
     def _send(self, id: str, title: str, expected: int) -> None:
         self.ledger.send(id, title)
         if title == DELETED:
-            answer = ask(self.address, "DELETE", f"/{id}")
+            response = ask(self.address, "DELETE", f"/{id}")
         else:
-            answer = put(self.address, id, title)
-        if answer.status >= 500:
-            raise ConnectionError("the disk is gone")
-        assert answer.status == expected, (id, title, answer)
+            response = put(self.address, id, title)
+        if response.status >= 500:
+            raise ConnectionError("the disk has failed")
+        assert response.status == expected, (id, title, response)
         self.ledger.acknowledge(id)
 
     def stop(self) -> None:
@@ -257,8 +265,8 @@ class Writer(threading.Thread):
             raise self.failure
 
 
-def load(address: str, ledgers: Sequence[Ledger]) -> list[Writer]:
-    """One running writer for each ledger."""
+def start_writers(address: str, ledgers: Sequence[Ledger]) -> list[Writer]:
+    """Start one writer for each ledger."""
     writers = [Writer(f"w{n}", ledger, address) for n, ledger in enumerate(ledgers)]
     for writer in writers:
         writer.start()
@@ -271,43 +279,44 @@ def require_kept(
     promised: Mapping[str, int] | None = None,
     lost: Collection[str] = (),
 ) -> dict[str, str]:
-    """Each bookmark is as it was last acknowledged, or as it was sent later; how each is.
+    """Require of each bookmark its last acknowledged title or a later one; return the titles.
 
-    `promised` is what was acknowledged at an earlier moment. One whose last title is among `lost`
-    may be absent too.
+    `promised` replaces `ledger.acknowledged` by the state of an earlier moment. A bookmark whose
+    last title is in `lost` may be absent.
     """
-    found = {}
+    stored = {}
     listed = titles(address)
     for id, sent in ledger.sent.items():
-        found[id] = listed.get(id) or _unlisted(address, id)
+        stored[id] = listed.get(id) or _unlisted(address, id)
         floor = (ledger.acknowledged if promised is None else promised).get(id, 0)
-        if found[id] == ABSENT and floor < len(sent) - 1 and sent[-1] in lost:
+        if stored[id] == ABSENT and floor < len(sent) - 1 and sent[-1] in lost:
             continue
-        assert found[id] in sent[floor:], (id, "is", found[id], "not", sent[floor:])
-    return found
+        assert stored[id] in sent[floor:], (id, "is", stored[id], "not", sent[floor:])
+    return stored
 
 
-def settle(address: str, ledgers: Sequence[Ledger]) -> None:
-    """Holds what is there against what was promised; nothing that is there may go from now on."""
+def require_all_kept(address: str, ledgers: Sequence[Ledger]) -> None:
+    """Require every acknowledged write; take the stored titles as acknowledged from now on."""
     for ledger in ledgers:
         for id, title in require_kept(address, ledger).items():
-            ledger.settle(id, title)
+            ledger.start_from(id, title)
 
 
 def _unlisted(address: str, id: str) -> str:
+    """Return DELETED or ABSENT for a bookmark that no list has."""
     return {410: DELETED, 404: ABSENT}[ask(address, path=f"/{id}").status]
 
 
 def require_whole(data: Path) -> None:
-    """Every file that has a name of ours is whole."""
+    """Require that every file of a bookmark or tombstone is complete JSON with its id."""
     for path in data.glob("*/[!.]*"):
         assert json.loads(path.read_bytes())["id"] == path.stem
 
 
-def descriptors() -> int:
-    """How many this process has open, where the system tells."""
+def count_open_files() -> int:
+    """Return the number of open file descriptors of this process; 0 where there is no /proc."""
     with warnings.catch_warnings(action="ignore"):
-        gc.collect()  # What earlier tests have left may hold some.
+        gc.collect()  # Garbage of earlier tests may hold open files.
     return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 
 
@@ -316,34 +325,33 @@ def descriptors() -> int:
 
 def requests_to(id: str) -> Iterator[tuple]:
     """Yield one request of every method and path that an id has."""
-    body = whole(uri_of(id), "New")
+    body = put_body(uri_of(id), "New")
     requests: list[tuple] = [("GET",), ("HEAD",), ("OPTIONS",), ("PUT", body), ("DELETE",)]
     requests += [("POST", {"title": "New"}), ("PATCH", {"title": "New"})]
-    for method, *given in requests:
-        yield method, f"/{id}", *given
+    for method, *body in requests:
+        yield method, f"/{id}", *body
     yield "GET", f"/{id}/title"
     yield "PUT", f"/{id}/title", b"New"
     yield "GET", f"/{id}?format=html"
     yield "GET", f"/{id}?format=xbel"
 
 
-def require_unusable(address: str, id: str) -> None:
-    """Every request to the id is answered 503, which says what to do."""
-    for method, path, *given in requests_to(id):
-        answer = ask(address, method, path, *given)
-        assert answer.status == 503, (method, path, answer)
-        assert method == "HEAD" or b"bookmarks check" in answer.body
-        assert "Retry-After" in answer.headers
+def require_unreadable(address: str, id: str) -> None:
+    """Require that every request to the id gets 503 and names `bookmarks check`."""
+    for method, path, *body in requests_to(id):
+        response = ask(address, method, path, *body)
+        assert response.status == 503, (method, path, response)
+        assert method == "HEAD" or b"bookmarks check" in response.body
+        assert "Retry-After" in response.headers
 
 
-def require_in_nobodys_way(address: str) -> None:
-    """Where a and b are all that can be used, they are listed, updated and deleted as ever, and
-    c is created and imported again."""
+def require_others_usable(address: str) -> None:
+    """List, update and delete the bookmarks a and b, the only readable ones; create c."""
     assert titles(address) == {"a": "a", "b": "b"}
     assert put(address, "a", "New").status == 200
     assert put(address, "c", "c").status == 201
     assert ask(address, "DELETE", "/b").status == 204
-    answer = ask(address, "POST", "/", [{"uri": uri_of("c"), "tags": ["imported"]}])
-    assert (answer.status, answer.json["updated"]) == (200, 1), answer
+    response = ask(address, "POST", "/", [{"uri": uri_of("c"), "tags": ["imported"]}])
+    assert (response.status, response.json["updated"]) == (200, 1), response
     assert titles(address) == {"a": "New", "c": "c"}
     assert ask(address, path="/feed").status == 200

@@ -1,4 +1,4 @@
-"""What the storage tests share: servers of every kind, disks of their own."""
+"""Fixtures of the storage tests: servers, and file systems that a test mounts."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from tests.conftest import until
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Starts a server by its command, as often as called."""
+    """Return a function that starts a server by its command; stop all servers after the test."""
     servers: list[Server] = []
 
     def start(command: Sequence[str], **environment: str) -> Server:
@@ -32,7 +32,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def require_programs() -> Callable[..., None]:
-    """Skips the test where it is not run by root or one of the programs is missing."""
+    """Return a function that skips the test if a program is missing or the user is not root."""
 
     def require(*programs: str) -> None:
         if missing := [program for program in programs if shutil.which(program) is None]:
@@ -44,7 +44,7 @@ def require_programs() -> Callable[..., None]:
 
 
 class Mount:
-    """A file system of the test's own."""
+    """A file system that one test mounts."""
 
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
@@ -55,9 +55,9 @@ class Mount:
 
     def mount(self) -> None:
         command = ["mount", *self._options, str(self.path)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip("cannot mount: " + done.stderr.strip())
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            pytest.skip("cannot mount: " + result.stderr.strip())
         self._device = self.path.stat().st_dev
 
     def remount(self, option: str) -> None:
@@ -67,23 +67,23 @@ class Mount:
     def unmount(self) -> None:
         if self._device is not None:
             subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
-            # Another test's namespace that was made meanwhile holds it for as long as it lasts.
+            # A mount namespace that another test created meanwhile keeps the loop device busy.
             number = f"{os.major(self._device)}:{os.minor(self._device)}"
             until(lambda: not Path(f"/sys/dev/block/{number}/loop").exists(), 60)
             self._device = None
 
     def abandon(self) -> None:
-        """Unmounts it even if somebody uses it still."""
+        """Unmount the file system even if a process still uses it."""
         if self._device is not None:
             subprocess.run(["umount", "-l", str(self.path)], check=True, capture_output=True)
 
 
 @pytest.fixture
 def mount(require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount]]:
-    """Mounts a file system by mount's options, and unmounts it after the test.
+    """Return a function that mounts a file system by mount's options; unmount it after the test.
 
-    It stands outside of ``tmp_path``: a mount that a killed test left would keep a later run of
-    pytest from removing the folder around it.
+    The mount point is not in `tmp_path`: pytest could not remove that folder if a killed test left
+    the file system mounted.
     """
     with contextlib.ExitStack() as stack:
 
@@ -99,7 +99,7 @@ def mount(require_programs: Callable[..., None]) -> Iterator[Callable[..., Mount
 
 _FORMATS = {
     "ext4": ("mkfs.ext4", 64 * 1024 * 1024),
-    "xfs": ("mkfs.xfs", 300 * 1024 * 1024),  # mkfs.xfs refuses a smaller one.
+    "xfs": ("mkfs.xfs", 300 * 1024 * 1024),  # The smallest size that mkfs.xfs accepts.
 }
 
 
@@ -107,7 +107,7 @@ _FORMATS = {
 def mount_image(
     mount: Callable[..., Mount], require_programs: Callable[..., None], tmp_path: Path
 ) -> Iterator[Callable[[str], Mount]]:
-    """Make a file system of a type, `ext4` or `xfs`, in an image file, and mount it."""
+    """Return a function that mounts a new `ext4` or `xfs` in an image file."""
     image = tmp_path / "disk.img"
 
     def mount_image(type: str) -> Mount:
@@ -119,4 +119,4 @@ def mount_image(
         return mount("-o", "loop", str(image))
 
     yield mount_image
-    image.unlink(missing_ok=True)  # pytest keeps the folders of several runs.
+    image.unlink(missing_ok=True)  # pytest keeps the temporary folders of several runs.

@@ -1,4 +1,4 @@
-"""A copy of the folder is a backup, at any moment; copying it back restores, and merges."""
+"""Copying the data folder makes a backup; copying it back restores or merges."""
 
 import shutil
 import subprocess
@@ -10,11 +10,11 @@ from clients import (
     Ledger,
     ask,
     check,
-    load,
     put,
     require_kept,
     require_whole,
     service_of,
+    start_writers,
     titles,
 )
 
@@ -23,13 +23,13 @@ BACKUPS = 8
 
 
 def copy(source, target):
-    """Copies as a person does; what comes and goes meanwhile may make cp complain."""
+    """Copy a folder with cp, which may report files that disappear during the copy."""
     subprocess.run(["cp", "-r", f"{source}/.", target], capture_output=True, timeout=60)
 
 
 @pytest.fixture
 def address(start, data):
-    """A service that holds a and b, and had c."""
+    """A service with the bookmarks a and b and the deleted bookmark c."""
     address = start(service_of(data)).address
     for id in ("a", "b", "c"):
         assert put(address, id, "Before").status == 201
@@ -37,24 +37,26 @@ def address(start, data):
     return address
 
 
-def test_a_copy_made_under_load_has_everything_that_was_acknowledged_before(start, data, tmp_path):
+def test_a_copy_made_under_load_has_every_write_acknowledged_before_it(start, data, tmp_path):
     address = start(service_of(data)).address
     ledgers = [Ledger() for _ in range(WRITERS)]
-    writers = load(address, ledgers)
+    writers = start_writers(address, ledgers)
     time.sleep(1)
-    promises = []
+    acknowledged = []
     for number in range(BACKUPS):
-        promises.append([dict(ledger.acknowledged) for ledger in ledgers])
+        acknowledged.append([dict(ledger.acknowledged) for ledger in ledgers])
         copy(data, tmp_path / f"backup-{number}")
     for writer in writers:
         writer.stop()
-    for number, promised in enumerate(promises):
+    for number, promised in enumerate(acknowledged):
         require_complete(start, tmp_path / f"backup-{number}", ledgers, promised)
 
 
 def require_complete(start, backup, ledgers, promised):
-    """What was acknowledged before the copy is in it, as it was then or later; what was deleted
-    meanwhile is the next test's."""
+    """Require that the backup has every write that was acknowledged before it began.
+
+    A bookmark that was deleted during the copy may be absent.
+    """
     require_whole(backup)
     server = start(service_of(backup))
     for ledger, floor in zip(ledgers, promised, strict=True):
@@ -64,10 +66,10 @@ def require_complete(start, backup, ledgers, promised):
 
 
 @pytest.mark.parametrize("first", ["bookmarks", "tombstones"])
-def test_a_bookmark_deleted_during_the_copy_is_in_it_or_is_not_active_in_it(
+def test_a_bookmark_deleted_during_the_copy_is_not_active_after_the_restore(
     start, address, data, tmp_path, first
 ):
-    """The one order shows the bookmark's end by its tombstone, the other by its absence."""
+    """The copy has the tombstone or neither file, depending on which folder is copied first."""
     backup = tmp_path / "backup"
     for folder in (first, *{"bookmarks", "tombstones"} - {first}):
         shutil.copytree(data / folder, backup / folder)
@@ -77,7 +79,7 @@ def test_a_bookmark_deleted_during_the_copy_is_in_it_or_is_not_active_in_it(
     assert status == (410 if first == "bookmarks" else 404)
 
 
-def test_restoring_over_a_running_service_is_seen_at_once(address, data, tmp_path):
+def test_the_next_request_sees_a_restored_backup(address, data, tmp_path):
     copy(data, tmp_path / "backup")
     etag = ask(address).headers["ETag"]
     assert put(address, "a", "After").status == 200
@@ -88,7 +90,7 @@ def test_restoring_over_a_running_service_is_seen_at_once(address, data, tmp_pat
     assert put(address, "a", "Again").status == 200
 
 
-def test_restoring_brings_nothing_back_that_was_deleted(address, data, tmp_path):
+def test_restoring_does_not_bring_back_deleted_bookmarks(address, data, tmp_path):
     copy(data, tmp_path / "backup")
     assert ask(address, "DELETE", "/a").status == 204
     assert put(address, "d", "After").status == 201
@@ -97,7 +99,7 @@ def test_restoring_brings_nothing_back_that_was_deleted(address, data, tmp_path)
     assert ask(address, path="/a").status == 410
 
 
-def test_restoring_an_empty_folder_from_a_copy_brings_everything_back(address, data, tmp_path):
+def test_a_removed_data_folder_can_be_restored_from_a_copy(address, data, tmp_path):
     copy(data, tmp_path / "backup")
     etag = ask(address).headers["ETag"]
     shutil.rmtree(data)
@@ -109,7 +111,7 @@ def test_restoring_an_empty_folder_from_a_copy_brings_everything_back(address, d
 
 
 @pytest.mark.parametrize("first", ["bookmarks", "tombstones"])
-def test_requests_during_a_restore_do_not_disturb_it(address, data, tmp_path, first):
+def test_requests_during_a_restore_create_no_folder(address, data, tmp_path, first):
     copy(data, tmp_path / "backup")
     shutil.rmtree(data)
     data.mkdir()
@@ -128,7 +130,7 @@ def test_restoring_under_load_loses_no_write_acknowledged_meanwhile(start, addre
         assert put(address, f"n{number}", "Before").status == 201
     copy(data, backup)
     ledger = Ledger()
-    (writer,) = load(address, [ledger])
+    (writer,) = start_writers(address, [ledger])
     for _ in range(5):
         copy(backup, data)
     writer.stop()
@@ -149,7 +151,7 @@ def test_copying_one_collection_into_another_merges_them(start, address, data, t
     copy(data, tmp_path / "other")
     assert ask(other).body == ask(address).body
     assert ask(other).headers["ETag"] == ask(address).headers["ETag"]
-    assert check(data)[0] == 1  # The file of a came back with the copy, and means nothing.
+    assert check(data)[0] == 1  # The copy has brought back the file of the deleted bookmark a.
     assert check(data, "--repair") == (0, [])
     assert check(data) == (0, [])
     assert set(titles(address)) == {here, there}

@@ -1,4 +1,4 @@
-"""A file that is no bookmark is skipped, reported, never touched, and in nobody's way."""
+"""A file that is not a valid bookmark is skipped, reported and never changed."""
 
 import errno
 import json
@@ -12,101 +12,105 @@ from clients import (
     ask,
     check,
     put,
-    require_in_nobodys_way,
-    require_unusable,
+    put_body,
+    require_others_usable,
+    require_unreadable,
     service_of,
     titles,
     uri_of,
-    whole,
 )
 
 from storage.errors import Unavailable, Unreadable
 from storage.store import Store
 
-GOOD = {"id": "x", "uri": uri_of("x"), "title": "x", "created": "2020-01-01T00:00:00Z"}
-MENDED = json.dumps(GOOD).encode()
+VALID = {"id": "x", "uri": uri_of("x"), "title": "x", "created": "2020-01-01T00:00:00Z"}
+VALID_FILE = json.dumps(VALID).encode()
 TOMBSTONE = {"id": "x", "deleted": "2020-01-01T00:00:00Z"}
 DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
-def holding(content):
+def with_content(content):
+    """Return a function that writes these bytes to a file."""
     return lambda path: path.write_bytes(content)
 
 
-def of(value, **changed):
-    return holding(json.dumps({**value, **changed}).encode())
+def with_members(value, **changed):
+    """Return a function that writes the value as JSON, with some members changed."""
+    return with_content(json.dumps({**value, **changed}).encode())
 
 
 def without(value, name):
-    return of({other: value[other] for other in value if other != name})
+    """Return a function that writes the value as JSON, without one member."""
+    return with_members({other: value[other] for other in value if other != name})
 
 
-def is_socket(path):
+def make_socket(path):
     with socket.socket(socket.AF_UNIX) as one:
-        here = os.open(path.parent, os.O_RDONLY)  # A socket's path must be short.
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
-            one.bind(f"/proc/self/fd/{here}/{path.name}")
+            one.bind(f"/proc/self/fd/{folder}/{path.name}")  # The path must be short.
         finally:
-            os.close(here)
+            os.close(folder)
 
 
-def is_link(path):
+def make_link(path):
     target = path.parent.parent / "target"
-    target.write_bytes(MENDED)
+    target.write_bytes(VALID_FILE)
     path.symlink_to(target)
 
 
-def is_forbidden(path):
-    path.write_bytes(MENDED)
+def make_unreadable(path):
+    path.write_bytes(VALID_FILE)
     path.chmod(0)
 
 
-def is_folder(path):
+def make_folder(path):
     path.mkdir()
     (path / "within").write_text("kept")
 
 
-def is_huge(path):
-    path.write_bytes(MENDED[:-1] + b', "more": "' + b"x" * 17 * 1024 * 1024 + b'"}')
+def make_huge(path):
+    path.write_bytes(VALID_FILE[:-1] + b', "more": "' + b"x" * 17 * 1024 * 1024 + b'"}')
 
 
 ANY_KIND = {
-    "cut short": holding(MENDED[:30]),
-    "empty": holding(b""),
-    "binary": holding(bytes(range(256))),
-    "no object": holding(b"[]"),
-    "only nested": holding(DEEP),
-    "a folder": is_folder,
-    "a socket": is_socket,
+    "cut short": with_content(VALID_FILE[:30]),
+    "empty": with_content(b""),
+    "binary": with_content(bytes(range(256))),
+    "no object": with_content(b"[]"),
+    "only nested": with_content(DEEP),
+    "a folder": make_folder,
+    "a socket": make_socket,
     "a fifo": os.mkfifo,
-    "a link": is_link,
+    "a link": make_link,
     "a link to nothing": lambda path: path.symlink_to("nothing"),
-    "forbidden": is_forbidden,
-    "huge": is_huge,
+    "unreadable": make_unreadable,
+    "huge": make_huge,
 }
 BROKEN_BOOKMARKS = {
     **ANY_KIND,
-    "another id": of(GOOD, id="y"),
-    "no uri": without(GOOD, "uri"),
-    "no absolute uri": of(GOOD, uri="x.example"),
-    "a title that is no string": of(GOOD, title=1),
-    "a title that is too long": of(GOOD, title="x" * 5000),
-    "a tag with a comma": of(GOOD, tags=["a,b"]),
-    "no date": of(GOOD, created="yesterday"),
-    "a lone surrogate": of(GOOD, title="\ud800"),
-    "no number": holding(MENDED[:-1] + b', "more": NaN}'),
+    "another id": with_members(VALID, id="y"),
+    "no uri": without(VALID, "uri"),
+    "no absolute uri": with_members(VALID, uri="x.example"),
+    "a title that is no string": with_members(VALID, title=1),
+    "a title that is too long": with_members(VALID, title="x" * 5000),
+    "a tag with a comma": with_members(VALID, tags=["a,b"]),
+    "no date": with_members(VALID, created="yesterday"),
+    "a lone surrogate": with_members(VALID, title="\ud800"),
+    "a deeply nested member": with_content(VALID_FILE[:-1] + b', "more": ' + DEEP + b"}"),
+    "no number": with_content(VALID_FILE[:-1] + b', "more": NaN}'),
 }
 BROKEN_TOMBSTONES = {
     **ANY_KIND,
-    "another id": of(TOMBSTONE, id="y"),
-    "no date": of(TOMBSTONE, deleted=""),
+    "another id": with_members(TOMBSTONE, id="y"),
+    "no date": with_members(TOMBSTONE, deleted=""),
     "no time of deletion": without(TOMBSTONE, "deleted"),
 }
 
 
 @pytest.fixture
 def prefix():
-    """What takes root's right to read everything from a command."""
+    """A command prefix that removes root's permission to read every file."""
     if os.geteuid() != 0:
         return ()
     if shutil.which("setpriv") is None:
@@ -116,95 +120,89 @@ def prefix():
 
 @pytest.fixture
 def service(start, data, prefix):
-    """A service that holds a and b."""
+    """A service with the bookmarks a and b."""
     service = start([*prefix, *service_of(data)])
     for id in ("a", "b"):
         assert put(service.address, id, id).status == 201
     return service
 
 
-def identity(path):
-    """What would change if anybody touched the file."""
+def file_state(path):
+    """Return the inode, mode, times and content of a file."""
     status = path.lstat()
     content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
     return status.st_ino, status.st_mode, status.st_mtime_ns, status.st_ctime_ns, content
 
 
-def require_left_alone(service, data, path, prefix):
-    """The broken file is in nobody's way, reported once each way, and as it was."""
-    before = identity(path)
-    require_unusable(service.address, path.stem)
-    require_in_nobodys_way(service.address)
-    require_unusable(service.address, path.stem)
+def require_skipped(service, data, path, prefix):
+    """Require that the invalid file is reported, unchanged, and affects no other bookmark."""
+    before = file_state(path)
+    require_unreadable(service.address, path.stem)
+    require_others_usable(service.address)
+    require_unreadable(service.address, path.stem)
     require_reported(data, path, prefix)
-    assert identity(path) == before
+    assert file_state(path) == before
     assert service.log.count("is skipped") == 1
     assert service.log.count(str(path)) == 1
 
 
 def require_reported(data, path, prefix=()):
-    """`check` has one finding, that file, and nothing that it could repair."""
+    """Require that this file is the only finding of `check`, and that it is not repaired."""
     status, lines = check(data, "--repair", prefix=prefix)
     assert (status, len(lines)) == (1, 1)
     assert lines[0].startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize("break_it", BROKEN_BOOKMARKS.values(), ids=BROKEN_BOOKMARKS)
-def test_a_broken_bookmark_is_left_alone(service, data, prefix, break_it):
+@pytest.mark.parametrize("damage", BROKEN_BOOKMARKS.values(), ids=BROKEN_BOOKMARKS)
+def test_an_invalid_bookmark_file_is_skipped_and_reported(service, data, prefix, damage):
     path = data / "bookmarks" / "x.json"
-    break_it(path)
-    require_left_alone(service, data, path, prefix)
-    put_in_place(path, MENDED)
+    damage(path)
+    require_skipped(service, data, path, prefix)
+    replace_file(path, VALID_FILE)
     assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
 
 
 @pytest.mark.parametrize("has_file", [False, True], ids=["alone", "with its bookmark"])
-@pytest.mark.parametrize("break_it", BROKEN_TOMBSTONES.values(), ids=BROKEN_TOMBSTONES)
-def test_a_broken_tombstone_is_left_alone_and_so_is_its_bookmark(
-    service, data, prefix, break_it, has_file
+@pytest.mark.parametrize("damage", BROKEN_TOMBSTONES.values(), ids=BROKEN_TOMBSTONES)
+def test_an_invalid_tombstone_is_reported_and_hides_its_bookmark(
+    service, data, prefix, damage, has_file
 ):
     path, bookmark = data / "tombstones" / "x.json", data / "bookmarks" / "x.json"
     if has_file:
-        bookmark.write_bytes(MENDED)
-    break_it(path)
-    require_left_alone(service, data, path, prefix)
-    assert not has_file or bookmark.read_bytes() == MENDED
-    put_in_place(path, json.dumps(TOMBSTONE).encode())
+        bookmark.write_bytes(VALID_FILE)
+    damage(path)
+    require_skipped(service, data, path, prefix)
+    assert not has_file or bookmark.read_bytes() == VALID_FILE
+    replace_file(path, json.dumps(TOMBSTONE).encode())
     assert ask(service.address, path="/x").status == 410
 
 
-def put_in_place(path, content):
-    """Mends the file as a person would."""
-    swap = path.parent.parent / "swap"
-    swap.write_bytes(content)
+def replace_file(path, content):
+    """Replace the file by rename, as an editor does."""
+    new = path.parent.parent / "new"
+    new.write_bytes(content)
     if path.is_dir():
         shutil.rmtree(path)
-    swap.rename(path)
+    new.rename(path)
 
 
-@pytest.mark.parametrize("break_it", ANY_KIND.values(), ids=ANY_KIND)
-def test_a_deleted_id_is_gone_even_if_its_bookmark_file_is_broken(service, data, break_it):
+@pytest.mark.parametrize("damage", ANY_KIND.values(), ids=ANY_KIND)
+def test_a_deleted_id_is_gone_even_if_its_bookmark_file_is_invalid(service, data, damage):
     assert ask(service.address, "DELETE", "/b").status == 204
-    break_it(data / "bookmarks" / "b.json")
+    damage(data / "bookmarks" / "b.json")
     assert ask(service.address, path="/b").status == 410
     assert put(service.address, "b", "New").status == 410
     assert titles(service.address) == {"a": "a"}
 
 
-def test_a_bookmark_with_a_member_nested_deep_is_left_alone(service, data):
-    path = data / "bookmarks" / "x.json"
-    path.write_bytes(MENDED[:-1] + b', "more": ' + DEEP + b"}")
-    require_left_alone(service, data, path, ())
-
-
-def test_a_broken_file_stays_broken_after_a_moment_in_which_nothing_could_be_read(
+def test_an_invalid_file_stays_invalid_after_a_failure_to_open_files(
     data, monkeypatch
 ):
     store = Store(data)
-    (data / "bookmarks" / "x.json").write_bytes(MENDED[:30])
-    for moment in range(3):
+    (data / "bookmarks" / "x.json").write_bytes(VALID_FILE[:30])
+    for attempt in range(3):
         with monkeypatch.context() as patch, pytest.raises((Unreadable, Unavailable)):
-            if moment == 1:
+            if attempt == 1:
                 patch.setattr(os, "open", refuse_to_open)
             store.get("x")
 
@@ -213,7 +211,7 @@ def refuse_to_open(*_, **__):
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_data_folder_that_cannot_be_listed_can_be_used(start, data, prefix):
+def test_a_data_folder_without_list_permission_can_be_used(start, data, prefix):
     for folder in ("bookmarks", "tombstones"):
         (data / folder).mkdir(parents=True)
     data.chmod(0o311)
@@ -224,7 +222,7 @@ def test_a_data_folder_that_cannot_be_listed_can_be_used(start, data, prefix):
     data.chmod(0o755)
 
 
-def test_a_file_hidden_by_its_folders_permissions_is_listed_again_with_them(start, data, prefix):
+def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(start, data, prefix):
     folder = data / "bookmarks"
     folder.mkdir(parents=True)
     address = start([*prefix, *service_of(data)]).address
@@ -238,51 +236,52 @@ def test_a_file_hidden_by_its_folders_permissions_is_listed_again_with_them(star
     assert titles(address) == {"a": "A", "b": "A"}
 
 
-# --- Files that are whole, but not as the service would have made them ---
+# --- Valid files that the service would not have written ---
 
 
 @pytest.mark.parametrize("name", ["X.json", "x.JSON", "x.txt", "feed.json", "é.json"])
-def test_a_file_that_is_not_named_as_a_bookmark_is_none(service, data, name):
+def test_a_file_whose_name_is_no_id_is_no_bookmark(service, data, name):
     path = data / "bookmarks" / name
-    path.write_bytes(MENDED)
-    require_in_nobodys_way(service.address)
-    assert path.read_bytes() == MENDED
+    path.write_bytes(VALID_FILE)
+    require_others_usable(service.address)
+    assert path.read_bytes() == VALID_FILE
     require_reported(data, path)
 
 
 @pytest.fixture
-def twins(service, data):
-    """Two bookmarks of one uri, the second of which is the older one."""
+def duplicates(service, data):
+    """The address of a service with two bookmarks of one uri, of which b is the older."""
     for id, year in (("a", 2020), ("b", 2010)):
-        twin = {"id": id, "uri": uri_of("twin"), "title": id, "created": f"{year}-01-01T00:00:00Z"}
-        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(twin))
+        created = f"{year}-01-01T00:00:00Z"
+        bookmark = {"id": id, "uri": uri_of("both"), "title": id, "created": created}
+        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
     return service.address
 
 
-def test_two_bookmarks_of_one_uri_are_both_listed_and_reported(twins, data):
-    assert titles(twins) == {"a": "a", "b": "b"}
-    assert titles(twins, f"/?uri={uri_of('twin')}") == {"a": "a", "b": "b"}
+def test_two_bookmarks_of_one_uri_are_both_listed_and_reported(duplicates, data):
+    assert titles(duplicates) == {"a": "a", "b": "b"}
+    assert titles(duplicates, f"/?uri={uri_of('both')}") == {"a": "a", "b": "b"}
     status, lines = check(data)
     assert (status, len(lines)) == (1, 1)
     assert "a.json" in lines[0] and "b.json" in lines[0]
 
 
-def test_post_updates_the_older_of_two_bookmarks_of_one_uri(twins):
-    answer = ask(twins, "POST", "/", {"uri": "HTTPS://twin.example:443", "title": "New"})
-    assert (answer.status, answer.json["id"]) == (200, "b")
-    assert titles(twins) == {"a": "a", "b": "New"}
+def test_post_updates_the_older_of_two_bookmarks_of_one_uri(duplicates):
+    response = ask(duplicates, "POST", "/", {"uri": "HTTPS://both.example:443", "title": "New"})
+    assert (response.status, response.json["id"]) == (200, "b")
+    assert titles(duplicates) == {"a": "a", "b": "New"}
 
 
-def test_an_update_that_leaves_a_shared_uri_alone_is_no_conflict(twins, data):
-    assert ask(twins, "PUT", "/a", whole(uri_of("twin"), "New")).status == 200
-    assert ask(twins, "POST", "/b", {"title": "New"}).status == 200
-    assert ask(twins, "PUT", "/b/uri", (uri_of("twin") + "#").encode()).status == 200
-    assert ask(twins, "PUT", "/b/uri", uri_of("twin").encode()).status == 409
-    assert ask(twins, "DELETE", "/a").status == 204
+def test_an_update_that_keeps_a_shared_uri_is_no_conflict(duplicates, data):
+    assert ask(duplicates, "PUT", "/a", put_body(uri_of("both"), "New")).status == 200
+    assert ask(duplicates, "POST", "/b", {"title": "New"}).status == 200
+    assert ask(duplicates, "PUT", "/b/uri", (uri_of("both") + "#").encode()).status == 200
+    assert ask(duplicates, "PUT", "/b/uri", uri_of("both").encode()).status == 409
+    assert ask(duplicates, "DELETE", "/a").status == 204
     assert check(data) == (0, [])
-    assert ask(twins, "PUT", "/b/uri", uri_of("twin").encode()).status == 200
+    assert ask(duplicates, "PUT", "/b/uri", uri_of("both").encode()).status == 200
 
 
-def test_a_bookmark_may_not_move_to_a_uri_that_two_have(twins):
-    assert put(twins, "c", "c").status == 201
-    assert ask(twins, "PUT", "/c/uri", uri_of("twin").encode()).status == 409
+def test_a_bookmark_cannot_take_a_uri_that_two_others_have(duplicates):
+    assert put(duplicates, "c", "c").status == 201
+    assert ask(duplicates, "PUT", "/c/uri", uri_of("both").encode()).status == 409

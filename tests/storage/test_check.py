@@ -1,11 +1,11 @@
-"""`bookmarks check` reports what is wrong in the folder and what to do; it loses nothing."""
+"""`bookmarks check` reports every problem of a data folder; `--repair` loses no bookmark."""
 
 import json
 import os
 import time
 
 import pytest
-from clients import ask, check, put, service_of, temporaries, titles, uri_of
+from clients import ask, check, put, service_of, temporary_files, titles, uri_of
 
 import storage.check
 from storage import files
@@ -15,7 +15,7 @@ HOUR = 3600
 
 @pytest.fixture
 def address(start, data):
-    """A service that holds a, and had b."""
+    """A service with the bookmark a and the deleted bookmark b."""
     address = start(service_of(data)).address
     for id in ("a", "b"):
         assert put(address, id, id).status == 201
@@ -23,22 +23,22 @@ def address(start, data):
     return address
 
 
-def leave(path, age=0, content=b"{"):
-    """A file as it is left behind, so many seconds ago."""
+def write_file(path, age=0, content=b"{"):
+    """Write a file that was last modified `age` seconds ago."""
     path.write_bytes(content)
     os.utime(path, (time.time() - age, time.time() - age))
     return path
 
 
 def interrupt_deletion(data, id="b"):
-    """What a crash leaves when the tombstone is on the disk and the file is still there."""
+    """Write the bookmark file of an id whose tombstone exists, as a crash leaves it."""
     bookmark = {"id": id, "uri": uri_of(id), "title": id, "created": "2020-01-01T00:00:00Z"}
-    return leave(data / "bookmarks" / f"{id}.json", content=json.dumps(bookmark).encode())
+    return write_file(data / "bookmarks" / f"{id}.json", content=json.dumps(bookmark).encode())
 
 
-def require_findings(found, *paths):
-    """One line for each of the files: its path, what is wrong, what to do."""
-    status, lines = found
+def require_findings(result, *paths):
+    """Require one line for each of the files: path, problem and advice."""
+    status, lines = result
     assert status == (1 if paths else 0)
     assert len(lines) == len(paths)
     for path in paths:
@@ -46,7 +46,7 @@ def require_findings(found, *paths):
         assert line.count(": ") >= 2
 
 
-def test_a_correct_folder_has_no_finding(address, data):
+def test_a_valid_folder_has_no_finding(address, data):
     assert check(data) == (0, [])
     assert check(data, "--repair") == (0, [])
 
@@ -56,15 +56,15 @@ def test_an_empty_folder_has_no_finding(start, data):
     assert check(data) == (0, [])
 
 
-def test_each_finding_is_one_line_that_says_what_to_do(address, data):
+def test_each_finding_is_one_line_with_problem_and_advice(address, data):
     bookmarks, tombstones = data / "bookmarks", data / "tombstones"
     findings = [
         interrupt_deletion(data),
-        leave(bookmarks / "cut.json"),
-        leave(bookmarks / "Strange.json"),
-        leave(tombstones / "cut.json"),
-        leave(bookmarks / f".x.json.{'0' * 16}.tmp", 2 * HOUR),
-        leave(tombstones / f".x.json.{'0' * 16}.tmp", 2 * HOUR),
+        write_file(bookmarks / "cut.json"),
+        write_file(bookmarks / "Upper.json"),
+        write_file(tombstones / "cut.json"),
+        write_file(bookmarks / f".x.json.{'0' * 16}.tmp", 2 * HOUR),
+        write_file(tombstones / f".x.json.{'0' * 16}.tmp", 2 * HOUR),
     ]
     require_findings(check(data), *findings)
     remaining = [findings[1], findings[2], findings[3]]
@@ -73,22 +73,22 @@ def test_each_finding_is_one_line_that_says_what_to_do(address, data):
     assert titles(address) == {"a": "a"}
 
 
-def test_a_twin_is_reported_by_name(address, data):
-    twin = {"id": "c", "uri": uri_of("a"), "created": "2020-01-01T00:00:00Z"}
-    path = leave(data / "bookmarks" / "c.json", content=json.dumps(twin).encode())
+def test_a_second_bookmark_of_one_uri_is_reported(address, data):
+    second = {"id": "c", "uri": uri_of("a"), "created": "2020-01-01T00:00:00Z"}
+    path = write_file(data / "bookmarks" / "c.json", content=json.dumps(second).encode())
     require_findings(check(data), path)
     assert "a.json" in check(data, "--repair")[1][0]
 
 
-def test_a_conflict_file_of_syncthing_is_reported_as_one_and_stays(address, data):
+def test_a_conflict_file_of_syncthing_is_reported_and_kept(address, data):
     path = data / "bookmarks" / "a.sync-conflict-20240101-120000-ABCDEF7.json"
-    leave(path, content=(data / "bookmarks" / "a.json").read_bytes())
+    write_file(path, content=(data / "bookmarks" / "a.json").read_bytes())
     require_findings(check(data, "--repair"), path)
-    assert "another version of a.json, which Syncthing kept" in check(data)[1][0]
+    assert "is another version of a.json, kept by Syncthing" in check(data)[1][0]
     assert titles(address) == {"a": "a"}
 
 
-def test_repair_finishes_a_deletion_that_was_interrupted(address, data):
+def test_repair_finishes_an_interrupted_deletion(address, data):
     path = interrupt_deletion(data)
     assert ask(address, path="/b").status == 410
     require_findings(check(data), path)
@@ -99,20 +99,20 @@ def test_repair_finishes_a_deletion_that_was_interrupted(address, data):
     assert titles(address) == {"a": "a"}
 
 
-def test_repair_leaves_a_finding_it_cannot_repair_and_repairs_the_others(address, data):
+def test_repair_keeps_what_it_cannot_repair_and_repairs_the_rest(address, data):
     folder = data / "bookmarks" / "b.json"
     folder.mkdir()
     (folder / "within").write_text("kept")
-    old = leave(data / "tombstones" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
+    old = write_file(data / "tombstones" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
     require_findings(check(data, "--repair"), folder)
     assert (folder / "within").read_text() == "kept"
     assert not old.exists()
 
 
-def test_check_alone_changes_nothing(address, data):
+def test_check_without_repair_changes_nothing(address, data):
     interrupt_deletion(data)
-    leave(data / "bookmarks" / "cut.json")
-    leave(data / "bookmarks" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
+    write_file(data / "bookmarks" / "cut.json")
+    write_file(data / "bookmarks" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
     before = {path: path.stat() for path in data.glob("**/*")}
     assert check(data)[0] == 1
     after = {path: path.stat() for path in data.glob("**/*")}
@@ -121,7 +121,7 @@ def test_check_alone_changes_nothing(address, data):
     }
 
 
-STRANGERS = [
+OTHER_NAMES = [
     "notes.tmp",
     f".notes.{'0' * 16}.tmp",
     f".x.json.{'0' * 15}.tmp",
@@ -129,36 +129,27 @@ STRANGERS = [
 ]
 
 
-def sweep_by_check(data, start):
-    check(data, "--repair")
-
-
-def sweep_by_start(data, start):
-    start(service_of(data))
-
-
-@pytest.mark.parametrize("sweep", [sweep_by_check, sweep_by_start], ids=["check", "start"])
-def test_only_temporary_files_older_than_an_hour_are_removed(address, data, start, sweep):
+def test_repair_removes_only_temporary_files_older_than_an_hour(address, data):
     folders = (data / "bookmarks", data / "tombstones")
     for folder in folders:
-        leave(folder / f".old.json.{'0' * 16}.tmp", HOUR + 60)
-    kept = [
-        leave(folder / f".young.json.{'0123456789abcdef'}.tmp", HOUR - 60) for folder in folders
+        write_file(folder / f".old.json.{'0' * 16}.tmp", HOUR + 60)
+    others = [
+        write_file(folder / ".young.json.0123456789abcdef.tmp", HOUR - 60) for folder in folders
     ]
-    kept += [leave(data / "bookmarks" / name, 2 * HOUR) for name in STRANGERS]
-    sweep(data, start)
-    assert [path for path in kept if not path.exists()] == []
-    assert [path for path in temporaries(data) if "old" in path.name] == []
+    others += [write_file(data / "bookmarks" / name, 2 * HOUR) for name in OTHER_NAMES]
+    check(data, "--repair")
+    assert [path for path in others if not path.exists()] == []
+    assert [path for path in temporary_files(data) if "old" in path.name] == []
     assert titles(address) == {"a": "a"}
 
 
-def test_a_temporary_file_that_is_young_is_no_finding(address, data):
-    leave(data / "bookmarks" / f".x.json.{'0' * 16}.tmp", HOUR - 60)
+def test_a_recent_temporary_file_is_no_finding(address, data):
+    write_file(data / "bookmarks" / f".x.json.{'0' * 16}.tmp", HOUR - 60)
     assert check(data) == (0, [])
 
 
 @pytest.mark.parametrize("name", ["two\nlines.json", b"\xff.json"], ids=["line break", "no UTF-8"])
-def test_a_name_that_cannot_be_printed_is_one_line_too(address, data, name):
+def test_a_file_name_with_unprintable_characters_is_one_line(address, data, name):
     with open(os.path.join(os.fsencode(data / "bookmarks"), os.fsencode(name)), "wb"):
         pass
     status, lines = check(data)
@@ -166,34 +157,35 @@ def test_a_name_that_cannot_be_printed_is_one_line_too(address, data, name):
     assert titles(address) == {"a": "a"}
 
 
-def test_an_id_inside_a_file_cannot_add_a_line(address, data):
-    leave(data / "bookmarks" / "c.json", content=b'{"id": "x\\n\\u001b", "uri": "", "created": ""}')
-    require_findings(check(data), data / "bookmarks" / "c.json")
+def test_an_id_inside_a_file_cannot_add_a_line_to_the_output(address, data):
+    content = b'{"id": "x\\n\\u001b", "uri": "", "created": ""}'
+    path = write_file(data / "bookmarks" / "c.json", content=content)
+    require_findings(check(data), path)
     assert "\x1b" not in check(data)[1][0]
 
 
-def test_a_folder_without_tombstones_is_checked(address, data):
+def test_a_data_folder_without_a_folder_of_tombstones_is_valid(address, data):
     (data / "tombstones" / "b.json").unlink()
     (data / "tombstones").rmdir()
     assert check(data) == (0, [])
 
 
 def test_the_index_of_an_earlier_version_is_reported_and_removed(address, data):
-    path = leave(data / "snapshot.index")
+    path = write_file(data / "snapshot.index")
     require_findings(check(data), path)
     assert check(data, "--repair") == (0, [])
     assert not path.exists()
     assert titles(address) == {"a": "a"}
 
 
-def test_a_file_that_is_removed_during_the_check_is_no_finding(address, data, monkeypatch):
+def test_a_file_removed_during_the_check_is_no_finding(address, data, monkeypatch):
     path, read = interrupt_deletion(data), files.read
 
-    def read_or_gone(file):
+    def remove_and_read(file):
         if file == path:
             path.unlink()
         return read(file)
 
-    monkeypatch.setattr(files, "read", read_or_gone)
+    monkeypatch.setattr(files, "read", remove_and_read)
     assert storage.check.check(data) == []
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""A corrupt inode concerns its own file alone: all others are read and written as ever."""
+"""A corrupt inode makes one bookmark unreadable; all others are served and written."""
 
 import errno
 import subprocess
@@ -8,8 +8,8 @@ from clients import (
     ask,
     check,
     put,
-    require_in_nobodys_way,
-    require_unusable,
+    require_others_usable,
+    require_unreadable,
     service_of,
     titles,
 )
@@ -27,7 +27,7 @@ def data(disk):
 
 
 def corrupt(disk, path):
-    """Give the file's inode a wrong checksum; the disk is unmounted meanwhile."""
+    """Give the file's inode a wrong checksum while the disk is unmounted."""
     disk.unmount()
     field = f"set_inode_field /{path.relative_to(disk.path)} checksum 0x1234"
     subprocess.run(["debugfs", "-w", "-R", field, disk.source], check=True, capture_output=True)
@@ -39,7 +39,7 @@ def corrupt(disk, path):
 
 @pytest.mark.parametrize("is_running", [False, True], ids=["before the start", "while it runs"])
 @pytest.mark.parametrize("kind", ["bookmarks", "tombstones"])
-def test_a_corrupt_inode_concerns_its_own_file_alone(start, disk, data, kind, is_running):
+def test_a_corrupt_inode_affects_only_its_own_file(start, disk, data, kind, is_running):
     service = start(service_of(data))
     for id in ("a", "b", "x"):
         assert put(service.address, id, id).status == 201
@@ -52,9 +52,9 @@ def test_a_corrupt_inode_concerns_its_own_file_alone(start, disk, data, kind, is
     if not is_running:
         service = start(service_of(data))
 
-    require_unusable(service.address, "x")
-    require_in_nobodys_way(service.address)
-    require_unusable(service.address, "x")
+    require_unreadable(service.address, "x")
+    require_others_usable(service.address)
+    require_unreadable(service.address, "x")
     assert service.log.count(str(path)) == 1
     (data / "bookmarks" / "y.json").write_text("{")
     status, lines = check(data, "--repair")

@@ -1,4 +1,4 @@
-"""On a full, failing or read-only disk no change is acknowledged or half made, and reads go on."""
+"""A full, failing or read-only disk: no change is acknowledged or half made, reads succeed."""
 
 import signal
 import time
@@ -9,12 +9,12 @@ from clients import (
     ask,
     faults,
     put,
+    put_body,
     require_whole,
     service_of,
-    temporaries,
+    temporary_files,
     titles,
     uri_of,
-    whole,
 )
 
 from storage.query import Query
@@ -36,34 +36,34 @@ CHANGES = {
 
 @pytest.fixture(params=CHANGES.values(), ids=CHANGES)
 def change(request):
-    """One request that would change the collection."""
+    """A function that sends one request that changes the collection."""
     return request.param
 
 
 def contents(data):
-    """Every file of the folder, by name."""
+    """Return the content of every file in the data folder, by path."""
     return {path: path.read_bytes() for path in data.glob("*/*")}
 
 
-class Witness:
-    """Two services on a folder with one bookmark, and all that either shows of it."""
+class Pair:
+    """Two services on one folder with one bookmark, and the responses of both."""
 
     def __init__(self, start, data):
         self.data = data
         self.services = [start(service_of(data)), start(service_of(data))]
         self.address, self.other = [service.address for service in self.services]
         assert put(self.address, "old", "Old", description="as it was").status == 201
-        self.before = self._all()
+        self.before = self._observe()
 
     def require_nothing_changed(self):
-        assert self._all() == self.before
-        assert temporaries(self.data) == []
+        assert self._observe() == self.before
+        assert temporary_files(self.data) == []
 
-    def _all(self):
+    def _observe(self):
         paths = ("/", "/old", "/old/title", "/new", "/feed")
-        seen = [ask(a, path=path) for a in (self.address, self.other) for path in paths]
-        shown = [(a.status, a.headers.get("ETag")) for a in seen]
-        return shown, titles(self.address), titles(self.other), contents(self.data)
+        responses = [ask(a, path=path) for a in (self.address, self.other) for path in paths]
+        validators = [(r.status, r.headers.get("ETag")) for r in responses]
+        return validators, titles(self.address), titles(self.other), contents(self.data)
 
 
 # --- A full disk ---
@@ -75,7 +75,7 @@ def small(mount):
 
 
 def fill(disk):
-    """Leaves no room on the disk; the file that takes it."""
+    """Fill the disk; return the file that takes the space."""
     ballast = disk.path / "ballast"
     with pytest.raises(OSError), ballast.open("wb", buffering=0) as file:
         while True:
@@ -83,28 +83,28 @@ def fill(disk):
     return ballast
 
 
-def test_a_full_disk_changes_nothing_until_there_is_room(small, start, change):
-    witness = Witness(start, small.path / "data")
+def test_a_write_to_a_full_disk_is_507_and_changes_nothing(small, start, change):
+    pair = Pair(start, small.path / "data")
     ballast = fill(small)
-    answer = change(witness.address)
-    assert (answer.status, answer.headers["Content-Type"]) == (507, "application/problem+json")
-    witness.require_nothing_changed()
+    response = change(pair.address)
+    assert (response.status, response.headers["Content-Type"]) == (507, "application/problem+json")
+    pair.require_nothing_changed()
     ballast.unlink()
-    assert change(witness.address).status in (200, 201, 204)
+    assert change(pair.address).status in (200, 201, 204)
 
 
-def test_writers_that_fill_the_disk_lose_nothing_that_was_acknowledged(small, start):
+def test_writes_that_fill_the_disk_lose_no_acknowledged_write(small, start):
     address = start(service_of(small.path / "data")).address
-    kept = {}
+    acknowledged = {}
     for number in range(100):
-        answer = put(address, f"b{number}", f"{number}", description="x" * 10_000)
-        if answer.status == 507:
+        response = put(address, f"b{number}", f"{number}", description="x" * 10_000)
+        if response.status == 507:
             break
-        assert answer.status == 201
-        kept[f"b{number}"] = f"{number}"
-    assert 5 < len(kept) < 100
-    assert titles(address) == kept
-    assert titles(start(service_of(small.path / "data")).address) == kept
+        assert response.status == 201
+        acknowledged[f"b{number}"] = f"{number}"
+    assert 5 < len(acknowledged) < 100
+    assert titles(address) == acknowledged
+    assert titles(start(service_of(small.path / "data")).address) == acknowledged
 
 
 # --- A failing disk ---
@@ -113,10 +113,10 @@ def test_writers_that_fill_the_disk_lose_nothing_that_was_acknowledged(small, st
 @pytest.fixture
 def failing(start, data, require_programs):
     require_programs("strace")
-    return Witness(start, data)
+    return Pair(start, data)
 
 
-def test_a_change_whose_file_cannot_be_synced_is_refused_and_not_made(failing, change):
+def test_a_change_whose_file_cannot_be_synced_is_503_and_not_made(failing, change):
     with faults(failing.services[0].process, *FSYNC_FAILS):
         require_refused(change(failing.address))
         failing.require_nothing_changed()
@@ -124,35 +124,35 @@ def test_a_change_whose_file_cannot_be_synced_is_refused_and_not_made(failing, c
     assert change(failing.address).status in (200, 201, 204)
 
 
-def test_a_change_whose_folder_cannot_be_synced_is_refused_and_made_whole_or_not_at_all(
+def test_a_change_whose_folder_cannot_be_synced_is_503_and_atomic(
     failing, change, data, start
 ):
     folders = ["-P", str(data / "bookmarks"), "-P", str(data / "tombstones")]
     if change is CHANGES["delete"]:
         del folders[:2]
     with faults(failing.services[0].process, *FSYNC_FAILS, *folders):
-        answer = change(failing.address)
-        require_refused(answer)
-        assert "may be stored or not" in answer.json["detail"]
+        response = change(failing.address)
+        require_refused(response)
+        assert "may be stored or not" in response.json["detail"]
     address = start(service_of(data)).address
     outcomes = [outcome(each) for each in (failing.address, failing.other, address)]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0] in (OUTCOMES["before"], OUTCOMES[change])
     require_whole(data)
-    assert temporaries(data) == []
+    assert temporary_files(data) == []
     assert change(failing.address).status in (200, 201, 204, 410)
     assert outcome(failing.address) == outcome(failing.other) == OUTCOMES[change]
 
 
 def folders_of(data, change):
-    """Strace's options that name the folders whose sync a change waits for."""
+    """Return strace's options that select the folders whose sync a change waits for."""
     tombstones = ["-P", str(data / "tombstones")]
     is_deletion = change is CHANGES["delete"]
     return tombstones if is_deletion else [*tombstones, "-P", str(data / "bookmarks")]
 
 
 def outcome(address):
-    """What each of the two ids is now, and the uris and titles that are listed."""
+    """Return the status of both ids, and the listed uris and titles."""
     statuses = [ask(address, path=f"/{id}").status for id in ("old", "new")]
     listed = ask(address).json
     return statuses, sorted((bookmark["uri"], bookmark["title"]) for bookmark in listed)
@@ -180,7 +180,7 @@ def test_a_deletion_is_acknowledged_once_its_tombstone_is_durable(failing, data,
 READS = ("/", "/old", "/old/title", "/?q=old", "/?format=html", "/feed", "/tags.json")
 
 
-def test_nobody_else_waits_for_a_folder_that_is_being_synced(failing, change, data):
+def test_other_requests_do_not_wait_for_the_sync_of_a_folder(failing, change, data):
     before = published(data)
     slow = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=3000000")
     process = failing.services[0].process
@@ -190,53 +190,54 @@ def test_nobody_else_waits_for_a_folder_that_is_being_synced(failing, change, da
         assert not write.done()
         for address in (failing.address, failing.other):
             for path in READS:
-                assert asked_quickly(address, path=path).status in (200, 410)
-        body = whole(uri_of("another"), "Another")
-        assert asked_quickly(failing.other, "PUT", "/another", body).status == 201
+                assert ask_quickly(address, path=path).status in (200, 410)
+        body = put_body(uri_of("another"), "Another")
+        assert ask_quickly(failing.other, "PUT", "/another", body).status == 201
         assert write.result().status in (200, 201, 204)
 
 
 def published(data):
-    """Every file that has a name of ours."""
+    """Return the content of every file of a bookmark or tombstone, by path."""
     return {path: path.read_bytes() for path in data.glob("*/[!.]*")}
 
 
-def asked_quickly(*request, **named):
+def ask_quickly(*request, **options):
+    """Send a request that must take less than half a second."""
     start = time.monotonic()
-    response = ask(*request, **named)
+    response = ask(*request, **options)
     assert time.monotonic() - start < 0.5, request
     return response
 
 
-def require_refused(answer):
-    assert answer.status == 503, answer
-    assert "Retry-After" in answer.headers
-    assert answer.headers["Content-Type"] == "application/problem+json"
+def require_refused(response):
+    assert response.status == 503, response
+    assert "Retry-After" in response.headers
+    assert response.headers["Content-Type"] == "application/problem+json"
 
 
 # --- A read-only disk ---
 
 
-@pytest.mark.parametrize("how", [lambda a: a, None], ids=["remounted", "from the start"])
-def test_a_read_only_disk_is_read_and_not_written(small, start, change, how):
-    witness = Witness(start, small.path / "data")
-    if how is None:
-        for service in witness.services:
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["remounted", "from the start"])
+def test_a_read_only_disk_is_read_and_not_written(small, start, change, is_restarted):
+    pair = Pair(start, small.path / "data")
+    if is_restarted:
+        for service in pair.services:
             service.stop(signal.SIGTERM)
     small.remount("ro")
-    if how is None:
-        witness.address = start(service_of(witness.data)).address
-        witness.other = start(service_of(witness.data)).address
-    answer = change(witness.address)
-    assert answer.status in (503, 507)
-    assert "disk" in answer.json["detail"]
-    witness.require_nothing_changed()
+    if is_restarted:
+        pair.address = start(service_of(pair.data)).address
+        pair.other = start(service_of(pair.data)).address
+    response = change(pair.address)
+    assert response.status in (503, 507)
+    assert "disk" in response.json["detail"]
+    pair.require_nothing_changed()
     small.remount("rw")
-    assert change(witness.address).status in (200, 201, 204)
+    assert change(pair.address).status in (200, 201, 204)
 
 
-def test_a_read_only_disk_without_tombstones_is_read(small, start):
-    """Such as a clone of a git repository, which has no empty folders."""
+def test_a_read_only_disk_without_a_folder_of_tombstones_is_read(small, start):
+    """A clone of a git repository has no empty folders."""
     data = small.path / "data"
     assert put(start(service_of(data)).address, "a", "A").status == 201
     (data / "tombstones").rmdir()

@@ -1,5 +1,4 @@
-"""Files that cannot be read: an error of one file concerns that file, an error of the process
-concerns the request."""
+"""Read errors: an error of one file affects that file, an error of the process the request."""
 
 import json
 import os
@@ -15,24 +14,24 @@ from clients import (
     faults,
     gunicorn_of,
     put,
-    require_in_nobodys_way,
-    require_unusable,
+    require_others_usable,
+    require_unreadable,
     service_of,
-    temporaries,
+    temporary_files,
     titles,
     uri_of,
 )
 
 from tests.conftest import until
 
-# System calls and errors that a disk, a network disk or a lease gives for one file.
+# Errors that a disk, a network file system or a lease gives for one file.
 OF_ONE_FILE = [
     *[("openat", error) for error in ("EIO", "ESTALE", "EUCLEAN", "EAGAIN", "EBADMSG")],
     *[("read", error) for error in ("EIO", "EBADMSG")],
     *[("%%stat", error) for error in ("EIO", "ESTALE")],
 ]
 OF_THE_PROCESS = ["EMFILE", "ENFILE", "ENOMEM"]
-# The limit of a user namespace concerns only the processes within it.
+# The limit applies only to processes in the new user namespace.
 _LIMIT = 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"'
 WITHOUT_INOTIFY = ["unshare", "--map-root-user", "sh", "-c", _LIMIT, "sh"]
 
@@ -45,7 +44,7 @@ def fails(calls, error, *paths):
 
 @pytest.fixture
 def service(start, data, require_programs):
-    """A service that holds a, b and x."""
+    """A service with the bookmarks a, b and x."""
     require_programs("strace")
     service = start(service_of(data))
     for id in ("a", "b", "x"):
@@ -62,23 +61,24 @@ def path(service, data):
 # --- Errors of one file ---
 
 
-def require_concerns_one_file(service, path, fault):
+def require_affects_one_file(service, path, fault):
+    """Make x unreadable by the fault; require that a and b are served, and x again afterwards."""
     with faults(service.process, *fault):
         os.utime(path)
-        require_unusable(service.address, "x")
-        require_in_nobodys_way(service.address)
-        require_unusable(service.address, "x")
+        require_unreadable(service.address, "x")
+        require_others_usable(service.address)
+        require_unreadable(service.address, "x")
     assert service.log.count(str(path)) == 1
     os.utime(path)
     assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
 
 
 @pytest.mark.parametrize(("calls", "error"), OF_ONE_FILE)
-def test_an_error_of_one_file_concerns_that_file_alone(service, path, calls, error):
-    require_concerns_one_file(service, path, fails(calls, error, path))
+def test_an_error_of_one_file_affects_only_that_file(service, path, calls, error):
+    require_affects_one_file(service, path, fails(calls, error, path))
 
 
-def test_an_error_of_one_file_concerns_that_file_alone_without_inotify(
+def test_an_error_of_one_file_affects_only_that_file_without_inotify(
     service, start, data, path, require_programs
 ):
     require_programs("unshare")
@@ -86,18 +86,18 @@ def test_an_error_of_one_file_concerns_that_file_alone_without_inotify(
         pytest.skip("cannot make a user namespace")
     service.stop()
     service = start([*WITHOUT_INOTIFY, *service_of(data)])
-    time.sleep(2.1)  # From then on, the times of a file would show a change.
+    time.sleep(2.1)  # Older files are compared by their times, not read again.
     assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
     assert "inotify" in service.log
-    require_concerns_one_file(service, path, fails("%%stat", "EIO", path))
+    require_affects_one_file(service, path, fails("%%stat", "EIO", path))
 
 
-# --- Errors of every file ---
+# --- Errors of all files ---
 
 
 @contextmanager
 def traced(start, command, fault):
-    """Start a command that has the fault from its first system call until the block ends."""
+    """Start a command whose system calls fail from the first one until the block ends."""
     service = start(["strace", "-D", "-I", "2", "-f", "-o", "/dev/null", *fault, *command])
     status = f"/proc/{service.process.pid}/status"
     try:
@@ -109,10 +109,10 @@ def traced(start, command, fault):
 
 
 @pytest.mark.parametrize("calls", ["openat", "read"])
-def test_a_disk_that_gives_no_file_is_never_an_empty_collection(service, start, data, calls):
+def test_a_collection_without_readable_files_is_503_and_not_empty(service, start, data, calls):
     service.stop()
     files = list(data.glob("bookmarks/*.json"))
-    command = gunicorn_of(data, workers=1)  # It reads the folder for the first request.
+    command = gunicorn_of(data, workers=1)  # A worker reads the folder at the first request.
     with traced(start, command, fails(calls, "EIO", *files)) as service:
         for path in ("/", "/?format=html", "/?q=a", "/feed", "/tags.json", "/a"):
             response = ask(service.address, path=path)
@@ -164,4 +164,4 @@ def test_a_write_that_cannot_open_a_folder_fails_and_changes_nothing(service, da
     assert {path: path.read_bytes() for path in data.glob("*/*")} == before
     assert [write(service.address).status for write in WRITES.values()] == [201, 200, 204, 200]
     assert sorted(titles(service.address).values()) == ["New", "New", "New", "x"]
-    assert temporaries(data) == []
+    assert temporary_files(data) == []

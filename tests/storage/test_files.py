@@ -1,4 +1,4 @@
-"""Staged files: published whole or not at all, and nothing left behind."""
+"""Staged files are published completely or not at all, and leave nothing behind."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from clients import descriptors
+from clients import count_open_files
 
 from storage import files
 from storage.errors import Full, Stale, StorageError, Unavailable
@@ -15,7 +15,7 @@ from storage.files import Staged
 
 @pytest.fixture(params=["without a name", "named"])
 def kind(request, monkeypatch, tmp_path):
-    """Staged files with no name, where the disk can; and such as must have one."""
+    """Run the test with unnamed staged files (O_TMPFILE) and with named ones."""
     if request.param == "named":
         monkeypatch.setattr(files, "_O_TMPFILE", 0)
     elif not files._O_TMPFILE:
@@ -23,7 +23,9 @@ def kind(request, monkeypatch, tmp_path):
     return request.param
 
 
-def fail(number):
+def raise_error(number):
+    """Return a function that raises an OSError of this number."""
+
     def fail(*_, **__):
         raise OSError(number, os.strerror(number))
 
@@ -31,10 +33,11 @@ def fail(number):
 
 
 def names(folder):
+    """Return the names of the files in the folder, sorted."""
     return sorted(os.listdir(folder))
 
 
-def test_publishing_leaves_the_new_file_and_nothing_else(tmp_path, kind):
+def test_publishing_leaves_only_the_new_file(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"new") as staged:
         assert "a.json" not in names(tmp_path)
         staged.publish()
@@ -51,7 +54,7 @@ def test_publishing_replaces_the_old_file(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"new"
 
 
-def test_publishing_a_new_file_replaces_no_other(tmp_path, kind):
+def test_publishing_a_new_file_replaces_no_existing_file(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
     with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Stale):
         staged.publish_new()
@@ -62,7 +65,7 @@ def test_publishing_a_new_file_replaces_no_other(tmp_path, kind):
     assert names(tmp_path) == ["a.json", "b.json"]
 
 
-def test_content_that_is_not_published_leaves_nothing(tmp_path, kind):
+def test_unpublished_content_leaves_no_file(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"new"):
         pass
     assert names(tmp_path) == []
@@ -78,42 +81,42 @@ def test_content_that_is_not_published_leaves_nothing(tmp_path, kind):
         ("fsync", errno.ENOSPC, Full),
     ],
 )
-def test_a_failing_write_leaves_nothing(tmp_path, monkeypatch, kind, call, number, expected):
-    open_before = descriptors()
+def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch, kind, call, number, expected):
+    open_before = count_open_files()
     with monkeypatch.context() as patch:
-        patch.setattr(os, call, fail(number))
+        patch.setattr(os, call, raise_error(number))
         with pytest.raises(expected):
             Staged(tmp_path, "a.json", b"new")
     assert names(tmp_path) == []
-    assert descriptors() == open_before
+    assert count_open_files() == open_before
 
 
 @pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
-def test_a_failing_publication_leaves_nothing(tmp_path, monkeypatch, kind, publish):
-    open_before = descriptors()
+def test_a_failed_publication_leaves_no_file(tmp_path, monkeypatch, kind, publish):
+    open_before = count_open_files()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "rename", fail(errno.ENOSPC))
-        patch.setattr(os, "link", fail(errno.ENOSPC))
+        patch.setattr(os, "rename", raise_error(errno.ENOSPC))
+        patch.setattr(os, "link", raise_error(errno.ENOSPC))
         with pytest.raises(Full), Staged(tmp_path, "a.json", b"new") as staged:
             publish(staged)
     assert names(tmp_path) == []
-    assert descriptors() == open_before
+    assert count_open_files() == open_before
 
 
 def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_O_TMPFILE", 0)
-    open_before = descriptors()
+    open_before = count_open_files()
     with monkeypatch.context() as patch:
         for call in ("link", "rename", "unlink"):
-            patch.setattr(os, call, fail(errno.EROFS))
+            patch.setattr(os, call, raise_error(errno.EROFS))
         with pytest.raises(Unavailable), Staged(tmp_path, "a.json", b"new") as staged:
             staged.publish()
-    assert descriptors() == open_before
+    assert count_open_files() == open_before
     (left,) = tmp_path.iterdir()
     assert files.is_temporary(left.name)
 
 
-def test_publishing_replaces_no_folder(tmp_path, kind):
+def test_publishing_does_not_replace_a_folder(tmp_path, kind):
     (tmp_path / "a.json").mkdir()
     for publish in (Staged.publish, Staged.publish_new):
         with pytest.raises(StorageError), Staged(tmp_path, "a.json", b"new") as staged:
@@ -122,7 +125,7 @@ def test_publishing_replaces_no_folder(tmp_path, kind):
 
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL])
-def test_a_disk_without_o_tmpfile_gets_a_temporary_file(
+def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(
     tmp_path, monkeypatch, number
 ):
     if not files._O_TMPFILE:
@@ -151,7 +154,7 @@ def test_short_writes_are_continued(tmp_path, monkeypatch, kind):
     assert (tmp_path / "a.json").read_bytes() == bytes(range(256))
 
 
-def test_two_staged_files_of_one_name_do_not_disturb_each_other(tmp_path, kind):
+def test_two_staged_files_of_one_name_are_independent(tmp_path, kind):
     with Staged(tmp_path, "a.json", b"1") as one, Staged(tmp_path, "a.json", b"2") as other:
         one.publish()
         other.publish()
@@ -159,41 +162,22 @@ def test_two_staged_files_of_one_name_do_not_disturb_each_other(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"2"
 
 
-@pytest.mark.parametrize("seconds", [1.0, 0.0], ids=["one at a time", "ahead"])
-def test_a_slow_and_a_fast_disk_give_the_same_contents(tmp_path, monkeypatch, seconds):
-    monkeypatch.setattr(files, "_SLOW_SECONDS", seconds)
-    names = [f"{number}.json" for number in range(1000)]
-    for name in names:
-        (tmp_path / name).write_bytes(name.encode())
-    (tmp_path / names[3]).unlink()
-    for number, make in ((200, os.mkfifo), (300, os.mkdir), (400, lambda p: os.symlink("/", p))):
-        (tmp_path / names[number]).unlink()
-        make(tmp_path / names[number])
-    before = descriptors()
-    found = list(files.read_all(tmp_path, names))
-    assert descriptors() == before
-    for number, (name, content) in enumerate(zip(names, found, strict=True)):
-        if number == 3:
-            assert content is None
-        elif number in (200, 300, 400):
-            assert isinstance(content, files.BadFile)
-        else:
-            assert content[0] == name.encode() and content[1].st_size == len(name)
+def test_read_all_returns_content_none_or_the_error_of_each_file(tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("file")
+    os.mkfifo(tmp_path / "fifo")
+    open_before = count_open_files()
+    names = ["file", "folder", "missing", "link", "fifo", "file"]
+    contents = list(files.read_all(tmp_path, names))
+    assert count_open_files() == open_before
+    assert contents[0][0] == contents[5][0] == b"content"
+    assert contents[0][1].st_size == len(b"content")
+    assert contents[2] is None
+    assert all(isinstance(contents[number], files.BadFile) for number in (1, 3, 4))
 
 
-def test_reading_that_is_given_up_leaves_no_file_open(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_SLOW_SECONDS", 0.0)
-    names = [f"{number}.json" for number in range(300)]
-    for name in names:
-        (tmp_path / name).touch()
-    before = descriptors()
-    contents = files.read_all(tmp_path, names)
-    assert next(contents)[0] == b""
-    contents.close()
-    assert descriptors() == before
-
-
-def test_the_file_system_is_that_of_the_mount(tmp_path):
+def test_the_file_system_type_is_that_of_the_mount(tmp_path):
     if shutil.which("findmnt") is None:
         pytest.skip("needs findmnt")
     for folder in (tmp_path, "/proc", "/dev"):

@@ -1,4 +1,4 @@
-"""The folders are the service's user's own: whoever can read a folder can lock out its writers."""
+"""New folders have mode 0700, because every user who can read a folder can hold its lock."""
 
 import stat
 
@@ -9,15 +9,17 @@ FOLDERS = ("", "bookmarks", "tombstones")
 
 
 def modes(data):
+    """Return the permissions of the data folder and its folders."""
     return [stat.S_IMODE((data / name).stat().st_mode) for name in FOLDERS]
 
 
 def with_umask(umask, command):
+    """Return the command that runs another command with this umask."""
     return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", *command]
 
 
 @pytest.mark.parametrize("umask", ["000", "022", "077"])
-def test_new_folders_are_open_to_their_owner_alone(start, data, umask):
+def test_new_folders_have_mode_0700(start, data, umask):
     address = start(with_umask(umask, service_of(data))).address
     assert modes(data) == [0o700, 0o700, 0o700]
     assert put(address, "a", "A").status == 201
@@ -26,7 +28,7 @@ def test_new_folders_are_open_to_their_owner_alone(start, data, umask):
     assert modes(data) == [0o700, 0o700, 0o700]
 
 
-def test_folders_that_are_there_keep_their_modes(start, data):
+def test_existing_folders_keep_their_modes(start, data):
     for name in FOLDERS:
         (data / name).mkdir(parents=True, exist_ok=True)
         (data / name).chmod(0o750)

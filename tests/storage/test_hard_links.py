@@ -1,23 +1,23 @@
-"""A file that is edited through a hard link from elsewhere, of which inotify reports nothing."""
+"""Updates of a file that was edited through a hard link, which inotify does not report."""
 
 import json
 import os
 import time
 
 import pytest
-from clients import ask, put, service_of, titles, uri_of, whole
+from clients import ask, put, put_body, service_of, titles, uri_of
 
-OLD, LINKED, NEW = [whole(uri_of("a"), title) for title in ("Old", "Linked", "New")]
+OLD, LINKED, NEW = [put_body(uri_of("a"), title) for title in ("Old", "Linked", "New")]
 TAGGED = {**LINKED, "tags": ["new"]}
 
-# Each with the bookmark that it leaves of the one that was edited through the link.
+# Each update with the fields that the bookmark then has.
 UPDATES = {
     "PUT": (lambda a, **h: ask(a, "PUT", "/a", NEW, **h), NEW),
-    "PUT of what was there before": (lambda a, **h: ask(a, "PUT", "/a", OLD, **h), OLD),
-    "PUT of what is there now": (lambda a, **h: ask(a, "PUT", "/a", LINKED, **h), LINKED),
+    "PUT of the old values": (lambda a, **h: ask(a, "PUT", "/a", OLD, **h), OLD),
+    "PUT of the present values": (lambda a, **h: ask(a, "PUT", "/a", LINKED, **h), LINKED),
     "PUT of a field": (lambda a, **h: ask(a, "PUT", "/a/tags", b"new", **h), TAGGED),
     "POST": (lambda a, **h: ask(a, "POST", "/a", {"tags": ["new"]}, **h), TAGGED),
-    "POST of what was there before": (lambda a, **h: ask(a, "POST", "/a", OLD, **h), OLD),
+    "POST of the old values": (lambda a, **h: ask(a, "POST", "/a", OLD, **h), OLD),
 }
 
 
@@ -51,7 +51,7 @@ def ask_quickly(update, *arguments, **headers):
 
 
 @pytest.mark.parametrize(("update", "wanted"), UPDATES.values(), ids=UPDATES)
-def test_an_update_is_of_what_the_file_really_holds(service, data, etag, update, wanted):
+def test_an_update_changes_the_present_content_of_the_file(service, data, etag, update, wanted):
     assert ask_quickly(update, service.address).status == 200
     result = stored(data)
     assert {name: result[name] for name in wanted} == wanted
@@ -60,7 +60,7 @@ def test_an_update_is_of_what_the_file_really_holds(service, data, etag, update,
 
 
 @pytest.mark.parametrize("update", [update for update, _ in UPDATES.values()], ids=UPDATES)
-def test_an_update_of_the_version_before_the_edit_fails(service, data, etag, update):
+def test_an_update_of_the_version_before_the_edit_is_412(service, data, etag, update):
     assert ask_quickly(update, service.address, If_Match=etag).status == 412
     assert stored(data)["title"] == "Linked"
     assert titles(service.address) == {"a": "Linked"}

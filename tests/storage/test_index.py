@@ -1,4 +1,4 @@
-"""After any changes the index, and its version, are those of the files that exist then."""
+"""After any sequence of changes the index and its version match the files."""
 
 import os
 from dataclasses import dataclass
@@ -11,21 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage import index as module
-from storage.bookmark import (
-    Bookmark,
-    Tombstone,
-    create,
-    digest,
-    fold,
-    timestamp,
-    to_file,
-    update,
-    uri_key,
-)
+from storage.bookmark import Bookmark, Tombstone, create, fold, timestamp, update
 from storage.follower import new_entry
 from storage.index import Index, TombstoneEntry
 from storage.query import Query
+from storage.record import digest, encode
 from storage.store import Store
+from storage.uri import uri_key
 
 IDS = ["a", "b", "c", "d", "e"]
 URIS = ["https://one.example/", "https://two.example/", "HTTPS://ONE.example:443"]
@@ -38,11 +30,11 @@ tags = st.lists(st.sampled_from(TAGS), unique_by=fold, max_size=3).map(tuple)
 
 
 def entry_of(bookmark):
-    return new_entry(bookmark, to_file(bookmark), 0.0)
+    return new_entry(bookmark, encode(bookmark), 0.0)
 
 
 def tombstone_entry_of(tombstone):
-    return TombstoneEntry(tombstone, digest(to_file(tombstone)))
+    return TombstoneEntry(tombstone, digest(encode(tombstone)))
 
 
 bookmarks = st.builds(
@@ -58,9 +50,9 @@ bookmarks = st.builds(
 
 
 def changes_of(values, id_of):
-    """Some values by their ids, None for those that go."""
-    gone = ids.map(lambda id: (id, None))
-    return st.lists(values.map(lambda value: (id_of(value), value)) | gone, max_size=4).map(dict)
+    """Generate changes: values by their ids, None for an id to remove."""
+    removed = ids.map(lambda id: (id, None))
+    return st.lists(values.map(lambda value: (id_of(value), value)) | removed, max_size=4).map(dict)
 
 
 entries = changes_of(bookmarks.map(entry_of), lambda entry: entry.bookmark.id)
@@ -71,7 +63,7 @@ deletions = changes_of(
 
 
 def contents(index):
-    """Everything that the index returns, however it came about."""
+    """Return the results of every method of the index."""
     folded = sorted({fold(tag) for tag in TAGS})
     selections = [tags for count in range(4) for tags in combinations(folded, count)]
     return (
@@ -90,7 +82,7 @@ def contents(index):
 @pytest.mark.parametrize("rebuild", [0, 3, 10**9], ids=["always rebuilt", "mixed", "never rebuilt"])
 @given(changes=st.lists(st.tuples(entries, deletions), max_size=12))
 @settings(max_examples=100, deadline=None, database=None)
-def test_an_index_changed_step_by_step_equals_a_new_one(rebuild, changes):
+def test_an_index_changed_in_steps_equals_one_built_at_once(rebuild, changes):
     before, module._REBUILD = module._REBUILD, rebuild
     try:
         index = Index()
@@ -105,7 +97,7 @@ def test_an_index_changed_step_by_step_equals_a_new_one(rebuild, changes):
 
 @dataclass
 class Change:
-    """One change of a folder: by the store itself, or behind its back."""
+    """One change of a data folder, by the store or by another program."""
 
     kind: str
     id: str
@@ -117,36 +109,37 @@ class Change:
             {"uri": f"https://{self.id}.example/", "tags": self.tags}, self.id, self.time
         )
         path = folder / "bookmarks" / f"{self.id}.json"
-        active = {found.id for found in store.select(Query()).bookmarks}
-        buried = {path.stem for path in (folder / "tombstones").iterdir()}
+        active = {b.id for b in store.select(Query()).bookmarks}
+        deleted_ids = {path.stem for path in (folder / "tombstones").iterdir()}
         if self.kind == "write" and self.id in active:
             seen = store.get(self.id)
             store.replace(
                 update(seen.bookmark, {"title": "New", "tags": self.tags}, self.time), seen
             )
-        elif self.kind == "write" and self.id not in buried:
+        elif self.kind == "write" and self.id not in deleted_ids:
             store.add(bookmark)
         elif self.kind == "delete" and self.id in active:
             store.delete(store.get(self.id))
-        elif self.kind == "edit":
-            path.write_bytes(to_file(bookmark))
-        elif self.kind == "remove":
+        elif self.kind == "write file":
+            path.write_bytes(encode(bookmark))
+        elif self.kind == "remove file":
             path.unlink(missing_ok=True)
-        elif self.kind == "bury":
-            (folder / "tombstones" / path.name).write_bytes(to_file(Tombstone(self.id, self.time)))
-        elif self.kind == "unbury":
+        elif self.kind == "write tombstone":
+            (folder / "tombstones" / path.name).write_bytes(encode(Tombstone(self.id, self.time)))
+        elif self.kind == "remove tombstone":
             (folder / "tombstones" / path.name).unlink(missing_ok=True)
         elif self.kind == "touch" and path.exists():
             os.utime(path)
 
 
-KINDS = ["write", "write", "delete", "edit", "remove", "bury", "unbury", "touch"]
+KINDS = ["write", "write", "delete", "write file", "remove file"]
+KINDS += ["write tombstone", "remove tombstone", "touch"]
 steps = st.builds(Change, kind=st.sampled_from(KINDS), id=ids, tags=tags, time=times)
 
 
 @given(changes=st.lists(steps, max_size=15))
 @settings(max_examples=60, deadline=None, database=None)
-def test_a_running_store_equals_one_that_was_just_opened(changes):
+def test_a_running_store_equals_a_newly_opened_one(changes):
     with TemporaryDirectory() as name:
         folder = Path(name)
         store, other = Store(folder), Store(folder)
@@ -160,9 +153,9 @@ def test_a_running_store_equals_one_that_was_just_opened(changes):
 
 
 def require_equal(one, other):
-    mine, theirs = one.select(Query(deletions=True)), other.select(Query(deletions=True))
-    assert mine.bookmarks == theirs.bookmarks
-    assert mine.tombstones == theirs.tombstones
+    first, second = one.select(Query(deletions=True)), other.select(Query(deletions=True))
+    assert first.bookmarks == second.bookmarks
+    assert first.tombstones == second.tombstones
     assert one.state().version == other.state().version
     assert one.state().modified == other.state().modified
     assert one.tag_counts()[0] == other.tag_counts()[0]

@@ -1,4 +1,4 @@
-"""What was acknowledged survives `kill -9` at any instant."""
+"""Acknowledged writes survive `kill -9` at any moment."""
 
 import json
 import os
@@ -7,7 +7,15 @@ import signal
 import subprocess
 import time
 
-from clients import COMMAND, Ledger, load, require_whole, settle, temporaries
+from clients import (
+    COMMAND,
+    Ledger,
+    check,
+    require_all_kept,
+    require_whole,
+    start_writers,
+    temporary_files,
+)
 
 from tests.conftest import until
 
@@ -17,12 +25,12 @@ KILLED = 3
 URIS = [f"https://{n}.example/" for n in range(6_000)]
 
 
-def test_nothing_acknowledged_is_lost_when_the_service_is_killed(serve, data):
+def test_no_acknowledged_write_is_lost_when_the_service_is_killed(serve, data):
     ledgers = [Ledger() for _ in range(WRITERS)]
     for _ in range(ROUNDS):
         service = serve()
-        settle(service.address, ledgers)
-        writers = load(service.address, ledgers)
+        require_all_kept(service.address, ledgers)
+        writers = start_writers(service.address, ledgers)
         time.sleep(random.uniform(0.01, 0.4))
         service.stop(signal.SIGKILL)
         for writer in writers:
@@ -30,15 +38,15 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(serve, data):
         require_whole(data)
 
     service = serve()
-    settle(service.address, ledgers)
+    require_all_kept(service.address, ledgers)
     assert sum(len(ledger.sent) for ledger in ledgers) > 10 * ROUNDS
     assert service.stop() == 0
     assert service.log[1:] == []
-    require_no_pile(serve, data, ROUNDS)
+    require_repair_removes_temporary_files(data, ROUNDS)
 
 
-def test_an_import_that_is_killed_leaves_whole_files_and_the_next_finishes(serve, data, tmp_path):
-    """Every other bookmark is there already, and gets a tag."""
+def test_a_killed_import_leaves_complete_files_and_the_next_import_finishes(serve, data, tmp_path):
+    """Every second bookmark exists before the import, which adds a tag to it."""
     command = [*COMMAND, "import", "-", "--data", str(data)]
     old = "\n".join(URIS[::2]).encode()
     subprocess.run(command, input=old, check=True, timeout=60, capture_output=True)
@@ -52,14 +60,14 @@ def test_an_import_that_is_killed_leaves_whole_files_and_the_next_finishes(serve
         require_whole(data)
         new.append(count(data))
     assert new == sorted(new) and new[0] < new[-1] < len(URIS)
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.startswith(f"{len(URIS) - new[-1]} created, ")
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.startswith(f"{len(URIS) - new[-1]} created, ")
     assert tags(data) == {uri: ["new"] for uri in URIS}
-    require_no_pile(serve, data, KILLED)
+    require_repair_removes_temporary_files(data, KILLED)
 
 
 def import_until(command, is_enough):
-    """Kills the command as soon as that is true."""
+    """Run the command and kill it as soon as the condition is true."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         until(lambda: is_enough() or process.poll() is not None, 30)
@@ -73,17 +81,17 @@ def count(data):
 
 
 def tags(data):
-    """The tags of each bookmark, by its uri."""
-    found = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
-    assert len(found) == len(URIS)
-    return {bookmark["uri"]: bookmark["tags"] for bookmark in found}
+    """Return the tags of each bookmark, by its uri."""
+    bookmarks = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
+    assert len(bookmarks) == len(URIS)
+    return {bookmark["uri"]: bookmark["tags"] for bookmark in bookmarks}
 
 
-def require_no_pile(serve, data, crashes):
-    """A crash leaves a temporary file rarely, and an hour later none."""
-    left = temporaries(data)
+def require_repair_removes_temporary_files(data, crashes):
+    """Require at most one temporary file for each crash, and that `check --repair` removes it."""
+    left = temporary_files(data)
     assert len(left) <= crashes
     for path in left:
         os.utime(path, (0, 0))
-    serve()
-    assert temporaries(data) == []
+    assert check(data, "--repair") == (0, [])
+    assert temporary_files(data) == []

@@ -1,8 +1,7 @@
-"""A folder of today's files: it is read, rewritten and written the same for as long as there are
-later versions.
+"""Files that this version wrote are read, rewritten and written unchanged by every later version.
 
-Files under golden/ never change. One that has to be changed for a test to pass is a change of the
-file format, after which the folders that people have are read or written in another way.
+Never change the files in golden/. If a test passes only with a changed file, the file format has
+changed, and existing data folders will be read or written differently.
 """
 
 import json
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import webtest
-from clients import check, whole
+from clients import check, put_body
 
 from bookmarks import make_app
 
@@ -26,7 +25,7 @@ def bookmark(id, uri, title="", description="", tags=(), created=TIME, modified=
     return {"id": id, "uri": uri, **named, "created": created, "modified": modified}
 
 
-# What today's version writes when these are given, byte for byte.
+# Bookmarks whose files this version writes, byte for byte.
 WRITTEN = [
     bookmark("0s9yex328jt74", "https://example.com/", "Example", "", ["a", "b c"]),
     bookmark("untitled", "https://untitled.example/"),
@@ -51,7 +50,7 @@ WRITTEN = [
     ),
     bookmark("i" * 64, "x:id", "The longest id"),
 ]
-# Files that today's version reads and has not written.
+# Bookmarks whose files other programs wrote.
 READ = [
     bookmark("handmade", "https://handmade.example/", created="2024-02-29T10:00:00Z",
              modified="2024-02-29T10:00:00Z"),
@@ -65,16 +64,18 @@ DELETED = {"gone": TIME, "gone-later": LATER}
 
 @pytest.fixture
 def data(tmp_path):
-    """The folder of today's files."""
+    """A copy of the golden files."""
     shutil.copytree(GOLDEN, tmp_path / "data")
     return tmp_path / "data"
 
 
 def file(data, id):
+    """Return the path of a bookmark's file."""
     return data / "bookmarks" / f"{id}.json"
 
 
 def contents(folder):
+    """Return the content of each file, by its path in the folder."""
     return {path.relative_to(folder): path.read_bytes() for path in folder.glob("*/*")}
 
 
@@ -82,16 +83,16 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("expected", WRITTEN + READ, ids=lambda b: b["id"][:20])
-def test_each_golden_file_is_read_as_before(app, expected):
+def test_each_golden_bookmark_is_read(app, expected):
     assert app.get(f"/{expected['id']}", status=200).json == expected
 
 
 @pytest.mark.parametrize("id", DELETED)
-def test_each_golden_tombstone_is_read_as_before(app, id):
+def test_each_golden_tombstone_is_read(app, id):
     assert DELETED[id] in app.get(f"/{id}", status=410).json["detail"]
 
 
-def test_no_other_bookmark_is_listed_and_check_finds_nothing(app, data):
+def test_exactly_the_golden_bookmarks_are_listed_and_valid(app, data):
     listed = {bookmark["id"]: bookmark for bookmark in app.get("/").json}
     assert listed == {bookmark["id"]: bookmark for bookmark in WRITTEN + READ}
     assert check(data) == (0, [])
@@ -125,7 +126,7 @@ def import_all(app):
 
 
 @pytest.mark.parametrize("write", [put_each, import_all], ids=lambda write: write.__doc__)
-def test_new_files_are_written_as_the_golden_files_were(tmp_path, write):
+def test_new_files_equal_the_golden_files(tmp_path, write):
     write(webtest.TestApp(make_app(tmp_path / "new")))
     written = contents(tmp_path / "new")
     assert {path.stem for path in written} == {one["id"] for one in WRITTEN}
@@ -133,7 +134,7 @@ def test_new_files_are_written_as_the_golden_files_were(tmp_path, write):
         assert content == (GOLDEN / path).read_bytes(), path
 
 
-def test_a_tombstone_is_written_as_before(app, data):
+def test_a_new_tombstone_has_the_golden_form(app, data):
     app.delete("/late", status=204)
     content = (data / "tombstones" / "late.json").read_text()
     deleted = json.loads(content)["deleted"]
@@ -147,7 +148,7 @@ def test_a_tombstone_is_written_as_before(app, data):
 
 def put_whole(app, id, uri):
     """PUT /{id}"""
-    app.put_json(f"/{id}", whole(uri, "New", "", ["kept"]), status=200)
+    app.put_json(f"/{id}", put_body(uri, "New", "", ["kept"]), status=200)
     return "title", "New"
 
 
@@ -192,7 +193,7 @@ REWRITES = [put_whole, post, post_uri, post_form, put_field, put_tags, merge]
 
 
 def members(content):
-    """The members of a file in their order, each number as it is written."""
+    """Return the members of a file in their order, each number as its text."""
     return json.loads(
         content.removeprefix(b"\xef\xbb\xbf"),
         object_pairs_hook=list,
@@ -211,12 +212,12 @@ def test_a_rewrite_keeps_unknown_members_and_the_order_of_all_members(
     assert modified != TIME
     before, after = members((GOLDEN / "bookmarks" / f"{id}.json").read_bytes()), file(data, id)
     changed = {name: value, "modified": modified}
-    expected = [[member, changed.get(member, given)] for member, given in before]
+    expected = [[member, changed.get(member, old)] for member, old in before]
     assert [list(pair) for pair in members(after.read_bytes())] == expected
 
 
 @pytest.mark.parametrize("id", ["later", "mixed"])
-def test_a_rewrite_changes_no_line_but_its_own(app, data, id):
+def test_a_rewrite_changes_only_the_lines_of_changed_members(app, data, id):
     for rewrite in REWRITES[:4]:
         rewrite(app, id, f"https://{id}.example/")
     before = (GOLDEN / "bookmarks" / f"{id}.json").read_text().splitlines()
@@ -227,16 +228,16 @@ def test_a_rewrite_changes_no_line_but_its_own(app, data, id):
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda rewrite: rewrite.__doc__)
-def test_a_rewrite_completes_a_file_made_by_hand(app, data, rewrite):
+def test_a_rewrite_adds_the_missing_members_of_a_file_made_by_hand(app, data, rewrite):
     name, value = rewrite(app, "handmade", "https://handmade.example/")
     after = dict(members(file(data, "handmade").read_bytes()))
     shown = app.get("/handmade").json
     assert shown[name] == value
     assert after == shown | {"note": "by hand"}
-    assert list(after)[:4] == ["uri", "note", "created", "id"]  # As they stood.
+    assert list(after)[:4] == ["uri", "note", "created", "id"]  # In their order in the file.
 
 
-def test_many_rewrites_keep_unknown_members_too(app, data):
+def test_many_rewrites_keep_unknown_members(app, data):
     for rewrite in [merge, *REWRITES[:-1]] * 2:
         if rewrite is merge:
             app.put("/later/description", "", {"Content-Type": "text/plain"}, status=200)

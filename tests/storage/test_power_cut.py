@@ -1,4 +1,4 @@
-"""What was acknowledged survives a power cut: whatever was not flushed by then is lost."""
+"""Acknowledged writes survive a power cut, which loses every write not yet flushed."""
 
 import http.client
 import json
@@ -14,15 +14,15 @@ from clients import (
     Ledger,
     ask,
     faults,
-    load,
     put,
+    put_body,
+    require_all_kept,
     require_whole,
     service_of,
-    settle,
-    temporaries,
+    start_writers,
+    temporary_files,
     titles,
     uri_of,
-    whole,
 )
 
 from tests.conftest import until
@@ -43,25 +43,26 @@ def data(disk):
 
 
 def cut_power(disk, service=None):
-    """From here on nothing reaches the disk, not even its journal; the service dies with it."""
+    """Shut the file system down without a flush; with a service, kill it and mount again."""
     subprocess.run(["xfs_io", "-x", "-c", "shutdown", str(disk.path)], check=True)
     if service is not None:
         restore_power(disk, service)
 
 
 def restore_power(disk, service):
+    """Kill the service and mount the disk again."""
     service.stop(signal.SIGKILL)
     disk.unmount()
     disk.mount()
 
 
-def test_nothing_acknowledged_is_lost_at_a_power_cut(serve, disk, data):
+def test_a_power_cut_loses_no_acknowledged_write(serve, disk, data):
     ledgers = [Ledger() for _ in range(WRITERS)]
     for _ in range(ROUNDS):
         service = serve()
-        settle(service.address, ledgers)
+        require_all_kept(service.address, ledgers)
         known = created(ledgers)
-        writers = load(service.address, ledgers)
+        writers = start_writers(service.address, ledgers)
         until(lambda known=known: created(ledgers) > known + 10, 30)
         time.sleep(random.uniform(0, 0.3))
         cut_power(disk)
@@ -70,11 +71,12 @@ def test_nothing_acknowledged_is_lost_at_a_power_cut(serve, disk, data):
         restore_power(disk, service)
         require_whole(data)
 
-    settle(serve().address, ledgers)
-    assert len(temporaries(data)) <= ROUNDS
+    require_all_kept(serve().address, ledgers)
+    assert len(temporary_files(data)) <= ROUNDS
 
 
 def created(ledgers):
+    """Return the number of bookmarks that the writers have sent."""
     return sum(len(ledger.sent) for ledger in ledgers)
 
 
@@ -122,23 +124,24 @@ def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
 
 
 @pytest.mark.parametrize("over_http", [False, True], ids=["command", "http"])
-def test_a_whole_file_that_was_imported_survives_a_power_cut(serve, disk, data, over_http):
+def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
     uris = [f"https://{n}.example/" for n in range(2_050)]
     body = "\n".join(uris).encode()
     service = serve()
     if over_http:
-        answer = ask(service.address, "POST", body=csv_of(body), Content_Type="text/csv")
-        assert (answer.status, answer.json["created"]) == (200, len(uris))
+        response = ask(service.address, "POST", body=csv_of(body), Content_Type="text/csv")
+        assert (response.status, response.json["created"]) == (200, len(uris))
     else:
         command = [*COMMAND, "import", "-", "--data", str(data)]
         subprocess.run(command, input=body, check=True, timeout=60, capture_output=True)
     cut_power(disk, service)
     require_whole(data)
-    answer = ask(serve().address, path="/?limit=10000")
-    assert sorted(bookmark["uri"] for bookmark in answer.json) == sorted(uris)
+    response = ask(serve().address, path="/?limit=10000")
+    assert sorted(bookmark["uri"] for bookmark in response.json) == sorted(uris)
 
 
 def csv_of(uris):
+    """Return a CSV file with these uris."""
     return b"uri\n" + uris
 
 
@@ -146,14 +149,14 @@ def csv_of(uris):
 
 
 @pytest.mark.parametrize("id", ["old", "new"])
-def test_what_a_writer_that_died_left_is_durable_once_another_answers_for_it(
+def test_a_write_of_a_killed_process_is_durable_once_another_process_confirms_it(
     serve, start, disk, data, require_programs, id
 ):
     require_programs("strace")
     service = serve()
     assert put(service.address, "old", "Old").status == 201
     dying = start(service_of(data))
-    # The process dies when the file has its name and the folder is to be synced.
+    # The process is killed between the rename and the sync of the folder.
     dies = ("-e", "trace=fsync", "-e", "inject=fsync:signal=KILL")
     with faults(dying.process, *dies, "-P", str(data / "bookmarks")):
         with pytest.raises((OSError, http.client.HTTPException)):
@@ -175,13 +178,13 @@ UNCHANGING = {
 
 
 @pytest.mark.parametrize("update", UNCHANGING.values(), ids=UNCHANGING)
-def test_an_update_that_changes_nothing_makes_a_copied_file_durable(
+def test_an_update_without_a_change_makes_a_copied_file_durable(
     serve, disk, data, tmp_path, update
 ):
     service = serve()
     source = tmp_path / "a.json"
     times = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
-    source.write_text(json.dumps({"id": "a", **whole(uri_of("a"), "A"), **times}))
+    source.write_text(json.dumps({"id": "a", **put_body(uri_of("a"), "A"), **times}))
     subprocess.run(["cp", source, data / "bookmarks" / "a.json"], check=True)
     assert ask(service.address, path="/a/title").body == b"A"
     assert update(service.address).status == 200

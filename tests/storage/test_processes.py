@@ -1,18 +1,18 @@
-"""A write that one process acknowledged is seen by the very next request to every other."""
+"""After a write is acknowledged, the next request to every process returns it."""
 
 import threading
 import time
 from urllib.parse import quote
 
 import pytest
-from clients import ask, at_once, gunicorn_of, put, service_of, uri_of
+from clients import ask, gunicorn_of, put, run_together, service_of, uri_of
 
 ROUNDS = 25
 WORKERS = 3
 
 
-def shown(address, id):
-    """Every view of the collection that could show the bookmark, by its path."""
+def representations(address, id):
+    """Return every response that could contain the bookmark, by its path."""
     uri = quote(uri_of(id), safe="")
     paths = ("/", "/feed", f"/?tag={id}", f"/feed?tag={id}", f"/?uri={uri}", f"/?q={id}", f"/{id}")
     fields = (f"/{id}/title", f"/{id}/tags")
@@ -20,19 +20,19 @@ def shown(address, id):
 
 
 def require_shown(address, id, title):
-    for path, answer in shown(address, id).items():
-        assert answer.status == 200, (path, answer)
+    for path, response in representations(address, id).items():
+        assert response.status == 200, (path, response)
         wanted = id if path.endswith("tags") else title
-        assert wanted.encode() in answer.body, (path, answer)
+        assert wanted.encode() in response.body, (path, response)
 
 
 def require_hidden(address, id):
-    for path, answer in shown(address, id).items():
-        assert answer.status == (410 if path.startswith(f"/{id}") else 200), (path, answer)
-        assert uri_of(id).encode() not in answer.body, (path, answer)
+    for path, response in representations(address, id).items():
+        assert response.status == (410 if path.startswith(f"/{id}") else 200), (path, response)
+        assert uri_of(id).encode() not in response.body, (path, response)
 
 
-def test_two_services_on_one_folder_see_each_others_writes(start, data):
+def test_two_services_on_one_folder_return_each_others_writes(start, data):
     one, other = [start(service_of(data)).address for _ in range(2)]
     for number in range(ROUNDS):
         writer, reader = (one, other) if number % 2 else (other, one)
@@ -48,25 +48,25 @@ def test_two_services_on_one_folder_see_each_others_writes(start, data):
     assert ask(one).headers["ETag"] == ask(other).headers["ETag"]
 
 
-@pytest.mark.parametrize("preload", [False, True], ids=["each its own", "preload"])
-def test_the_workers_of_gunicorn_see_each_others_writes(start, data, preload):
+@pytest.mark.parametrize("preload", [False, True], ids=["separate applications", "preload"])
+def test_the_workers_of_gunicorn_return_each_others_writes(start, data, preload):
     access = data.parent / "access"
     logging = ("--access-logfile", str(access), "--access-logformat", "%(p)s")
     address = start(gunicorn_of(data, *logging, workers=WORKERS, preload=preload)).address
     for number in range(ROUNDS):
         id = f"b{number}"
         assert put(address, id, f"First {id}", tags=[id]).status == 201
-        at_once([lambda id=id: require_shown(address, id, f"First {id}")] * WORKERS)
+        run_together([lambda id=id: require_shown(address, id, f"First {id}")] * WORKERS)
         assert put(address, id, f"Second {id}", tags=[id]).status == 200
-        at_once([lambda id=id: require_shown(address, id, f"Second {id}")] * WORKERS)
+        run_together([lambda id=id: require_shown(address, id, f"Second {id}")] * WORKERS)
         if number % 3 == 0:
             assert ask(address, "DELETE", f"/{id}").status == 204
-            at_once([lambda id=id: require_hidden(address, id)] * WORKERS)
+            run_together([lambda id=id: require_hidden(address, id)] * WORKERS)
     assert len(set(access.read_text().split())) == WORKERS
 
 
-def test_no_process_shows_an_older_version_than_another_has_shown(start, data):
-    """Reads agree while a third process writes: none goes back behind what was seen anywhere."""
+def test_no_process_returns_an_older_version_than_another_returned(start, data):
+    """Read from two processes in turn while a third one writes."""
     writer, one, other = [start(service_of(data)).address for _ in range(3)]
     put(writer, "b", "0")
     stopping = threading.Event()
@@ -80,13 +80,13 @@ def test_no_process_shows_an_older_version_than_another_has_shown(start, data):
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        deadline, seen = time.monotonic() + 2, 0
+        deadline, latest = time.monotonic() + 2, 0
         while time.monotonic() < deadline:
             for address in (one, other):
                 now = int(ask(address, path="/b/title").body)
-                assert now >= seen
-                seen = now
+                assert now >= latest
+                latest = now
     finally:
         stopping.set()
         thread.join()
-    assert seen > 10
+    assert latest > 10

@@ -1,4 +1,4 @@
-"""The store in one process, where the system fails or another program interferes."""
+"""The store under failing system calls and concurrent changes by other programs."""
 
 import errno
 import fcntl
@@ -11,14 +11,15 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from clients import descriptors
+from clients import count_open_files
 from msgspec.structs import replace
 
 import storage.watch
 from storage import files
-from storage.bookmark import Tombstone, clean, create, to_file, update
+from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Gone, Stale, StorageError, Unavailable, Unreadable
 from storage.query import Query
+from storage.record import encode
 from storage.store import Change, Store
 
 NOW = "2024-01-01T00:00:00Z"
@@ -91,7 +92,7 @@ def test_a_write_over_a_removed_file_is_stale(store, a, tmp_path):
     assert titles(store) == {}
 
 
-def test_a_file_removed_while_its_successor_is_being_written_is_not_brought_back(
+def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
     store, a, tmp_path, monkeypatch
 ):
     fsync = os.fsync
@@ -135,7 +136,7 @@ ERRORS_OF_ALL_FILES = [errno.EMFILE, errno.ENFILE, errno.ENOMEM]
 
 
 @pytest.mark.parametrize("number", ERRORS_OF_ONE_FILE, ids=errno.errorcode.get)
-def test_an_error_of_one_file_concerns_only_its_bookmark(
+def test_an_error_of_one_file_affects_only_its_bookmark(
     store, a, tmp_path, fail_to_open, number, caplog
 ):
     b = store.add(bookmark("b", title="B"))
@@ -166,7 +167,7 @@ def test_an_error_of_the_whole_system_makes_no_file_unreadable(
 ):
     store.add(bookmark("b", title="B"))
     assert titles(store) == {"a": "A", "b": "B"}
-    (tmp_path / "bookmarks" / "a.json").write_bytes(to_file(bookmark("a", title="New")))
+    (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title="New")))
     fault = fail_to_open(number)
     for access in (store.state, lambda: store.get("b"), lambda: store.add(bookmark("c"))):
         with pytest.raises(Unavailable):
@@ -176,7 +177,7 @@ def test_an_error_of_the_whole_system_makes_no_file_unreadable(
     assert "is skipped" not in caplog.text
 
 
-def test_a_disk_that_fails_for_every_file_is_not_an_empty_collection(
+def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
     store, a, tmp_path, fail_to_open
 ):
     store.add(bookmark("b", title="B"))
@@ -191,7 +192,7 @@ def test_a_disk_that_fails_for_every_file_is_not_an_empty_collection(
 
 @pytest.mark.parametrize("module, call", [(os, "fstat"), (os, "write"), (fcntl, "flock")])
 def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypatch, module, call):
-    real, before, calls = getattr(module, call), descriptors(), []
+    real, before, calls = getattr(module, call), count_open_files(), []
     for number in itertools.count(1):
         calls.clear()
 
@@ -204,7 +205,7 @@ def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypat
         with monkeypatch.context() as patch, suppress(Unavailable):
             patch.setattr(module, call, fail_once)
             store.add(bookmark(f"failed{number}"))
-        assert descriptors() == before
+        assert count_open_files() == before
         store.add(bookmark(f"added{number}"))
         if len(calls) < number:
             break
@@ -214,7 +215,7 @@ def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypat
 # --- Folders that go and come back ---
 
 
-def test_without_its_folder_the_store_is_unavailable_until_the_folder_is_back(store, a, tmp_path):
+def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path):
     aside = (tmp_path / "bookmarks").rename(tmp_path / "aside")
     for access in (
         store.state,
@@ -276,7 +277,7 @@ def delete_a(store, a):
     [(add, "bookmarks"), (write_all, "bookmarks"), (update_a, "bookmarks"),
      (delete_a, "bookmarks"), (delete_a, "tombstones")],
 )  # fmt: skip
-def test_a_write_during_which_a_folder_is_replaced_is_in_the_new_folder(
+def test_a_write_while_a_folder_is_replaced_is_in_the_new_folder(
     store, a, tmp_path, module, call, write, name
 ):
     with pytest.MonkeyPatch.context() as patch:
@@ -286,7 +287,7 @@ def test_a_write_during_which_a_folder_is_replaced_is_in_the_new_folder(
     assert titles(store) == titles(Store(tmp_path)) == expected
 
 
-def test_a_write_during_which_the_folder_is_replaced_locks_the_new_folder(
+def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
     store, tmp_path, monkeypatch
 ):
     link, folder = os.link, tmp_path / "bookmarks"
@@ -311,7 +312,7 @@ needs_inotify = pytest.mark.skipif(not hasattr(storage.watch, "INotify"), reason
 
 
 @needs_inotify
-def test_a_folder_replaced_while_its_watch_is_being_opened_is_followed(tmp_path, monkeypatch):
+def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monkeypatch):
     store, tombstones = Store(tmp_path), tmp_path / "tombstones"
     add_watch = storage.watch.INotify.add_watch
 
@@ -325,13 +326,13 @@ def test_a_folder_replaced_while_its_watch_is_being_opened_is_followed(tmp_path,
     monkeypatch.setattr(storage.watch.INotify, "add_watch", watch_and_replace)
     store.add(bookmark("a"))
     assert (tmp_path / "aside").exists()
-    (tombstones / "a.json").write_bytes(to_file(Tombstone("a", NOW)))
+    (tombstones / "a.json").write_bytes(encode(Tombstone("a", NOW)))
     with pytest.raises(Gone):
         store.get("a")
 
 
 @needs_inotify
-def test_a_refused_inotify_is_reported_once_and_used_when_it_is_granted(
+def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog
 ):
     with monkeypatch.context() as patch:
@@ -352,7 +353,7 @@ def test_a_refused_inotify_is_reported_once_and_used_when_it_is_granted(
     [("ext4", False), ("overlay", False), ("fuseblk", False), ("tmpfs", False), ("", False),
      ("nfs4", True), ("cifs", True), ("smb3", True), ("fuse", True), ("fuse.sshfs", True)],
 )  # fmt: skip
-def test_a_disk_that_other_machines_can_write_to_is_not_left_to_inotify(
+def test_inotify_is_not_used_on_network_file_systems(
     tmp_path, monkeypatch, kind, is_shared
 ):
     granted = []
@@ -363,7 +364,7 @@ def test_a_disk_that_other_machines_can_write_to_is_not_left_to_inotify(
     monkeypatch.setattr(files, "file_system", lambda descriptor: kind)
     store = Store(tmp_path)
     for title in ("One", "Two", "Six"):
-        (tmp_path / "bookmarks" / "a.json").write_bytes(to_file(bookmark("a", title=title)))
+        (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title=title)))
         assert titles(store) == {"a": title}
     assert granted == ([] if is_shared else [1])
 

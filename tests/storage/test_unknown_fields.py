@@ -1,11 +1,11 @@
-"""What a file holds besides the seven fields survives every rewrite, exactly."""
+"""Members of a bookmark's file that are not fields of a bookmark survive every rewrite."""
 
 import json
 
 import pytest
-from clients import ask, put, service_of, uri_of, whole
+from clients import ask, put, put_body, service_of, uri_of
 
-# Members as somebody may write them, and as they must be found again.
+# Unknown members with JSON values that a rewrite could change.
 MEMBERS = {
     "big": "123456789012345678901234567890",
     "negative": "-0",
@@ -29,22 +29,23 @@ def path(data):
 
 @pytest.fixture
 def address(start, data, path):
-    """A service over a file with members that it doesn't know, before and between its own."""
+    """A service over a file with unknown members before and after the fields of a bookmark."""
     address = start(service_of(data)).address
     own = f'"id": "a", "uri": "{uri_of("a")}", "title": "a", "created": "2020-01-01T00:00:00Z"'
     path.write_text(f'{{{UNKNOWN}, {own}, "last": {MEMBERS["float"]}}}', encoding="utf-8")
     return address
 
 
-def exactly(text):
-    """A JSON text's value, each number as it is written."""
+def decode_exactly(text):
+    """Decode JSON; return each number as its text."""
     return json.loads(text, parse_int=str, parse_float=lambda digits: f"float {digits}")
 
 
 def require_unknown(path):
-    found = exactly(path.read_text(encoding="utf-8"))
-    expected = exactly(f'{{{UNKNOWN}, "last": {MEMBERS["float"]}}}')
-    assert {name: value for name, value in found.items() if name in expected} == expected
+    """Require that the file has all unknown members, unchanged."""
+    stored = decode_exactly(path.read_text(encoding="utf-8"))
+    expected = decode_exactly(f'{{{UNKNOWN}, "last": {MEMBERS["float"]}}}')
+    assert {name: value for name, value in stored.items() if name in expected} == expected
 
 
 XBEL = b"""<?xml version="1.0"?>
@@ -65,18 +66,18 @@ REWRITES = {
 @pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
 def test_unknown_members_survive_a_rewrite(address, path, rewrite):
     before = path.read_bytes()
-    answer = rewrite(address)
-    assert answer.status == 200, answer
+    response = rewrite(address)
+    assert response.status == 200, response
     assert path.read_bytes() != before
     require_unknown(path)
 
 
 @pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
-def test_all_members_keep_their_places(address, path, rewrite):
-    """What is not there yet comes last; a difference shows what has changed and nothing else."""
-    before = list(exactly(path.read_text(encoding="utf-8")))
+def test_all_members_keep_their_order(address, path, rewrite):
+    """New members come last, so that a diff of the file shows only the change."""
+    before = list(decode_exactly(path.read_text(encoding="utf-8")))
     assert rewrite(address).status == 200
-    after = list(exactly(path.read_text(encoding="utf-8")))
+    after = list(decode_exactly(path.read_text(encoding="utf-8")))
     assert after == [*before, "description", "tags", "modified"]
 
 
@@ -86,39 +87,40 @@ def test_unknown_members_survive_many_rewrites(address, path):
     require_unknown(path)
 
 
-def test_unknown_members_that_a_person_adds_meanwhile_survive(address, path):
+def test_unknown_members_added_between_two_updates_survive(address, path):
     assert put(address, "a", "Old").status == 200
     path.write_text(path.read_text().replace("{", '{"added": 1.0, ', 1))
     assert put(address, "a", "New").status == 200
-    assert exactly(path.read_text())["added"] == "float 1.0"
+    assert decode_exactly(path.read_text())["added"] == "float 1.0"
     require_unknown(path)
 
 
-def test_unknown_members_are_not_shown(address):
+def test_unknown_members_are_not_in_responses(address):
     fields = {"id", "uri", "title", "description", "tags", "created", "modified"}
     assert set(ask(address, path="/a").json) == fields
 
 
-def test_an_update_that_changes_nothing_leaves_the_file_alone(address, path):
+def test_an_update_without_a_change_does_not_write_the_file(address, path):
     before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino
     assert ask(address, "PUT", "/a", ask(address, path="/a").json).status == 200
     assert ask(address, "POST", "/", {"uri": uri_of("a")}).status == 200
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) == before
 
 
-def test_a_deleted_bookmark_takes_its_unknown_members_along(address, path):
+def test_deleting_a_bookmark_removes_its_unknown_members(address, path):
     assert ask(address, "DELETE", "/a").status == 204
     assert not path.exists()
 
 
 @pytest.mark.parametrize("count", [1_000_000, 5_000_000])
-def test_a_large_file_is_rewritten_so_that_it_can_be_read_or_not_at_all(address, path, count):
+def test_a_large_file_stays_readable_or_is_not_rewritten(address, path, count):
     text = path.read_text(encoding="utf-8")
     path.write_text(text[:-1] + ', "many": [' + "1," * (count - 1) + "1]}", encoding="utf-8")
     assert ask(address, path="/a").status == 200
-    answer = ask(address, "PUT", "/a", whole(uri_of("a"), "New"))
-    assert answer.status != 500
-    assert ask(address, path="/a/title").body.strip() == (b"New" if answer.status == 200 else b"a")
+    response = ask(address, "PUT", "/a", put_body(uri_of("a"), "New"))
+    assert response.status != 500
+    title = b"New" if response.status == 200 else b"a"
+    assert ask(address, path="/a/title").body.strip() == title
     require_unknown(path)
 
 

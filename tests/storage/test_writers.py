@@ -1,4 +1,4 @@
-"""Many writers at once lose nothing of each other's, in one process and over several."""
+"""Concurrent writers, in one process or several, do not lose each other's writes."""
 
 import itertools
 import random
@@ -7,74 +7,74 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
-from clients import Server, ask, at_once, gunicorn_of, put, service_of, titles, uri_of
+from clients import Server, ask, gunicorn_of, put, run_together, service_of, titles, uri_of
 
 CLIENTS = 8
 
 
 @pytest.fixture(scope="module", params=["one process", "several processes"])
 def address(request, tmp_path_factory):
-    """A service with threads, or one with processes: the same for all tests, which keep apart."""
+    """One service for all tests, with threads or processes; each test has its own bookmarks."""
     folder = tmp_path_factory.mktemp("writers")
-    several = request.param == "several processes"
-    command = gunicorn_of(folder / "data") if several else service_of(folder / "data")
+    command_of = gunicorn_of if request.param == "several processes" else service_of
+    command = command_of(folder / "data")
     server = Server(command, folder / "log")
     yield server.address
     server.stop()
 
 
 @pytest.mark.parametrize("round", range(10))
-def test_one_uri_that_many_post_at_once_is_one_bookmark(address, round):
+def test_concurrent_posts_of_one_uri_create_one_bookmark(address, round):
     uri = f"https://one.example/{round}"
-    given = [{"uri": uri, "title": f"{n}", "description": f"{n}"} for n in range(CLIENTS)]
-    answers = at_once([lambda body=body: ask(address, "POST", "/", body) for body in given])
-    assert sorted(answer.status for answer in answers) == [200] * (CLIENTS - 1) + [201]
-    assert len({answer.json["id"] for answer in answers}) == 1
-    (found,) = ask(address, path=f"/?uri={uri}").json
-    assert found["title"] == found["description"]
-    assert found in [answer.json for answer in answers]
+    bodies = [{"uri": uri, "title": f"{n}", "description": f"{n}"} for n in range(CLIENTS)]
+    responses = run_together([lambda body=body: ask(address, "POST", "/", body) for body in bodies])
+    assert sorted(response.status for response in responses) == [200] * (CLIENTS - 1) + [201]
+    assert len({response.json["id"] for response in responses}) == 1
+    (stored,) = ask(address, path=f"/?uri={uri}").json
+    assert stored["title"] == stored["description"]
+    assert stored in [response.json for response in responses]
 
 
-def test_one_uri_that_many_put_at_once_is_one_bookmark(address):
+def test_concurrent_puts_of_one_uri_create_one_bookmark(address):
     body = {"uri": "https://put.example/", "title": "", "description": "", "tags": []}
     calls = [lambda n=n: ask(address, "PUT", f"/put-{n}", body) for n in range(CLIENTS)]
-    answers = at_once(calls)
-    assert sorted(answer.status for answer in answers) == [201] + [409] * (CLIENTS - 1)
+    responses = run_together(calls)
+    assert sorted(response.status for response in responses) == [201] + [409] * (CLIENTS - 1)
     assert ask(address, path="/?uri=https://put.example/").headers["X-Total-Count"] == "1"
 
 
-def test_compare_and_swap_loses_no_count(address):
+def test_conditional_updates_lose_no_increment(address):
     assert put(address, "counter", "0").status == 201
-    at_once([lambda: [count(address) for _ in range(10)]] * CLIENTS)
+    run_together([lambda: [increment(address) for _ in range(10)]] * CLIENTS)
     assert titles(address)["counter"] == str(10 * CLIENTS)
 
 
-def count(address):
-    """Adds one, as often as somebody else is faster."""
+def increment(address):
+    """Add one to the counter; retry while another client is faster."""
     for _ in range(1000):
         seen = ask(address, path="/counter")
         body = {"title": str(int(seen.json["title"]) + 1)}
-        answer = ask(address, "POST", "/counter", body, If_Match=seen.headers["ETag"])
-        if answer.status == 200:
+        response = ask(address, "POST", "/counter", body, If_Match=seen.headers["ETag"])
+        if response.status == 200:
             return
-        assert answer.status == 412
-    raise AssertionError("always somebody else")
+        assert response.status == 412
+    raise AssertionError("another client was always faster")
 
 
-def test_updates_of_different_fields_at_once_are_all_there(address):
+def test_concurrent_updates_of_different_fields_are_all_stored(address):
     assert put(address, "fields", "Old").status == 201
     fields = {"title": "New", "description": "New", "tags": ["new"]}
     bodies = [{name: value} for name, value in fields.items()]
-    answers = at_once([lambda b=b: ask(address, "POST", "/fields", b) for b in bodies])
-    assert [answer.status for answer in answers] == [200] * len(fields)
+    responses = run_together([lambda b=b: ask(address, "POST", "/fields", b) for b in bodies])
+    assert [response.status for response in responses] == [200] * len(fields)
     assert ask(address, path="/fields").json.items() >= fields.items()
 
 
-def test_one_creator_of_an_id_is_let_through(address):
+def test_one_of_several_concurrent_creations_of_an_id_succeeds(address):
     fields = [{"description": f"{n}"} for n in range(CLIENTS)]
-    answers = at_once([lambda f=f: create(address, **f) for f in fields])
-    assert sorted(answer.status for answer in answers) == [201] + [412] * (CLIENTS - 1)
-    winner = next(answer for answer in answers if answer.status == 201)
+    responses = run_together([lambda f=f: create(address, **f) for f in fields])
+    assert sorted(response.status for response in responses) == [201] + [412] * (CLIENTS - 1)
+    winner = next(response for response in responses if response.status == 201)
     assert ask(address, path="/mine").json == winner.json
 
 
@@ -83,18 +83,21 @@ def create(address, **fields):
     return ask(address, "PUT", "/mine", body, If_None_Match="*")
 
 
-def test_one_bookmark_is_deleted_once(address):
+def test_one_of_several_concurrent_deletions_succeeds(address):
     assert put(address, "once", "").status == 201
-    answers = at_once([lambda: ask(address, "DELETE", "/once")] * CLIENTS)
-    assert sorted(answer.status for answer in answers) == [204] + [410] * (CLIENTS - 1)
+    responses = run_together([lambda: ask(address, "DELETE", "/once")] * CLIENTS)
+    assert sorted(response.status for response in responses) == [204] + [410] * (CLIENTS - 1)
 
 
 # --- Histories ---
 
 
 class Operation(NamedTuple):
-    """What one client did and learned: it read `value`, wrote it, or swapped `seen` for it, which
-    was refused or not. It took place at one instant from `start` to `end`."""
+    """One request and its result: a read or write of `value`, or a swap of `seen` for `value`.
+
+    The kind is `read`, `write`, `swap` or `refused` (a swap that failed). The operation took effect
+    at one moment between `start` and `end`.
+    """
 
     kind: str
     value: str
@@ -104,7 +107,7 @@ class Operation(NamedTuple):
 
 
 def leads_to(operation: Operation, value: str) -> str | None:
-    """The value after the operation; None if it cannot happen while the value is this one."""
+    """Return the value after the operation, None if its result contradicts the value before."""
     kind, new, seen = operation.kind, operation.value, operation.seen
     if kind == "write":
         return new
@@ -116,7 +119,7 @@ def leads_to(operation: Operation, value: str) -> str | None:
 
 
 def is_linearizable(history: Sequence[Operation], value: str) -> bool:
-    """Whether some order of the operations explains every answer (Wing and Gong's search)."""
+    """Return whether some order of the operations explains all results (Wing and Gong)."""
     states = {(frozenset(range(len(history))), value)}
     tried = set(states)
     while states:
@@ -132,7 +135,7 @@ def is_linearizable(history: Sequence[Operation], value: str) -> bool:
     return False
 
 
-def test_the_checker_tells_histories_apart():
+def test_the_checker_accepts_only_linearizable_histories():
     write = Operation("write", "b", 0, 10)
     assert is_linearizable([write, Operation("read", "a", 1, 2), Operation("read", "b", 3, 4)], "a")
     assert not is_linearizable(
@@ -149,25 +152,25 @@ def test_concurrent_reads_and_writes_of_one_bookmark_are_linearizable(address, r
     assert put(address, id, "start").status == 201
     values = map(str, itertools.count())
     calls = [lambda: [operate(address, id, values) for _ in range(25)]] * 6
-    history = [operation for operations in at_once(calls) for operation in operations]
+    history = [operation for operations in run_together(calls) for operation in operations]
     assert {"read", "write"} <= {operation.kind for operation in history}
     assert is_linearizable(history, "start")
 
 
 def operate(address, id, values):
-    """One random operation on the bookmark's title."""
+    """Execute one random operation on the bookmark's title."""
     kind = random.choice(["read", "read", "write", "swap"])
     seen = ask(address, path=f"/{id}") if kind == "swap" else None
     headers = {"If_Match": seen.headers["ETag"]} if seen else {}
     start = time.monotonic_ns()
     if kind == "read":
-        answer, value = ask(address, path=f"/{id}"), ""
+        response, value = ask(address, path=f"/{id}"), ""
     else:
         value = next(values)
-        answer = ask(address, "PUT", f"/{id}/title", value.encode(), **headers)
+        response = ask(address, "PUT", f"/{id}/title", value.encode(), **headers)
     end = time.monotonic_ns()
     if kind == "read":
-        return Operation("read", answer.json["title"], start, end)
-    assert answer.status == 200 or (kind == "swap" and answer.status == 412), answer
-    kind = kind if answer.status == 200 else "refused"
+        return Operation("read", response.json["title"], start, end)
+    assert response.status == 200 or (kind == "swap" and response.status == 412), response
+    kind = kind if response.status == 200 else "refused"
     return Operation(kind, value, start, end, seen.json["title"] if seen else "")

@@ -1,0 +1,49 @@
+"""The page's style, script and icon, served under names that contain their digest."""
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+_MEDIA_TYPES = {
+    "style.css": "text/css; charset=utf-8",
+    "script.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file of the service itself, with the validators of a resource."""
+
+    media_type: str
+    body: bytes
+    version: int
+    touched: float = 0.0
+
+
+@functools.cache
+def assets() -> Mapping[str, Asset]:
+    """Return the files by the names that they are served under."""
+    return {name_of(file): _read(file) for file in _MEDIA_TYPES}
+
+
+@functools.cache
+def name_of(file: str) -> str:
+    """Return the name that a file is served under. It has a dot, so that it can be no id."""
+    stem, _, suffix = file.partition(".")
+    return f"{stem}-{_read(file).version:032x}"[: len(stem) + 13] + f".{suffix}"
+
+
+@functools.cache
+def edition() -> str:
+    """Return a text that changes when one of the files does."""
+    return hashlib.sha256(" ".join(assets()).encode()).hexdigest()[:12]
+
+
+@functools.cache
+def _read(file: str) -> Asset:
+    body = (files(__package__) / file).read_bytes()
+    digest = hashlib.sha256(body).digest()[:16]
+    return Asset(_MEDIA_TYPES[file], body, int.from_bytes(digest))

@@ -1,0 +1,84 @@
+"""The parts that every page has, and the function that escapes every text."""
+
+from markupsafe import Markup, escape
+
+from formats.base_url import BaseUrl, Parameters, with_query
+from formats.html.assets import name_of
+from storage.bookmark import replace_invalid_xml_chars
+
+END = "</body>\n</html>\n"
+MAX_HEADING = 120
+
+
+def e(text: str) -> Markup:
+    """Return the text escaped for a page. No text may get into a page in any other way."""
+    return escape(text if text.isprintable() else replace_invalid_xml_chars(text))
+
+
+def begin(title: str, base: BaseUrl, filter: Parameters = [], *, is_list: bool = False) -> str:
+    """Return a page up to its main part.
+
+    The search box keeps the tags of `filter`. A list has a feed, and its own form to add a
+    bookmark in place of the link to one.
+    """
+    add = f'<a class="button" id="add" href="{e(base.path)}/?uri=">Add</a>\n'
+    return (
+        f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
+        '<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<header class="top">\n<a class="brand" href="{e(base.path)}/">'
+        f'<img src="{e(base.path)}/{name_of("icon.svg")}" alt="" width="28" height="28">'
+        f"Bookmarks</a>\n{_search(base, filter)}"
+        f"{'' if is_list else add}</header>\n"
+    )
+
+
+def _head(title: str, base: BaseUrl) -> str:
+    path = e(base.path)
+    # With `no-referrer` browsers send forms with `Origin: null`, which counts as another site.
+    return f"""\
+<!DOCTYPE html>
+<html lang="en" data-path="{path}">
+<head>
+<meta charset="utf-8">
+<meta name="referrer" content="same-origin">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{e(cut(title, MAX_HEADING))}</title>
+<link rel="icon" type="image/svg+xml" href="{path}/{name_of("icon.svg")}">
+<link rel="stylesheet" href="{path}/{name_of("style.css")}">
+<script src="{path}/{name_of("script.js")}" defer></script>
+"""
+
+
+def _search(base: BaseUrl, filter: Parameters) -> str:
+    tags = "".join(hidden_field(name, value) for name, value in filter if name == "tag")
+    words = dict(filter).get("q", "")
+    return (
+        f'<form class="search" role="search" action="{e(base.path)}/">{tags}'
+        '<label class="unseen" for="q">Search</label>'
+        f'<input type="search" id="q" name="q" value="{e(words)}" dir="auto" '
+        'placeholder="Search" autocomplete="off"><button>Search</button></form>\n'
+    )
+
+
+def _feed_link(base: BaseUrl, filter: Parameters) -> str:
+    """Return the link by which feed readers find the feed of the selection."""
+    return (
+        '<link rel="alternate" type="application/atom+xml" title="Feed of these bookmarks" '
+        f'href="{e(feed_address(base, filter))}">\n'
+    )
+
+
+def feed_address(base: BaseUrl, filter: Parameters) -> str:
+    """Return the address of the feed of the selected bookmarks."""
+    return with_query(f"{base.path}/feed", filter)
+
+
+def hidden_field(name: str, value: str) -> str:
+    """Return a hidden form field."""
+    return f'<input type="hidden" name="{name}" value="{e(value)}">'
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text, or its beginning if it is longer than `limit` characters."""
+    return text if len(text) <= limit else text[:limit].rstrip() + "…"

@@ -1,0 +1,173 @@
+"""The page of a list: bookmarks, filter, tags, export links and the forms to add and import."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from urllib.parse import quote_plus, urlencode
+
+from formats.base_url import with_query
+from formats.html.bookmark import MAX_DESCRIPTION, host, link, time
+from formats.html.editor import NEW, edit_form
+from formats.html.frame import END, begin, cut, e, feed_address, hidden_field
+from formats.html.start import bookmarklet, import_form, start
+from formats.listing import Listing
+from storage.bookmark import Bookmark, fold
+
+MAX_TAGS_SHOWN = 60
+
+_TagLink = Callable[[str], str]
+
+
+def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+    """Write the page of a list."""
+    is_empty = not listing.page.total and not listing.filter
+    tag_link, path = _tag_links(listing), str(e(listing.base.path))
+    head = _start_page(listing) if is_empty else _list_head(listing)
+    yield begin(_title(listing), listing.base, listing.filter, is_list=True).encode()
+    yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
+    yield b'<ol class="list">\n' if listing.page.total else b""
+    for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
+        yield _item(bookmark, version, path, tag_link).encode()
+    yield b"</ol>\n" if listing.page.total else b""
+    aside = "" if is_empty else _aside(listing, tag_link)
+    yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
+
+
+# --- The head ---
+
+
+def _title(listing: Listing) -> str:
+    return " · ".join(value for _, value in listing.filter) or "All bookmarks"
+
+
+def _list_head(listing: Listing) -> str:
+    path = e(listing.base.path)
+    return (
+        f'<div class="head">\n<h1 dir="auto">{e(_title(listing))}</h1>\n'
+        f'<p class="total" role="status">{_total(listing)}</p>\n'
+        f'<p class="jump"><a href="#more">Tags and tools</a></p>\n</div>\n{_filter(listing)}'
+        '<details class="new" id="new"><summary>Add a bookmark</summary>\n'
+        f'{edit_form(f"{path}/", {}, NEW)}</details>\n'
+        f"{'' if listing.page.total else _no_match(path)}"
+        # The delete button of each item submits this form, with the item's address and version.
+        f'<form id="delete" method="post" action="{path}/">'
+        f"{hidden_field('_method', 'DELETE')}</form>\n"
+    )
+
+
+def _total(listing: Listing) -> str:
+    shown = len(listing.page.versions)
+    total = listing.page.total
+    number = f"{total:,} {'bookmark' if total == 1 else 'bookmarks'}"
+    if shown == total or not shown:
+        return number
+    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {number}"
+
+
+def _filter(listing: Listing) -> str:
+    """Return the tags and words of the filter, each a link to the list without it."""
+    if not listing.filter:
+        return ""
+    links = []
+    for pair in listing.filter:
+        others = [other for other in listing.filter if other != pair]
+        links.append(
+            f'<a href="{e(with_query(f"{listing.base.path}/", others))}" class="{pair[0]}">'
+            f'<span class="unseen">Without </span><bdi>{e(pair[1])}</bdi> '
+            '<span aria-hidden="true">×</span></a>\n'
+        )
+    return f'<p class="filter"><span>Only </span>{"".join(links)}</p>\n'
+
+
+def _no_match(path: str) -> str:
+    return (
+        '<p class="nothing">No bookmark matches the whole filter. Remove a part of the filter, or '
+        f'<a href="{path}/">see all bookmarks</a>.</p>\n'
+    )
+
+
+def _start_page(listing: Listing) -> str:
+    form = edit_form(f"{listing.base.path}/", {}, NEW)
+    return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
+
+
+# --- The items ---
+
+
+def _tag_links(listing: Listing) -> _TagLink:
+    """Return a function that returns an open link which adds a tag to the filter."""
+    path = f"{listing.base.path}/"
+    prefix = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
+    unchanged = e(with_query(path, listing.filter))
+    selected = _selected_tags(listing)
+
+    @functools.cache  # Most tags occur several times on a page.
+    def tag_link(tag: str) -> str:
+        if fold(tag) in selected:
+            return f'<a href="{unchanged}" aria-current="true"><bdi>{e(tag)}</bdi>'
+        # The result of quote_plus has no character that HTML escapes.
+        return f'<a href="{prefix}{quote_plus(tag)}"><bdi>{e(tag)}</bdi>'
+
+    return tag_link
+
+
+def _selected_tags(listing: Listing) -> set[str]:
+    return {fold(value.strip()) for name, value in listing.filter if name == "tag"}
+
+
+def _item(b: Bookmark, version: int, path: str, tag_link: _TagLink) -> str:
+    tags = "".join(f"{tag_link(tag)}</a> " for tag in b.tags)
+    description = (
+        f'<p dir="auto">{e(cut(b.description, MAX_DESCRIPTION))}</p>\n' if b.description else ""
+    )
+    return (
+        f"<li>\n<h2>{link(b)}</h2> {host(b.uri)}\n"
+        f'{description}<p class="meta">{time(b.created)} <span class="tags">{tags}</span>'
+        f'<span class="actions"><a class="edit" href="{path}/{b.id}">Edit</a> '
+        f'<button form="delete" formaction="{path}/{b.id}" name="_version" value="{version:032x}">'
+        "Delete</button></span></p>\n</li>\n"
+    )
+
+
+# --- Below and beside the items ---
+
+_PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
+
+
+def _page_links(listing: Listing) -> str:
+    if not {"prev", "next"} & set(listing.links):
+        return ""
+    links = (
+        f'<a href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
+        f"{_PAGE_LABELS[name]}</a>\n"
+        for name, url in listing.links.items()
+    )
+    return f'<nav class="pages" aria-label="Pages">\n{"".join(links)}</nav>\n'
+
+
+def _aside(listing: Listing, tag_link: _TagLink) -> str:
+    base = listing.base
+    exports = "\n".join(
+        f'<a href="{e(with_query(f"{base.path}/", [*listing.filter, ("format", name)]))}">'
+        f"{name}</a>"
+        for name in listing.exports
+    )
+    return (
+        f'<aside id="more" aria-label="Tags and tools">\n{_tags(listing, tag_link)}'
+        '<section>\n<h2>These bookmarks</h2>\n<p class="links">'
+        f'<a href="{e(feed_address(base, listing.filter))}">Feed</a>\n{exports}</p>\n</section>\n'
+        f"<section>\n<h2>Add from any page</h2>\n{bookmarklet(base)}</section>\n"
+        f"<section>\n<h2>Import</h2>\n{import_form(base)}</section>\n</aside>\n"
+    )
+
+
+def _tags(listing: Listing, tag_link: _TagLink) -> str:
+    """Return the most used tags of the selection, each a link that narrows it."""
+    selected = _selected_tags(listing)
+    items = "".join(
+        f"<li>{tag_link(tag)} <span>{count:,}</span></a></li>\n"
+        for tag, count in listing.page.counts
+        if fold(tag) not in selected
+    )
+    if not items:
+        return ""
+    return f'<section>\n<h2>Tags</h2>\n<ul class="cloud">\n{items}</ul>\n</section>\n'

@@ -1,0 +1,127 @@
+"""The page that reports an error; a form that could not be saved comes back as it was sent."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from formats.base_url import BaseUrl
+from formats.html.editor import LABELS, NEW, delete_form, edit_form, form_values
+from formats.html.frame import END, begin, cut, e
+from formats.problem import Problem
+from storage.bookmark import Bookmark
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A form as it was sent, and what is stored by now.
+
+    `action` is the path to send it to again. `version` is the version that the form edited, or if
+    another client has changed the bookmark since, the version of `current`, the stored bookmark.
+    """
+
+    action: str
+    values: Mapping[str, str]
+    version: str = ""
+    current: Bookmark | None = None
+    is_deletion: bool = False
+
+
+_HEADINGS = {
+    400: "This request cannot be read",
+    401: "A token is needed",
+    403: "This was sent by another site",
+    404: "There is nothing here",
+    409: "You have this bookmark already",
+    410: "This bookmark was deleted",
+    412: "The bookmark has changed",
+    413: "This is too large",
+    421: "This is not a name of this service",
+    422: "Something needs a correction",
+    500: "Something went wrong here",
+    503: "This is not possible now",
+    507: "The disk is full",
+}
+
+
+def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes:
+    """Return the page of a problem, with the form that could not be saved if there is one."""
+    heading, detail = _HEADINGS.get(problem.status, problem.title), e(problem.detail)
+    if draft is None:
+        main = f"<p>{detail}</p>\n{_errors(problem)}{_conflict_link(problem)}{_home_link(base)}"
+    elif draft.is_deletion:
+        main = f'<div class="alert" role="alert">\n<p>{detail}</p>\n</div>\n'
+        main += _not_deleted(draft, draft.current) if draft.current else _home_link(base)
+    elif draft.current:
+        heading = "There are two versions"
+        main = _both_versions(draft, draft.current, detail)
+    else:
+        main = _same_form(draft, problem)
+    return (
+        f'{begin(heading, base)}<main id="main" class="single">\n'
+        f'<p class="status">{problem.status} {e(problem.title)}</p>\n<h1>{e(heading)}</h1>\n{main}'
+        f"</main>\n{END}"
+    ).encode()
+
+
+def _errors(problem: Problem) -> str:
+    """Return the wrong fields with the reasons; those of the form are links to its fields."""
+    items = [f"<li>{_field_link(name)} {e(reason)}</li>" for name, reason in problem.errors]
+    return f"<ul>{''.join(items)}</ul>\n" if items else ""
+
+
+def _field_link(name: str) -> str:
+    return f'<a href="#{name}">{LABELS[name]}</a>' if name in LABELS else e(name)
+
+
+def _conflict_link(problem: Problem) -> str:
+    if not problem.bookmark_url:
+        return ""
+    url = e(problem.bookmark_url)
+    return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
+
+
+def _home_link(base: BaseUrl) -> str:
+    return f'<p><a class="button" href="{e(base.path)}/">All bookmarks</a></p>\n'
+
+
+def _same_form(draft: Draft, problem: Problem) -> str:
+    """Return the form as it was sent, with the errors above it and beside each field."""
+    detail = e(problem.detail)
+    beside = {name: f"{LABELS[name]} {e(why)}" for name, why in problem.errors if name in LABELS}
+    if link := _conflict_link(problem):
+        beside["uri"] = f"{detail} {link}"
+    is_gone = problem.status == 410
+    save_label = "Save it as a new bookmark" if is_gone else "Save"
+    version = NEW if is_gone else draft.version
+    return (
+        '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
+        f"</p>\n{_errors(problem) or f'<p>{detail}</p>'}</div>\n"
+        f"{edit_form(draft.action, draft.values, version, save_label, errors=beside)}"
+    )
+
+
+def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
+    """Return the form as it was sent, with the stored value below each field that differs."""
+    cancel = f' <a class="button" href="{e(draft.action)}">Keep the saved version</a>'
+    saved = form_values(current)
+    form = edit_form(
+        draft.action, draft.values, draft.version, "Save mine", cancel_link=cancel, saved=saved
+    )
+    return (
+        f'<div class="alert" role="alert">\n<p>{detail}</p>\n'
+        "<p>The form has what you typed. Below each field that differs is what is saved now. "
+        f"Nothing is lost.</p>\n</div>\n{form}"
+    )
+
+
+def _not_deleted(draft: Draft, b: Bookmark) -> str:
+    """Return the stored bookmark, which was not deleted because it has changed."""
+    rows = "".join(
+        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, 1000))}</dd>\n'
+        for name, value in form_values(b).items()
+        if value
+    )
+    return (
+        f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
+        f'<p><a class="button" href="{e(draft.action)}">Edit</a></p>\n'
+        f"{delete_form(draft.action, draft.version)}"
+    )

@@ -1,0 +1,36 @@
+"""The report of an import, as a page or as JSON."""
+
+import msgspec
+
+from formats.base_url import BaseUrl
+from formats.html import MEDIA_TYPE
+from formats.html.frame import END, begin, e
+from storage.importer import ImportReport
+
+MEDIA_TYPES = ("application/json", "text/html")
+
+
+def write_report(media_type: str, report: ImportReport, base: BaseUrl) -> tuple[str, bytes]:
+    """Return the media type to send and the document."""
+    if media_type == "text/html":
+        return MEDIA_TYPE, _page(report, base).encode()
+    return MEDIA_TYPES[0], msgspec.json.encode(report) + b"\n"
+
+
+def _page(report: ImportReport, base: BaseUrl) -> str:
+    """Return a page with the numbers, and with the line and reason of each skipped entry."""
+    rows = "".join(
+        f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
+        f"<td>{e(entry.reason)}</td></tr>\n"
+        for entry in report.entries
+    )
+    table = (
+        '<table class="skipped">\n<caption>Skipped entries</caption>\n'
+        '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
+        f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
+    )
+    return (
+        f'{begin("Imported", base)}<main id="main" class="single">\n<h1>Imported</h1>\n'
+        f'<p role="status">{e(report.summary())}</p>\n{table if rows else ""}'
+        f'<p><a class="button" href="{e(base.path)}/">All bookmarks</a></p>\n</main>\n{END}'
+    )

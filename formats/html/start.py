@@ -1,0 +1,51 @@
+"""How to begin: the page of an empty collection, the bookmarklet and the import form."""
+
+import json
+from urllib.parse import quote
+
+from formats.base_url import BaseUrl
+from formats.html.frame import e
+
+# Open the form with the page's address and title and the selected text. Cutting by code points
+# and toWellFormed keep surrogate pairs whole; encodeURIComponent throws an error at half of one.
+_BOOKMARKLET = """\
+javascript:(()=>{const e=encodeURIComponent,\
+cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
+url=BASE+'/?uri='+e(location.href)+'&title='+cut(document.title,1000)+'&description='+\
+cut(String(getSelection()),2000);if(!open(url))location.href=url})()"""
+
+
+def start(base: BaseUrl) -> str:
+    """Return the beginning of the page of an empty collection."""
+    return (
+        "<h1>You have no bookmarks yet</h1>\n"
+        '<p class="lead">Here are three ways to add some, and a form below.</p>\n'
+        f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(base)}</section>\n'
+        f"<section>\n<h2>From another service</h2>\n{import_form(base)}</section>\n"
+        "<section>\n<h2>From a shell</h2>\n<p>One command adds a bookmark:</p>\n"
+        f"<pre><code>curl {e(base.url)}/ "
+        '<span class="whole">-d uri=https://example.com/</span></code></pre>\n'
+        "</section>\n</div>\n"
+    )
+
+
+def bookmarklet(base: BaseUrl) -> str:
+    """Return the link that, in a browser's bookmarks bar, saves the current page."""
+    code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
+    # Browsers percent-decode a javascript: address before they run it.
+    address = quote(code, safe=":/()*'!,;=&+?.")
+    return (
+        f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
+        "<p>Drag this button to your bookmarks bar. Click it there to save the page that you are "
+        "on, with the text that you have selected.</p>\n"
+    )
+
+
+def import_form(base: BaseUrl) -> str:
+    """Return the form that imports a file of bookmarks."""
+    return (
+        f'<form class="import" method="post" action="{e(base.path)}/" '
+        'enctype="multipart/form-data">\n'
+        '<label for="file">A file that a browser or another service has exported</label>\n'
+        '<input type="file" id="file" name="file" required>\n<button>Import</button>\n</form>\n'
+    )

@@ -1,0 +1,1 @@
+"""HTTP messages: what requests say and what responses are made of (RFC 9110)."""

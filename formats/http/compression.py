@@ -1,0 +1,51 @@
+"""Compression of responses with gzip (RFC 9110 section 8.4.1.3)."""
+
+import functools
+import gzip
+
+from webob import Request
+from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
+
+from formats.http.negotiation import MAX_ACCEPT
+from formats.http.response import Response
+
+MIN_SIZE = 1024  # Compressing a smaller body saves nothing.
+LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
+MARK = "-gzip"  # The end of a compressed representation's entity tag (RFC 9110 section 8.8.3.3).
+
+
+def entity_tag_mark(request: Request) -> str:
+    """Return the end of each entity tag for this client: `MARK` if it prefers gzip, else empty."""
+    accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
+    return MARK if accepted and _prefers_gzip(accepted[:MAX_ACCEPT]) else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _prefers_gzip(accepted: str) -> bool:
+    """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
+    if "gzip" not in accepted.lower():
+        return False
+    # WebOb returns all offers for a header that cannot be parsed.
+    header = create_accept_encoding_header(accepted)
+    # An unnamed identity has quality 1, but clients that send `br, gzip;q=0.9` prefer gzip to it.
+    codings = ["gzip", "identity"] if "identity" in accepted.lower() else ["gzip"]
+    offers = header.acceptable_offers(codings)
+    is_valid = isinstance(header, AcceptEncodingValidHeader)
+    return is_valid and bool(offers) and offers[0][0] == "gzip"
+
+
+def compress(request: Request, response: Response) -> Response:
+    """Return the response as this client prefers it.
+
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag is still marked.
+    """
+    if not entity_tag_mark(request):
+        return response
+    headers = dict(response.headers)
+    if len(response.body) > MIN_SIZE:
+        response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
+        headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
+    if "ETag" in headers:
+        headers["ETag"] = f'{headers["ETag"][:-1]}{MARK}"'
+    response.headers = list(headers.items())
+    return response

@@ -1,0 +1,160 @@
+"""Validators and conditional requests (RFC 9110 sections 8.8 and 13)."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import formatdate
+
+from webob import Request
+
+from formats.html.assets import Asset, edition
+from formats.http.compression import entity_tag_mark
+from formats.http.response import Response, respond_with
+from storage.errors import PreconditionFailed
+from storage.index import Entry, State
+
+# The resources that have a `version` and the time `touched` of their last change.
+Resource = Entry | State | Asset
+
+CONDITION_VARIABLES = frozenset(
+    {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE"}
+)
+CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
+
+# RFC 9110 section 8.8.3. WebOb's parser only finds entity tags that follow white space.
+_ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
+_YEAR_1 = int(datetime.min.replace(tzinfo=UTC).timestamp())
+
+
+# --- Validators ---
+
+
+def version_text(version: int) -> str:
+    """Return the version as every entity tag of the resource begins with it."""
+    return f"{version:032x}"
+
+
+def add_validators(response: Response, name: str, resource: Resource) -> None:
+    """Add the ETag of the representation `name`, and Last-Modified."""
+    response.headers.append(("ETag", f'"{_entity_tag(resource, name)}"'))
+    response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
+
+
+def _entity_tag(resource: Resource, name: str) -> str:
+    """Return the opaque tag of a representation; each has its own, so all are strong."""
+    if name == "html":  # A page links its style and script by their digests.
+        name = f"{name}-{edition()}"
+    return f"{version_text(resource.version)}.{name}"
+
+
+def last_modified(resource: Resource) -> int:
+    """Return Last-Modified in seconds since 1970; never a time in the future.
+
+    It is the time of the file: `modified` inside the file misses an edit by hand, and a restored
+    copy has an old one.
+    """
+    # A file may have a time before the year 1, which no date can express.
+    return max(int(min(resource.touched, time.time())), _YEAR_1)
+
+
+# --- Conditions ---
+
+
+def require_conditions(
+    request: Request, resource: Resource | None, form_version: object = None
+) -> None:
+    """Raise PreconditionFailed unless the request's conditions hold (section 13.2.2).
+
+    `resource` is None if it does not exist; `form_version` is the version that a form has edited.
+    An entity tag begins with the version, so If-Match accepts that of any representation.
+    """
+    if form_version and (resource is None or form_version != version_text(resource.version)):
+        raise PreconditionFailed("It has changed since the form was opened.", resource)
+    if request.environ.keys().isdisjoint(CONDITION_VARIABLES):
+        return
+    if (tags := request.environ.get("HTTP_IF_MATCH")) is not None:
+        if not _matches(tags, resource, strong=True):
+            raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
+    elif _is_modified(request, resource):
+        raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
+    if request.method in ("GET", "HEAD"):
+        return
+    if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), resource):
+        raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
+
+
+def _matches(value: str, resource: Resource | None, strong: bool = False) -> bool:
+    """Return whether a list of entity tags has one of any representation of the resource."""
+    if resource is None:
+        return False
+    version = version_text(resource.version)
+    return value.strip() == "*" or any(
+        tag.partition(".")[0] == version for tag in _parse_entity_tags(value, strong)
+    )
+
+
+def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
+    """Return the opaque tags in a header, without the weak ones if they must be strong."""
+    return [tag for weak, tag in _ENTITY_TAG.findall(value) if not (strong and weak)]
+
+
+def _is_modified(request: Request, resource: Resource | None) -> bool:
+    """Return whether If-Unmodified-Since fails; without a resource it does not apply (13.1.4)."""
+    date = _parse_date(request, "if_unmodified_since")
+    return resource is not None and date is not None and last_modified(resource) > date
+
+
+def not_modified(
+    request: Request, name: str, get_resource: Callable[[], Resource]
+) -> Response | None:
+    """Return a 304 if the client has the current representation `name`.
+
+    `get_resource` is called only for a conditional request. Raises PreconditionFailed.
+    """
+    environ = request.environ
+    if environ.keys().isdisjoint(CONDITION_VARIABLES):
+        return None
+    resource = get_resource()
+    require_conditions(request, resource)
+    if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
+        tag = _entity_tag(resource, name) + entity_tag_mark(request)
+        is_same = tags.strip() == "*" or tag in _parse_entity_tags(tags)
+    else:
+        is_same = _is_unmodified(request, resource)
+    if not is_same:
+        return None
+    response = Response("304 Not Modified", [])
+    add_validators(response, name, resource)
+    return response
+
+
+def _is_unmodified(request: Request, resource: Resource) -> bool:
+    """Return whether If-Modified-Since proves that nothing changed.
+
+    Dates have a resolution of one second: a resource that changed within the last second may
+    change again without a new date.
+    """
+    date = _parse_date(request, "if_modified_since")
+    if date is None or last_modified(resource) > date:
+        return False
+    return resource.touched < time.time() - 1
+
+
+def _parse_date(request: Request, name: str) -> float | None:
+    """Return a header's date in seconds since 1970, None if it is absent, invalid or future."""
+    try:
+        date = getattr(request, name)
+    except (ValueError, OverflowError, OSError):
+        return None
+    # A date in the future proves nothing (section 8.8.2.1).
+    return date.timestamp() if date and date.timestamp() <= time.time() else None
+
+
+def respond_asset(request: Request, asset: Asset) -> Response:
+    """Return a file of the service itself, or a 304."""
+    if unchanged := not_modified(request, "file", lambda: asset):
+        return unchanged
+    response = respond_with(asset.media_type, asset.body)
+    add_validators(response, "file", asset)
+    return response

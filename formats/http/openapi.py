@@ -1,0 +1,37 @@
+"""Serve the description of the service for programs: `openapi.json`, in OpenAPI 3.1."""
+
+import functools
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from formats.html.assets import Asset
+
+MEDIA_TYPE = "application/json"
+
+
+def document(base: str, has_token: bool, public_read: bool) -> Asset:
+    """Return the description of the service at the address `base`.
+
+    With a token, every operation needs it; with `public_read`, GET and HEAD do not.
+    """
+    content, touched = _read()
+    description = msgspec.json.decode(content)
+    description["servers"] = [{"url": base}]
+    if not has_token:
+        description["security"] = []
+    elif public_read:
+        for path in description["paths"].values():
+            for method in ("get", "head"):
+                path[method]["security"] = [{}]
+    body = msgspec.json.encode(description) + b"\n"
+    version = int.from_bytes(sha256(body).digest()[:16])
+    return Asset(MEDIA_TYPE, body, version, touched)
+
+
+@functools.cache
+def _read() -> tuple[bytes, float]:
+    """Return the content of the file and the time of its last change."""
+    file = Path(__file__).with_suffix(".json")
+    return file.read_bytes(), file.stat().st_mtime

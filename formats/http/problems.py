@@ -1,0 +1,117 @@
+"""Problem documents (RFC 9457), and the page that a browser gets in their place."""
+
+import logging
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+from webob import Request
+
+import formats
+from formats.base_url import BaseUrl
+from formats.errors import HTTPError, Malformed
+from formats.html import MEDIA_TYPE as HTML
+from formats.html.problem import Draft, write_problem
+from formats.http.conditional import version_text
+from formats.http.negotiation import best_media_type
+from formats.http.request import read_bookmark
+from formats.http.response import Response, respond_with
+from formats.problem import Problem
+from storage import errors
+from storage.bookmark import Bookmark
+
+log = logging.getLogger("bookmarks")
+
+MEDIA_TYPES = ("application/problem+json", "application/json", "text/html")
+
+PROBLEMS: Mapping[type[Exception], int] = {
+    Malformed: 400,
+    errors.BadQuery: 400,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Gone: 410,
+    errors.PreconditionFailed: 412,
+    errors.Invalid: 422,
+    errors.Unreadable: 503,
+    errors.Busy: 503,
+    errors.Unavailable: 503,
+    errors.Full: 507,
+}
+
+
+def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
+    """Return the problem that an HTTPError or an exception of PROBLEMS means to the client."""
+    if isinstance(error, HTTPError):
+        return Problem(error.status, str(error), error.headers)
+    problem = Problem(PROBLEMS[type(error)], str(error))
+    if isinstance(error, errors.Invalid):
+        problem.errors = error.errors
+    if isinstance(error, errors.Conflict):
+        problem.bookmark_url = base.bookmark(error.id)
+    if isinstance(error, errors.PreconditionFailed):
+        problem.current = error.current
+    if problem.status == 503:
+        problem.headers["Retry-After"] = "5"
+    return problem
+
+
+def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
+    """Return the problem as a document, or as a page for a browser."""
+    media_type = MEDIA_TYPES[0]
+    with suppress(HTTPError):  # An error is sent even if Accept allows none of its formats.
+        media_type = best_media_type(request, MEDIA_TYPES)
+    if media_type == "text/html":
+        response = respond_with(HTML, write_problem(problem, base, _draft(request, problem, base)))
+    else:
+        response = respond_with(MEDIA_TYPES[0], _document(problem))
+    response.status = f"{problem.status} {problem.title}"
+    response.headers += problem.headers.items()
+    return response
+
+
+def _document(problem: Problem) -> bytes:
+    document: dict[str, object] = {
+        "type": "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if problem.errors:
+        document["errors"] = [{"field": name, "reason": why} for name, why in problem.errors]
+    if problem.bookmark_url:
+        document["bookmark"] = problem.bookmark_url
+    return msgspec.json.encode(document) + b"\n"
+
+
+def respond_internal_error(request: Request, base: BaseUrl) -> Response:
+    """Log the exception that is being handled; respond with a 500 that has only its number."""
+    number = secrets.token_hex(8)
+    log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
+    detail = f"Something went wrong. The server's log has the details of error {number}."
+    return respond_problem(request, Problem(500, detail), base)
+
+
+def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
+    """Return the form that the request sent, None if it sent no form or may not send one.
+
+    The form of a deleted bookmark can only be saved as a new bookmark.
+    """
+    if request.method != "POST" or problem.status in (401, 403, 421):
+        return None
+    try:
+        fields, _ = read_bookmark(request, formats.FORMS)
+    except (HTTPError, Malformed, errors.Invalid):
+        return None
+    tags = fields.get("tags", ())
+    assert isinstance(tags, list | tuple)
+    values = {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}
+    version = values.pop("_version", "")
+    is_deletion = values.pop("_method", "") == "DELETE"
+    stored = getattr(problem.current, "bookmark", None)
+    if isinstance(stored, Bookmark):
+        version = version_text(getattr(problem.current, "version", 0))
+        return Draft(f"{base.path}/{stored.id}", values, version, stored, is_deletion)
+    is_gone = problem.status == 410
+    path = "/" if is_gone else str(request.path_info)
+    return Draft(base.path + path, values, "" if is_gone else version, None, is_deletion)

@@ -1,0 +1,53 @@
+"""Settings of the server process: sockets, open files and signals."""
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from formats.http.request import MAX_FILE
+
+# Settings of waitress.
+WAITRESS = {
+    "ident": "",
+    "max_request_body_size": 2 * MAX_FILE,
+    "channel_timeout": 60,
+    "cleanup_interval": 10,
+    # A response that the client reads slowly waits on the disk, where it holds no thread.
+    "outbuf_high_watermark": 1024**3,
+}
+PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
+MAX_CONNECTIONS = 300
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_SECONDS = 4.0
+
+
+def connection_limit() -> int:
+    """Return how many connections the limit of open files allows.
+
+    A connection takes up to three descriptors: a socket, and temporary files for a long request
+    and a long response. 64 descriptors are left for the data folder and the libraries.
+    """
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(10, min(MAX_CONNECTIONS, (files - 64) // 3))
+
+
+def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
+    """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
+
+    `tasks` is waitress' task dispatcher and `channels` its connections. The signals are blocked
+    in every thread, so that none interrupts a write. Acknowledged writes are durable, so there is
+    nothing to clean up.
+    """
+    signal.sigwait(STOP_SIGNALS)
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline:
+        time.sleep(0.1)  # The event loop may not have read yet what arrived before the signal.
+        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
+        if not (tasks.queue or tasks.active_count or any(unsent)):
+            break
+    os._exit(0)

@@ -1,0 +1,67 @@
+"""Responses: status, headers and body, and the headers that every response has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from wsgiref.types import StartResponse
+
+from webob import Request
+
+from formats import Format
+
+OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
+
+COMMON_HEADERS = (
+    ("Vary", "Accept, Accept-Encoding"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+)
+
+
+@dataclass(slots=True)
+class Response:
+    """A status code with its reason, headers in order, and the body."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+
+
+def respond(format: Format, chunks: Iterable[bytes]) -> Response:
+    """Return a 200 in this format."""
+    response = respond_with(format.media_type, b"".join(chunks))
+    if format.file_name:  # RFC 6266 section 4
+        disposition = f'attachment; filename="{format.file_name}"'
+        response.headers.append(("Content-Disposition", disposition))
+    return response
+
+
+def respond_with(media_type: str, body: bytes) -> Response:
+    """Return a 200 with this body."""
+    headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
+    return Response(OK, headers, body)
+
+
+def see_other(url: str) -> Response:
+    """Return the response to a form (RFC 9110 section 15.4.4)."""
+    # WSGI servers may require a Content-Type though there is no content.
+    headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
+    return Response("303 See Other", headers)
+
+
+def add_common_headers(response: Response, cache_control: str) -> Response:
+    """Add the headers that every response has, and Cache-Control unless it is set."""
+    if "Cache-Control" not in dict(response.headers):
+        response.headers.append(("Cache-Control", cache_control))
+    response.headers += COMMON_HEADERS
+    return response
+
+
+def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
+    """Start the WSGI response and return its body (PEP 3333)."""
+    start_response(response.status, response.headers[:])
+    return [] if request.method == "HEAD" or not response.body else [response.body]

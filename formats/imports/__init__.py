@@ -1,0 +1,1 @@
+"""Readers of whole files, this service's own and those of other programs."""

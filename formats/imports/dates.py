@@ -1,0 +1,85 @@
+"""Dates in the forms that programs write them."""
+
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from storage.bookmark import clean, timestamp
+from storage.errors import Invalid
+
+_EPOCH = datetime(1970, 1, 1)
+_YEAR_1, _YEAR_9999_END = -62_135_596_800, 253_402_300_799  # In seconds since 1970.
+_NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
+# Browsers write these for an unknown date: the epochs of Unix (1970) and of Windows (1601).
+_SECONDS_FROM_1601_TO_1970 = 11_644_473_600
+_UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
+_MAX_LENGTH = 64
+# Dates of Notion, with a time and without, and of IFTTT.
+_MONTH_NAME_FORMATS = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
+
+
+def parse_date(value: object) -> str | None:
+    """Return a date as RFC 3339 text, None if it is none.
+
+    A number counts seconds since 1970, or if it is too large milliseconds or microseconds.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        text = str(value) if abs(value) < 1e20 else ""
+    else:
+        return None
+    if not text or len(text) > _MAX_LENGTH or text in _UNKNOWN_DATES:
+        return None
+    number = _NUMBER.fullmatch(text)
+    return _from_number(int(number[1])) if number else _from_text(text)
+
+
+def parse_plausible_date(value: object) -> str | None:
+    """Return the same, but of numbers only those between 1990 and tomorrow.
+
+    A member named `time` may count anything. Chromium counts microseconds since 1601.
+    """
+    date = parse_date(value)
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return date
+    tomorrow = timestamp(time.time() + 86_400)
+    if date and date > tomorrow:
+        date = _from_number(int(float(str(value))) // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
+    return date if date and "1990" < date < tomorrow else None
+
+
+def seconds_since_1970(timestamp: str) -> str:
+    """Return a bookmark's timestamp as a number from which `parse_date` returns the same."""
+    text = str((datetime.fromisoformat(timestamp[:19]) - _EPOCH) // timedelta(seconds=1))
+    # A leading zero distinguishes a real date from the number that means an unknown one.
+    return re.sub(r"\d", r"0\g<0>", text, count=1) if text in _UNKNOWN_DATES else text
+
+
+def _from_number(number: int) -> str | None:
+    for unit in (1, 1_000, 1_000_000):
+        if _YEAR_1 <= number // unit <= _YEAR_9999_END:
+            return (_EPOCH + timedelta(seconds=number // unit)).isoformat() + "Z"
+    return None
+
+
+def _from_text(text: str) -> str | None:
+    with suppress(Invalid):
+        return str(clean({"created": text})["created"])
+    for parse in (datetime.fromisoformat, _parse_month_name, parsedate_to_datetime):
+        try:
+            moment = parse(text)
+            utc = moment.astimezone(UTC) if moment.tzinfo else moment
+        except (ValueError, OverflowError, TypeError, IndexError):
+            continue
+        return utc.isoformat(timespec="seconds")[:19] + "Z"
+    return None
+
+
+def _parse_month_name(text: str) -> datetime:
+    for form in _MONTH_NAME_FORMATS:
+        with suppress(ValueError):
+            return datetime.strptime(text, form)
+    raise ValueError(text)

@@ -1,0 +1,72 @@
+"""Detect the format of a file from its content; its name does not matter."""
+
+import re
+
+from formats.errors import Malformed
+from formats.imports.charset import decode
+from formats.imports.csv import is_header
+from formats.imports.text import begins_with_uri
+
+_READABLE = "JSON, XBEL, CSV, a browser's bookmark file (HTML) or a list of addresses"
+# Other files that people try, by their first bytes.
+_OTHER_FILES = (
+    (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
+    (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
+    (b"bplist0", "a property list of macOS: export the bookmarks from Safari"),
+    (b"PK\3\4", "a ZIP archive: unpack it"),
+    (b"\x1f\x8b", "compressed: unpack it"),
+    (b"%PDF-", "a PDF document"),
+)
+_JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
+# What may precede the first element: white space, comments, instructions, a DOCTYPE.
+_PROLOG = re.compile(
+    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.S | re.I
+)
+_ELEMENT = re.compile(r"<([A-Za-z][\w:.-]*)")
+_NETSCAPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark|<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.I)
+_BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_HEAD = 64 * 1024
+_LINES = 100  # A list of addresses may begin with other lines.
+
+
+def detect_format(data: bytes) -> str:
+    """Return the name of the format of a file.
+
+    Raises Malformed, saying what the file may be, if it has none of the formats.
+    """
+    for magic, description in _OTHER_FILES:
+        if data.startswith(magic):
+            raise Malformed(f"It is {description}.")
+    beginning = decode(data[:_HEAD])
+    if not beginning.strip():
+        raise Malformed("It is empty.")
+    if _JSON.match(beginning):
+        return "json"
+    if beginning.lstrip().startswith("<"):
+        return _detect_markup(beginning)
+    return _detect_plain_text(beginning)
+
+
+def _detect_markup(beginning: str) -> str:
+    prolog = _PROLOG.match(beginning)
+    root = _ELEMENT.match(beginning, prolog.end() if prolog else 0)
+    if root and root[1].lower() == "xbel":
+        return "xbel"
+    if _NETSCAPE.search(beginning):
+        return "netscape"
+    what = f"whose first element is {root[1][:32]}" if root else "without any element"
+    raise Malformed(f"It is an XML or HTML document {what}, and has no bookmarks.")
+
+
+def _detect_plain_text(beginning: str) -> str:
+    lines = [line for line in beginning.split("\n", _LINES)[:_LINES] if line.strip()]
+    header = lines[1:2] if lines[0].lower().startswith("sep=") else lines[:1]
+    # A line that begins with a uri is no header, though its title may be the name of a column.
+    if any(is_header(line) and not begins_with_uri(line.strip()) for line in header):
+        return "csv"
+    if any(begins_with_uri(line.strip()) for line in lines):
+        return "text"
+    if _NETSCAPE.search(beginning):
+        return "netscape"
+    what = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
+    raise Malformed(f"It is {what}. The formats that can be read are {_READABLE}.")

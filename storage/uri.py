@@ -1,0 +1,71 @@
+"""The comparison key of a uri: RFC 3986 section 6.2.2, plus default port and empty path."""
+
+import re
+
+_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
+_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
+_ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_PORT = re.compile(r":([0-9]*)\Z")
+
+
+def uri_key(uri: str) -> str:
+    """Return the normalized uri; two uris are the same when their keys are equal.
+
+    Characters outside of ASCII count as their percent-encoding (RFC 3987 section 3.1).
+    """
+    if _NORMALIZED.fullmatch(uri) and "%" not in uri and "/." not in uri:
+        return uri
+    scheme, _, rest = uri.partition(":")
+    scheme = scheme.lower()
+    rest, hash, fragment = rest.partition("#")
+    path, question, query = rest.partition("?")
+    authority = ""
+    if path.startswith("//"):
+        authority, slash, path = path[2:].partition("/")
+        authority = "//" + _normalize_authority(scheme, authority)
+        path = slash + path or "/"
+    path = _normalize_encoding(path)
+    if path.startswith("/"):
+        path = _remove_dot_segments(path)
+    if path.startswith("//") and not authority:
+        path = "/." + path  # Without this the path would look like an authority.
+    query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
+    return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
+
+
+def _normalize_authority(scheme: str, authority: str) -> str:
+    userinfo, at, host = authority.rpartition("@")
+    port = _PORT.search(host)
+    if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
+        host = host[: port.start()]
+    # Decoding may produce upper-case letters, so the host becomes lower case once more.
+    host = _normalize_encoding(_normalize_encoding(host.lower()).lower())
+    return _normalize_encoding(userinfo) + at + host
+
+
+def _normalize_encoding(text: str) -> str:
+    """Decode unreserved characters, encode non-ASCII ones, write hexadecimal in upper case."""
+    return _ENCODED_OR_NOT_ASCII.sub(_normalize_one, text)
+
+
+def _normalize_one(match: re.Match[str]) -> str:
+    text = match[0]
+    if not text.isascii():
+        return "".join(f"%{byte:02X}" for byte in text.encode("utf-8"))
+    character = chr(int(text[1:], 16))
+    return character if _UNRESERVED.fullmatch(character) else text.upper()
+
+
+def _remove_dot_segments(path: str) -> str:
+    """Remove `.` and `..` from a path that begins with a slash (RFC 3986 section 5.2.4)."""
+    segments = path.split("/")[1:]
+    result: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            del result[-1:]
+        elif segment != ".":
+            result.append(segment)
+    if segments[-1] in (".", ".."):
+        result.append("")
+    return "/" + "/".join(result)

@@ -1,0 +1,71 @@
+"""Detecting the format of a file by its content."""
+
+import pytest
+
+from formats import FILES
+from formats.errors import Malformed
+from formats.imports.detect import detect_format
+
+
+@pytest.mark.parametrize(
+    "head, name",
+    [
+        (b"[]", "json"),
+        (b'\xef\xbb\xbf \n[ {"uri": ', "json"),
+        (b'{"results": [', "json"),
+        (b"{}", "json"),
+        (b"<xbel>", "xbel"),
+        (
+            b'<?xml version="1.0"?>\n<!-- <a href="x"> -->\n<!DOCTYPE xbel SYSTEM "x" [\n]><xbel>',
+            "xbel",
+        ),
+        (b"<!DOCTYPE NETSCAPE-Bookmark-file-1>", "netscape"),
+        (b'<html><body><a class="x" href="https://a.example/">', "netscape"),
+        (b"<DL><p>", "netscape"),
+        (b"Written by hand\n<dt><a href=x>", "netscape"),
+        (b'<!DOCTYPE NETSCAPE-Bookmark-file-1><DT><A HREF="x"><xbel>', "netscape"),
+        (b"url\nhttps://a.example/", "csv"),
+        (b'"Title";"URL"', "csv"),
+        (b"sep=;\r\nurl;x", "csv"),
+        (b"id,uri,title,description,tags,created,modified\r\n", "csv"),
+        (b"https://a.example/", "text"),
+        (b"# comment\n\nnot one\nhttps://a.example/ | A", "text"),
+        (b"data:,<a>", "text"),
+        (b"https://a.example/\tA\tdev,link\nhttps://b.example/\tB\tx\n", "text"),
+        (b"https://a.example/\tURL\tx", "text"),
+        (b"https://a.example/ | Zelda, Link\nhttps://b.example/ | B\n", "text"),
+        (b"https://a.example/ | \n", "text"),
+        (b"https://a.example/?x=1;url\nhttps://b.example/\n", "text"),
+        (b"\r\nurl,title\nhttps://a.example/,A\n", "csv"),
+        ("https://a.example/".encode("utf-16"), "text"),
+        ("<xbel>".encode("utf-16-be"), "xbel"),
+    ],
+)
+def test_a_known_format_is_detected(head, name):
+    assert detect_format(head) == name
+    assert name in FILES
+
+
+@pytest.mark.parametrize(
+    "head, reason",
+    [
+        (b"", "empty"),
+        (b" \r\n\xef\xbb\xbf", "text of an unknown kind"),
+        (b"\xef\xbb\xbf\n", "empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
+        (bytes(range(256)), "binary"),
+        (b"SQLite format 3\0", "export the bookmarks"),
+        (b"mozLz40\0abc", "Firefox"),
+        (b"PK\3\4", "ZIP"),
+        (b"bplist00", "Safari"),
+        (b"<opml version='2.0'><outline/></opml>", "opml"),
+        (b"<?xml version='1.0'?>", "without any element"),
+        (b"<html><p>Nothing</p></html>", "html"),
+        (b"Dear diary,\ntoday", "text of an unknown kind"),
+        (b"[not json](https://a.example/)", "text of an unknown kind"),
+        (b"# only a comment", "text of an unknown kind"),
+    ],
+)
+def test_any_other_file_is_refused_with_a_description(head, reason):
+    with pytest.raises(Malformed, match=reason):
+        detect_format(head)

@@ -1,0 +1,769 @@
+"""Golden files: small files in the style of other programs, and the entries read from each."""
+
+from pathlib import Path
+
+import pytest
+
+from formats import FILES
+from formats.imports.detect import detect_format
+from formats.imports.entry import ImportedEntry
+
+FOLDER = Path(__file__).parent / "files"
+
+# By file name: the format, and the line, fields and skip reason of each entry.
+EXPECTED = {
+    # No program in particular: damage by hand-editing and by careless programs.
+    "broken.html": (
+        "netscape",
+        [
+            (
+                4,
+                {
+                    "uri": 'https://a.example/?q="x"',
+                    "title": "Single and bold red",
+                    "tags": ["one", "two"],
+                    "created": "2016-02-25T20:55:41Z",
+                },
+            ),
+            (
+                5,
+                {
+                    "uri": "https://b.example/?a=1&copy=2",
+                    "title": "Bare",
+                    "tags": ["three", "four"],
+                },
+            ),
+            (5, {"uri": "https://c.example/", "title": "Same line"}),
+            (6, {"uri": "https://d.example/", "title": "No DT"}),
+            (7, {"uri": "https://e.example/", "title": "Quote left open"}),
+            (
+                8,
+                {
+                    "uri": "https://f.example/",
+                    "title": "Another",
+                    "created": "2016-02-25T20:55:42Z",
+                },
+            ),
+            (9, {"uri": "https://g.example/", "title": ""}),
+            (
+                10,
+                {
+                    "uri": "https://h.example/",
+                    "title": "Title left open",
+                    "description": "Described with a link in it",
+                },
+            ),
+            (12, {"title": "No address"}, "has no uri"),
+            (13, {"title": "Empty"}, "has no uri"),
+            (
+                16,
+                {
+                    "uri": "https://i.example/",
+                    "title": "I",
+                    "tags": ["private", "toread", "Left open"],
+                },
+            ),
+            (17, {"uri": "https://j.example/", "title": "J", "tags": ["Left open"]}),
+        ],
+    ),
+    # buku escapes nothing.
+    "buku.html": (
+        "netscape",
+        [
+            (
+                10,
+                {
+                    "uri": "https://a.example/?a=1&reg=2",
+                    "title": "std::vector<int> & more, 1 < 2",
+                    "description": "Never escaped &c.",
+                    "tags": ["c++", "std::vector"],
+                    "created": "2022-04-15T05:20:00Z",
+                    "modified": "2022-04-15T05:20:00Z",
+                },
+            ),
+            (
+                12,
+                {
+                    "uri": "https://b.example/",
+                    "title": "",
+                    "created": "2022-04-15T05:20:00Z",
+                    "modified": "2022-04-15T05:20:00Z",
+                },
+            ),
+        ],
+    ),
+    # buku writes its tags in upper case.
+    "buku.xml": (
+        "xbel",
+        [
+            (
+                5,
+                {
+                    "uri": "https://a.example/?a=1&b=ä",
+                    "title": 'A "B"',
+                    "description": "Described",
+                    "tags": ["one", "two words"],
+                },
+            ),
+            (9, {"uri": "https://b.example/", "title": ""}),
+        ],
+    ),
+    # Chromium browsers, whose unknown date is the year 1601.
+    "chrome.html": (
+        "netscape",
+        [
+            (
+                11,
+                {
+                    "uri": "https://a.example/?x=1&y=2",
+                    "title": "A – dash",
+                    "created": "2016-06-15T17:04:26Z",
+                },
+            ),
+            (
+                16,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B 'quoted' \"too\"",
+                    "tags": ["Dev", "Python"],
+                },
+            ),
+            (18, {"uri": "https://c.example/", "title": "C", "tags": ["Dev"]}),
+            (
+                22,
+                {
+                    "uri": "https://d.example/",
+                    "title": "D",
+                    "tags": ["Other bookmarks"],
+                    "created": "2016-06-15T17:29:15Z",
+                },
+            ),
+            (25, {"uri": "https://e.example/", "title": "E", "created": "2016-06-15T16:50:12Z"}),
+        ],
+    ),
+    # Delicious.
+    "delicious.html": (
+        "netscape",
+        [
+            (
+                8,
+                {
+                    "uri": "http://a.example/?q=in%3Ascraps&qo=1",
+                    "title": "Format",
+                    "description": '"Hello!"',
+                    "tags": ["netscape", "@font-face"],
+                    "created": "2010-03-17T23:00:00Z",
+                },
+            ),
+            (
+                10,
+                {
+                    "uri": "http://b.example/",
+                    "title": "Private twice",
+                    "tags": ["php", "Private", "private"],
+                    "created": "2010-02-08T23:00:00Z",
+                },
+            ),
+        ],
+    ),
+    # Firefox in French: only attributes mark the folders that it creates itself.
+    "firefox.html": (
+        "netscape",
+        [
+            (
+                12,
+                {
+                    "uri": "place:type=6&sort=14&maxResults=10",
+                    "title": "Recent Tags",
+                    "created": "2016-04-10T13:29:16Z",
+                    "modified": "2016-04-10T13:29:17Z",
+                },
+                "is a query of Firefox, not a bookmark",
+            ),
+            (
+                15,
+                {
+                    "uri": "https://a.example/?a=1&copy=2&center=3&lt=4",
+                    "title": 'L\'œuf & la "poule" <b> &lt;',
+                    "description": "On one line.\n\nOn a third — and  more.",
+                    "tags": ["soupe", "crème brûlée", "Recettes", "cuisine"],
+                    "created": "2016-05-19T19:31:19Z",
+                    "modified": "2016-05-19T19:31:20Z",
+                },
+            ),
+            (19, {}, "is a separator"),
+            (
+                19,
+                {
+                    "uri": "javascript:(function(){document.write('<h1>x</h1>')})()",
+                    "title": "Bookmarklet",
+                    "tags": ["Recettes", "cuisine"],
+                    "created": "2016-05-19T19:31:21Z",
+                },
+            ),
+            (
+                24,
+                {
+                    "uri": "https://b.example/%22quoted%22",
+                    "title": "B",
+                    "created": "2016-05-19T19:31:22Z",
+                    "modified": "2016-05-19T19:31:22Z",
+                },
+            ),
+            (28, {"uri": "https://c.example/", "title": "Live"}),
+        ],
+    ),
+    # A backup of Firefox.
+    "firefox.json": (
+        "json",
+        [
+            (
+                1,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one", "two"],
+                    "created": "2016-05-19T19:31:19Z",
+                    "modified": "2016-05-19T19:31:20Z",
+                },
+            ),
+            (1, {}, "is a separator"),
+            (
+                1,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "created": "2016-05-19T19:31:21Z",
+                    "tags": ["Cats", "dogs"],
+                },
+            ),
+            (
+                1,
+                {
+                    "uri": "place:sort=8&maxResults=10",
+                    "title": "Most visited",
+                    "tags": ["Cats", "dogs"],
+                },
+                "is a query of Firefox, not a bookmark",
+            ),
+        ],
+    ),
+    # floccus, which gives each element a numeric id.
+    "floccus.xml": (
+        "xbel",
+        [
+            (7, {"uri": "https://a.example/", "title": "A"}),
+            (12, {"uri": "https://b.example/?a=1&b=2", "title": "B", "tags": ["Deep"]}),
+        ],
+    ),
+    # Galeon and Epiphany, with a date of only a year and a month.
+    "galeon.xml": (
+        "xbel",
+        [
+            (
+                8,
+                {
+                    "uri": "http://a.example/",
+                    "title": "A",
+                    "description": "Note",
+                    "tags": ["Folder"],
+                    "created": "2002-09-14T14:53:30Z",
+                    "modified": "2002-09-01T00:00:00Z",
+                },
+            ),
+            (13, {}, "is an alias of another bookmark"),
+            (14, {}, "is a separator"),
+            (15, {"title": "Nowhere", "tags": ["Folder"]}, "has no uri"),
+            (16, {"uri": "http://b.example/", "tags": ["Folder"]}),
+        ],
+    ),
+    # GTK's recently-used.xbel (Desktop Bookmark Specification).
+    "gnome.xml": (
+        "xbel",
+        [
+            (
+                6,
+                {
+                    "uri": "file:///home/a/b.txt",
+                    "tags": ["Office", "Text", "private"],
+                    "created": "2019-08-25T10:47:37Z",
+                    "modified": "2019-08-25T10:47:38Z",
+                },
+            )
+        ],
+    ),
+    # Google Bookmarks, with dates in microseconds and in milliseconds.
+    "google.html": (
+        "netscape",
+        [
+            (
+                8,
+                {
+                    "uri": "http://a.example/",
+                    "title": "A",
+                    "description": "A note",
+                    "tags": ["a label"],
+                    "created": "2010-01-12T21:20:00Z",
+                },
+            ),
+            (13, {"uri": "http://b.example/", "title": "B", "created": "2010-01-12T21:21:40Z"}),
+        ],
+    ),
+    # Instapaper.
+    "instapaper.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Selected text",
+                    "tags": ["unread"],
+                    "created": "2020-09-13T12:26:40Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "2020-09-13T12:26:41Z"}),
+            (
+                4,
+                {
+                    "uri": "https://c.example/",
+                    "title": "C",
+                    "tags": ["Starred"],
+                    "created": "2020-09-13T12:26:42Z",
+                },
+            ),
+        ],
+    ),
+    # Internet Explorer, with CRLF.
+    "internet-explorer.html": (
+        "netscape",
+        [
+            (
+                10,
+                {
+                    "uri": "http://a.example/cats",
+                    "title": "It never works",
+                    "tags": ["Comics"],
+                    "created": "2016-06-18T17:37:05Z",
+                    "modified": "2016-06-18T17:37:05Z",
+                },
+            ),
+            (
+                14,
+                {
+                    "uri": "http://b.example/?LinkId=50893",
+                    "title": "IE Add-on site",
+                    "created": "2013-03-11T21:39:26Z",
+                    "modified": "2013-12-15T17:45:34Z",
+                },
+            ),
+            (
+                16,
+                {
+                    "uri": "http://c.example/",
+                    "title": "C",
+                    "created": "2016-06-18T17:36:25Z",
+                    "modified": "2016-06-18T17:36:26Z",
+                },
+            ),
+        ],
+    ),
+    # An export of Karakeep, and at its end two objects of its API.
+    "karakeep.json": (
+        "json",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A",
+                    "description": "Noted",
+                    "tags": ["one", "two words"],
+                    "created": "2023-11-14T22:13:20Z",
+                },
+            ),
+            (4, {"uri": "https://b.example/", "created": "2023-11-14T22:13:21Z"}),
+            (
+                5,
+                {"title": "Text", "created": "2023-11-14T22:13:22Z"},
+                "has no uri",
+            ),
+            (6, {"title": "File", "created": "2023-11-14T22:13:23Z"}, "has no uri"),
+            (
+                7,
+                {
+                    "uri": "https://d.example/",
+                    "title": "From the page",
+                    "tags": ["three", "four", "five"],
+                    "created": "2024-01-02T03:04:05Z",
+                    "modified": "2024-01-02T03:04:06Z",
+                },
+            ),
+            (
+                8,
+                {"title": "Asset", "created": "2024-01-02T03:04:07Z"},
+                "has no uri",
+            ),
+        ],
+    ),
+    # Konqueror and other programs of KDE.
+    "konqueror.xml": (
+        "xbel",
+        [
+            (
+                11,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A <Ü>",
+                    "created": "2006-07-04T12:13:30Z",
+                },
+            ),
+            (21, {}, "is a separator"),
+            (
+                24,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "description": "Line one\nline two",
+                    "tags": ["KDE", "Plasma"],
+                },
+            ),
+            (31, {"uri": "https://c.example/", "title": ""}),
+        ],
+    ),
+    # Old browsers on Windows, which declare Latin-1 but write windows-1252.
+    "latin-1.html": (
+        "netscape",
+        [(3, {"uri": "http://a.example/", "title": "Café “quoted” €", "tags": ["été"]})],
+    ),
+    # linkding.
+    "linkding.html": (
+        "netscape",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "<A>",
+                    "description": "Described[linkding-notes]## Notes\n* kept[/linkding-notes]",
+                    "tags": ["one", "two", "private", "toread"],
+                    "created": "2022-04-15T05:20:00Z",
+                    "modified": "2022-04-15T05:20:01Z",
+                },
+            ),
+            (
+                9,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "created": "2022-04-15T05:20:02Z",
+                    "modified": "2022-04-15T05:20:02Z",
+                },
+            ),
+        ],
+    ),
+    # A response of linkding's API.
+    "linkding.json": (
+        "json",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "From the page",
+                    "description": "Described\n\nNoted",
+                    "tags": ["one", "two words", "unread"],
+                    "created": "2020-09-26T09:46:23Z",
+                    "modified": "2020-09-26T14:01:14Z",
+                },
+            ),
+            (
+                7,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "created": "2020-09-26T09:46:24Z",
+                    "modified": "2020-09-26T09:46:24Z",
+                },
+            ),
+        ],
+    ),
+    # Netscape 4.
+    "netscape-4.html": (
+        "netscape",
+        [
+            (
+                12,
+                {
+                    "uri": "http://a.example/",
+                    "title": "A over two lines",
+                    "description": "First line\nsecond line",
+                    "tags": ["Search"],
+                    "created": "1997-12-14T21:20:01Z",
+                    "modified": "1997-12-14T21:20:03Z",
+                },
+            ),
+            (
+                16,
+                {
+                    "uri": "http://b.example/",
+                    "title": "B",
+                    "tags": ["Search"],
+                    "created": "1997-12-14T21:20:04Z",
+                },
+            ),
+            (17, {}, "is a separator"),
+            (
+                21,
+                {
+                    "uri": "http://c.example/",
+                    "title": "Cañón &nosuch; &copy",
+                    "tags": ["Old", "dusty"],
+                    "created": "1997-12-14T21:20:05Z",
+                },
+            ),
+        ],
+    ),
+    # OneTab.
+    "onetab.txt": (
+        "text",
+        [
+            (1, {"uri": "https://a.example/", "title": "A | B"}),
+            (2, {"uri": "https://b.example/?q=x|y", "title": "B"}),
+            (4, {"uri": "https://c.example/"}),
+            (5, {"uri": "https://d.example/", "title": ""}),
+        ],
+    ),
+    # Pinboard.
+    "pinboard.html": (
+        "netscape",
+        [
+            (
+                5,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": 'Noted "so"',
+                    "tags": ["one", "two words", "private", "toread"],
+                    "created": "2010-01-12T21:20:00Z",
+                },
+            ),
+            (
+                8,
+                {
+                    "uri": "https://b.example/?a=1&b=2",
+                    "title": "B",
+                    "created": "2010-01-12T21:20:01Z",
+                },
+            ),
+        ],
+    ),
+    # The JSON export of Pinboard.
+    "pinboard.json": (
+        "json",
+        [
+            (
+                1,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A ü",
+                    "description": "Two\nlines",
+                    "tags": ["one", "two", "three", "private", "toread"],
+                    "created": "2011-10-07T00:51:42Z",
+                },
+            ),
+            (2, {"uri": "https://b.example/", "title": "B", "created": "2011-10-07T00:51:43Z"}),
+        ],
+    ),
+    # Pocket.
+    "pocket.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two words", "unread"],
+                    "created": "2020-09-13T12:26:40Z",
+                },
+            ),
+            (
+                3,
+                {
+                    "uri": "https://b.example/",
+                    "title": "https://b.example/",
+                    "created": "2020-09-13T12:26:41Z",
+                },
+            ),
+        ],
+    ),
+    # Raindrop.
+    "raindrop.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": 'A, "quoted"',
+                    "description": "My note\n\nFrom the page",
+                    "tags": ["one", "two words", "Dev", "Python"],
+                    "created": "2022-03-04T05:06:07Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "2022-03-04T05:06:08Z"}),
+            (5, {"title": "No address", "created": "2022-03-04T05:06:08Z"}, "has no uri"),
+        ],
+    ),
+    # Safari.
+    "safari.html": (
+        "netscape",
+        [
+            (8, {"uri": "https://a.example/", "title": "A"}),
+            (11, {"uri": "https://b.example/?q=1&r=2", "title": "B", "tags": ["News"]}),
+            (17, {"uri": "https://c.example/", "title": "C"}),
+            (20, {"uri": "https://d.example/", "title": "D", "tags": ["toread"]}),
+        ],
+    ),
+    # Scuttle and SemanticScuttle, with dates as text.
+    "scuttle.html": (
+        "netscape",
+        [
+            (
+                7,
+                {
+                    "uri": "http://a.example/?a=1&b=2",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one", "two"],
+                    "created": "2010-01-12T21:20:00Z",
+                    "modified": "2010-01-12T21:20:01Z",
+                },
+            ),
+            (9, {"uri": "http://b.example/", "title": "B"}),
+        ],
+    ),
+    # Shaarli, whose notes have a relative address.
+    "shaarli.html": (
+        "netscape",
+        [
+            (
+                9,
+                {
+                    "uri": "?lY47tw",
+                    "title": "Note",
+                    "description": '"Why?"\n\n- http://a.example/\n  - it\'s nested',
+                    "tags": ["note"],
+                    "created": "2016-03-30T20:56:37Z",
+                },
+            ),
+            (
+                14,
+                {
+                    "uri": "http://b.example/?a=1&b=2",
+                    "title": "B",
+                    "tags": ["php", "test", "private"],
+                    "created": "2016-03-30T20:53:44Z",
+                    "modified": "2016-03-30T20:53:45Z",
+                },
+            ),
+        ],
+    ),
+    # A spreadsheet in a locale whose delimiter is the semicolon.
+    "spreadsheet.csv": (
+        "csv",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A; B",
+                    "description": 'He said "x"',
+                    "tags": ["one", "two", "Work"],
+                    "created": "2020-01-02T00:00:00Z",
+                },
+            ),
+            (5, {"uri": "https://c.example/", "title": "C"}),
+            (6, {}, "has 2 cells, not 6"),
+        ],
+    ),
+    # A table of a database, in an undeclared charset.
+    "tabs.csv": ("csv", [(2, {"uri": "https://a.example/", "title": "Café"})]),
+    # Entries of two programs, each in its own charset.
+    "undeclared.html": (
+        "netscape",
+        [
+            (3, {"uri": "http://a.example/", "title": "Café"}),
+            (4, {"uri": "http://b.example/", "title": "Café"}),
+        ],
+    ),
+    # A list of addresses (RFC 2483) with other lines among them.
+    "uri-list.txt": (
+        "text",
+        [
+            (2, {"uri": "https://a.example/"}),
+            (4, {"uri": "https://b.example/?a=1|2"}),
+            (5, {"uri": "mailto:somebody@c.example"}),
+            (6, {"uri": "no address at all"}, "does not begin with a uri"),
+            (7, {"uri": "Note: this is none either"}, "does not begin with a uri"),
+        ],
+    ),
+}
+
+
+def test_each_file_has_an_expectation():
+    assert sorted(EXPECTED) == sorted(path.name for path in FOLDER.iterdir())
+
+
+@pytest.mark.parametrize("file", EXPECTED)
+def test_the_format_is_detected_and_each_entry_is_read(file):
+    format, expected = EXPECTED[file]
+    assert_read((FOLDER / file).read_bytes(), format, expected)
+
+
+def assert_read(data, format, expected):
+    assert detect_format(data) == format
+    assert list(FILES[format](data)) == [ImportedEntry(*entry) for entry in expected]
+
+
+# An XML document that declares UTF-8 cannot be in another charset.
+CHARSETS = [
+    (file, charset)
+    for file, (format, _) in EXPECTED.items()
+    for charset in ("utf-8-sig", "utf-16", "utf-16-le")
+    if file not in ("latin-1.html", "undeclared.html")
+    and (format, charset) != ("xbel", "utf-16-le")
+]
+
+
+@pytest.mark.parametrize("file, charset", CHARSETS)
+def test_the_same_entries_are_read_in_another_charset(file, charset):
+    format, expected = EXPECTED[file]
+    declared = charset.removesuffix("-sig")
+    text = read_text(file).replace('encoding="UTF-8"', f'encoding="{declared}"')
+    assert_read(text.encode(charset), format, expected)
+
+
+# Classic Mac OS ended lines with CR; its programs wrote neither XML nor JSON.
+LINE_BREAKS = [
+    (file, line_break)
+    for file, (format, _) in EXPECTED.items()
+    for line_break in ("\n", "\r\n", "\r")
+    if not (line_break == "\r" and format in ("xbel", "json")) and file != "undeclared.html"
+]
+
+
+@pytest.mark.parametrize("file, line_break", LINE_BREAKS)
+def test_the_same_entries_are_read_with_other_line_breaks(file, line_break):
+    format, expected = EXPECTED[file]
+    text = read_text(file).replace("\n", line_break)
+    charset = "cp1252" if file == "latin-1.html" else "utf-8"
+    assert_read(text.encode(charset), format, expected)
+
+
+def read_text(file):
+    charset = "cp1252" if file in ("latin-1.html", "tabs.csv") else "utf-8-sig"
+    return (FOLDER / file).read_bytes().decode(charset).replace("\r\n", "\n")

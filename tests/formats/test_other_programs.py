@@ -1,0 +1,377 @@
+"""The exported bookmark file, imported by browsers and other bookmark programs."""
+
+import html
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, until
+
+CHROMIUM = shutil.which("chromium")
+CHROMIUM_DEFAULTS = Path("/etc/chromium/master_preferences")
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+SHAARLI = Path("/usr/share/php/Shaarli/NetscapeBookmarkParser/autoload.php")
+
+MODIFIED_BEFORE_CREATED = "https://f.example/"
+BOOKMARKS = [
+    {
+        "uri": "https://a.example/?a=1&copy=2&lt=4&amp;b&quot;",
+        "title": "\"quotes\" & 'more' <b>&amp;</b> &copy &#65;",
+        "description": 'One\n<DT><A HREF="x:y">no</A>\n\n"Four" & &amp; \'four\' [x]',
+        "tags": ["b c", 'say "Hi"', "R&D", "<&>'"],
+        "created": "2001-02-03T04:05:06Z",
+        "modified": "2026-07-08T09:10:11Z",
+    },
+    {
+        "uri": "https://b.example/?q=<&>\"'#<>",
+        "title": "=1+1",
+        "tags": ["lone tag"],
+        "created": "1970-01-01T00:00:00Z",
+    },
+    {
+        "uri": "https://c.example/שלום/ü?q=😀",
+        "title": "😀 שלום \u202e reversed\u202c \u2028 é",
+        "description": "😀 \u2028 שלום",
+        "tags": ["שלום", "😀", "Ünïcode"],
+        "created": "1970-01-01T00:00:01Z",
+        "modified": "2001-01-01T00:00:00Z",
+    },
+    {
+        "uri": "javascript:alert('<b>&amp;\"')",
+        "title": "</A></DL> --> <!-- a > b < c",
+        "description": "</DL>",
+        "created": "2026-02-03T04:05:06Z",
+        "modified": "2026-02-03T04:05:07Z",
+    },
+    {"uri": "https://e.example/", "created": "1969-12-31T23:59:59Z"},
+    {
+        "uri": MODIFIED_BEFORE_CREATED,
+        "created": "2026-01-01T00:00:00Z",
+        "modified": "2001-01-01T00:00:00Z",
+    },
+]
+# The same addresses as browsers serialize them (https://url.spec.whatwg.org/).
+BROWSER_URIS = {
+    "https://b.example/?q=<&>\"'#<>": "https://b.example/?q=%3C&%3E%22%27#%3C%3E",
+    "https://c.example/שלום/ü?q=😀": (
+        "https://c.example/%D7%A9%D7%9C%D7%95%D7%9D/%C3%BC?q=%F0%9F%98%80"
+    ),
+}
+
+
+def require(missing):
+    """Skip the test if anything that it needs is missing; fail in CI, which installs all."""
+    if missing:
+        assert "CI" not in os.environ, f"needs {missing}"
+        pytest.skip("needs " + ", ".join(missing))
+
+
+def seconds(timestamp):
+    return int(datetime.fromisoformat(timestamp).timestamp())
+
+
+@pytest.fixture
+def stored(app):
+    """The stored bookmarks by uri."""
+    body = json.dumps(BOOKMARKS).encode()
+    report = app.post("/", body, content_type="application/json", status=200).json
+    assert report["created"] == len(BOOKMARKS), report
+    return {bookmark["uri"]: bookmark for bookmark in app.get("/", status=200).json}
+
+
+@pytest.fixture
+def file(app, stored, data, tmp_path):
+    """The file that the command exports, which equals the service's response."""
+    path = tmp_path / "exported.html"
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "export", "--format", "netscape"]
+    subprocess.run([*command, str(path), "--data", str(data)], check=True, timeout=30)
+    assert path.read_bytes() == app.get("/?format=netscape", status=200).body
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that starts a program, whose home is a folder of this test."""
+    home = tmp_path / "home"
+    home.mkdir()
+    processes = []
+
+    def run(*command):
+        with (tmp_path / "log").open("wb") as log:
+            environment = os.environ | {"HOME": str(home), "XDG_DATA_HOME": str(home)}
+            processes.append(
+                subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
+            )
+        return processes[-1]
+
+    yield run
+    for process in processes:
+        stop(process, signal.SIGKILL)
+
+
+def stop(process, signal_number=signal.SIGTERM):
+    """Stop a process unless it has ended."""
+    if process.poll() is None:
+        process.send_signal(signal_number)
+    process.wait(timeout=20)
+
+
+# --- Firefox ---
+
+
+FIREFOX_SETTINGS = {
+    "browser.places.importBookmarksHTML": True,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.aboutwelcome.enabled": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "app.normandy.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+}
+
+
+@pytest.fixture
+def firefox(file, stored, run, tmp_path):
+    """The profile of a Firefox that has imported the file."""
+    require(["Firefox"] if FIREFOX is None else [])
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    settings = FIREFOX_SETTINGS | {"browser.bookmarks.file": str(file)}
+    lines = (f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in settings.items())
+    (profile / "user.js").write_text("".join(lines))
+    process = run(FIREFOX, "--headless", "--no-remote", "--profile", str(profile))
+    expected = len(stored) + sum(len(bookmark["tags"]) for bookmark in stored.values())
+    until(lambda: count_in_firefox(profile, tmp_path / "copy") == expected, 30)
+    stop(process)
+    return profile
+
+
+def test_firefox_imports_addresses_titles_dates_and_tags(firefox, stored):
+    """Firefox ignores descriptions, and both dates if `modified` is before `created`."""
+    imported = read_firefox(firefox / "places.sqlite")
+    title, *dates, tags = imported.pop(MODIFIED_BEFORE_CREATED)
+    assert (title, tags) == (MODIFIED_BEFORE_CREATED, set())
+    assert min(dates) > seconds(stored[MODIFIED_BEFORE_CREATED]["created"]) * 1_000_000
+    assert imported == {
+        BROWSER_URIS.get(uri, uri): (
+            bookmark["title"],
+            seconds(bookmark["created"]) * 1_000_000,
+            seconds(bookmark["modified"]) * 1_000_000,
+            set(bookmark["tags"]),
+        )
+        for uri, bookmark in stored.items()
+        if uri != MODIFIED_BEFORE_CREATED
+    }
+
+
+def count_in_firefox(profile, copy):
+    """Return the number of bookmarks and of their tags, from a copy of the locked database."""
+    copy.mkdir()
+    try:
+        for name in ("places.sqlite", "places.sqlite-wal"):
+            shutil.copy(profile / name, copy)
+        return len(query(copy / "places.sqlite", "SELECT 1 FROM moz_bookmarks WHERE type = 1"))
+    except (FileNotFoundError, sqlite3.DatabaseError):
+        return 0  # Firefox is still creating the database.
+    finally:
+        shutil.rmtree(copy)
+
+
+def query(database, sql):
+    connection = sqlite3.connect(database)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def read_firefox(places):
+    """Return the title, both dates in microseconds and the tags of each bookmark, by uri."""
+    rows = query(
+        places,
+        """
+        SELECT p.url, b.title, b.dateAdded, b.lastModified, f.title, f.parent = r.id
+        FROM moz_bookmarks b JOIN moz_places p ON p.id = b.fk
+        JOIN moz_bookmarks f ON f.id = b.parent JOIN moz_bookmarks r ON r.guid = 'tags________'
+        """,
+    )
+    return {
+        uri: (title, created, modified, {tag for u, *_, tag, is_tag in rows if is_tag and u == uri})
+        for uri, title, created, modified, _, is_tag in rows
+        if not is_tag
+    }
+
+
+# --- Chromium ---
+
+
+def test_chromium_imports_addresses_titles_and_creation_dates(file, stored, run, tmp_path):
+    """Chromium ignores tags, descriptions, `modified`, and dates up to the first second of 1970."""
+    require(missing_for_chromium())
+    before = int(time.time())
+    chromium = import_into_chromium(file, run, tmp_path)
+    profile = tmp_path / "profile" / "Default" / "Bookmarks"
+    until(profile.exists, 30)
+    stop(chromium)
+    entries = json.loads(profile.read_text())["roots"]["bookmark_bar"]["children"]
+    dates = {entry["url"]: int(entry["date_added"]) / 1_000_000 for entry in entries}
+    assert {entry["url"]: entry["name"] for entry in entries} == {
+        BROWSER_URIS.get(uri, uri): bookmark["title"] for uri, bookmark in stored.items()
+    }
+    for uri, bookmark in stored.items():
+        date = dates[BROWSER_URIS.get(uri, uri)] - SECONDS_FROM_1601_TO_1970
+        created = seconds(bookmark["created"])
+        assert date == created if created > 0 else date > before
+
+
+SECONDS_FROM_1601_TO_1970 = 11_644_473_600
+
+
+def missing_for_chromium():
+    missing = [name for name in ("chromium", "unshare", "mount") if not shutil.which(name)]
+    if not CHROMIUM_DEFAULTS.exists():
+        missing.append(str(CHROMIUM_DEFAULTS))
+    if (
+        not missing
+        and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode
+    ):
+        missing.append("the right to mount")
+    return missing
+
+
+def import_into_chromium(file, run, tmp_path):
+    """Start Chromium; its first run imports the file that its default preferences name.
+
+    A mount namespace replaces these preferences for this process only.
+    """
+    defaults = tmp_path / "defaults.json"
+    defaults.write_text(json.dumps({"distribution": {"import_bookmarks_from_file": str(file)}}))
+    script = 'mount --bind "$0" "$1" && shift && exec "$@"'
+    unshare = ("unshare", "--mount", "sh", "-c", script, str(defaults), str(CHROMIUM_DEFAULTS))
+    options = "headless=new no-sandbox disable-gpu disable-dev-shm-usage force-first-run".split()
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    # Without a debugging port headless Chromium exits as soon as the page is loaded.
+    more = (profile, "--disable-background-networking", "--remote-debugging-port=0", "about:blank")
+    return run(*unshare, CHROMIUM, *(f"--{option}" for option in options), *more)
+
+
+# --- buku ---
+
+
+def test_buku_imports_addresses_titles_descriptions_and_tags(file, stored, run, tmp_path):
+    """buku ignores dates and stores tags in lower case."""
+    require(["buku"] if importlib.util.find_spec("buku") is None else [])
+    buku = run(sys.executable, "-m", "buku", "--nostdin", "--nc", "--tacit", "--import", str(file))
+    assert buku.wait(timeout=30) == 0
+    database = tmp_path / "home" / "buku" / "bookmarks.db"
+    rows = query(database, "SELECT url, metadata, desc, tags FROM bookmarks")
+    imported = {uri: (title, text, tags.strip(",").split(",")) for uri, title, text, tags in rows}
+    assert imported == {
+        uri: (b["title"], b["description"], sorted(map(str.lower, b["tags"])) or [""])
+        for uri, b in stored.items()
+    }
+
+
+# --- Shaarli ---
+
+
+PHP = """
+require $argv[1];
+$parser = new Shaarli\\NetscapeBookmarkParser\\NetscapeBookmarkParser(true, [], '0', $argv[2]);
+echo json_encode($parser->parseFile($argv[3]), JSON_THROW_ON_ERROR);
+"""
+
+
+def test_shaarli_imports_everything_but_the_modification_date(file, stored, tmp_path):
+    """Shaarli stores tags in lower case and does not decode entities.
+
+    It takes the first second of 1970 for an unknown date, and splits a single tag at its spaces.
+    """
+    missing = ["php"] if not shutil.which("php") else []
+    require(missing if SHAARLI.exists() else [*missing, SHAARLI.parent.name])
+    before = int(time.time())
+    command = ["php", "-d", "display_errors=stderr", "-r", PHP, "--", str(SHAARLI)]
+    command += [str(tmp_path / "logs"), str(file)]
+    result = subprocess.run(command, capture_output=True, check=True, timeout=30)
+    entries = json.loads(result.stdout)
+    assert len(entries) == len(stored)
+    for entry in entries:
+        bookmark = stored[html.unescape(entry["uri"])]
+        assert html.unescape(entry["title"]) == bookmark["title"]
+        assert html.unescape(entry["note"]) == bookmark["description"]
+        assert [html.unescape(tag) for tag in entry["tags"]] == shaarli_tags(bookmark["tags"])
+        created = seconds(bookmark["created"])
+        assert entry["time"] == created if created else entry["time"] >= before
+
+
+def shaarli_tags(tags):
+    lower = [re.sub("[A-Z]+", lambda match: match[0].lower(), tag) for tag in tags]
+    return lower if len(lower) > 1 else "".join(lower).split()
+
+
+# --- linkding ---
+
+
+class Linkding(HTMLParser):
+    """A parser with the rules of linkding's, which cannot be installed without its service.
+
+    An entry lasts from its <A> to the next <DT> or </DL>. Title and description are the last piece
+    of text right after <A> and <DD>, trimmed. TAGS is split at commas, and a space in a tag
+    becomes a hyphen. Both dates are in seconds.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.imported, self._entry, self._current = {}, None, None
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "dt":
+            self._close()
+        if tag == "a":
+            self._entry = {"title": "", "description": ""} | dict(attrs)
+        self._current = {"a": "title", "dd": "description"}.get(tag)
+
+    def handle_endtag(self, tag):
+        self._current = None
+        if tag == "dl":
+            self._close()
+
+    def handle_data(self, data):
+        if self._entry and self._current:
+            self._entry[self._current] = data.strip()
+
+    def _close(self):
+        if entry := self._entry:
+            names = {tag.strip().replace(" ", "-") for tag in entry.get("tags", "").split(",")}
+            dates = int(entry["add_date"]), int(entry["last_modified"])
+            text = entry["description"].split("[linkding-notes]")[0]
+            self.imported[entry["href"]] = (entry["title"], text, *dates, names - {""})
+        self._entry = None
+
+
+def test_linkding_imports_everything(file, stored):
+    """linkding has no spaces in tags."""
+    linkding = Linkding()
+    linkding.feed(file.read_text(encoding="utf-8"))
+    assert linkding.imported == {
+        uri: (
+            b["title"],
+            b["description"],
+            seconds(b["created"]),
+            seconds(b["modified"]),
+            {tag.replace(" ", "-") for tag in b["tags"]},
+        )
+        for uri, b in stored.items()
+    }

@@ -1,0 +1,284 @@
+"""The next request sees every change that an editor or another program made to the files."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from clients import ask, gunicorn_of, put, service_of, titles, uri_of
+
+# The command on a system without free inotify instances.
+WITHOUT_INOTIFY = """
+import sys
+import bookmarks, storage.watch
+
+def refuse(*_, **__):
+    raise OSError(24, "Too many open files")
+
+storage.watch.INotify = refuse
+sys.exit(bookmarks.main(sys.argv[1:]))
+"""
+
+
+def without_inotify(data):
+    """Return the command that serves a folder without inotify."""
+    return [sys.executable, "-c", WITHOUT_INOTIFY, *service_of(data)[2:]]
+
+
+@pytest.fixture(params=[service_of, without_inotify], ids=["inotify", "no inotify"])
+def address(request, start, data):
+    """The address of a service that has listed the bookmarks a, b and c, titled by their ids."""
+    service = start(request.param(data))
+    for id in ("a", "b", "c"):
+        assert put(service.address, id, id).status == 201
+    assert titles(service.address) == {"a": "a", "b": "b", "c": "c"}
+    return service.address
+
+
+def file_of(data, id):
+    return data / "bookmarks" / f"{id}.json"
+
+
+def text_of(id, title):
+    return json.dumps(
+        {"id": id, "uri": uri_of(id), "title": title, "created": "2020-01-01T00:00:00Z"}
+    )
+
+
+def write_tombstone(folder, id):
+    folder.mkdir(exist_ok=True)
+    (folder / f"{id}.json").write_text(json.dumps({"id": id, "deleted": "2020-01-01T00:00:00Z"}))
+
+
+# --- One file ---
+
+
+def test_an_edit_in_place_is_seen(address, data):
+    for number in range(10, 30):  # All of one size, several within one tick of file times.
+        path = file_of(data, "a")
+        path.write_text(text_of("a", f"{number}"))
+        assert titles(address) == {"a": f"{number}", "b": "b", "c": "c"}
+        assert ask(address, path="/a/title").body.strip() == f"{number}".encode()
+
+
+def test_an_edit_that_keeps_size_and_time_is_seen(address, data):
+    path = file_of(data, "a")
+    path.write_text(text_of("a", "x"))
+    os.utime(path, (1, 1))
+    assert titles(address)["a"] == "x"
+    path.write_text(text_of("a", "y"))
+    os.utime(path, (1, 1))
+    assert titles(address)["a"] == "y"
+
+
+def test_a_file_written_piece_by_piece_is_seen_while_it_is_open(address, data):
+    first, second = text_of("a", "New")[:20], text_of("a", "New")[20:]
+    with file_of(data, "a").open("w") as file:
+        file.write(first)
+        file.flush()
+        assert titles(address) == {"b": "b", "c": "c"}
+        assert ask(address, path="/a").status == 503
+        file.write(second)
+        file.flush()
+        assert titles(address)["a"] == "New"
+
+
+def test_a_truncated_file_is_seen(address, data):
+    os.truncate(file_of(data, "a"), 10)
+    assert titles(address) == {"b": "b", "c": "c"}
+    assert ask(address, path="/a").status == 503
+
+
+def test_a_file_replaced_by_rename_is_seen(address, data):
+    for number in range(10):
+        swap = data / "bookmarks" / "a.json~"
+        swap.write_text(text_of("a", f"{number}"))
+        swap.rename(file_of(data, "a"))
+        assert titles(address)["a"] == f"{number}"
+
+
+def test_a_file_moved_to_another_id_is_seen(address, data):
+    file_of(data, "a").write_text(text_of("d", "d"))
+    file_of(data, "a").rename(file_of(data, "d"))
+    assert titles(address) == {"b": "b", "c": "c", "d": "d"}
+
+
+def test_an_added_and_a_removed_file_are_seen(address, data):
+    before = ask(address).headers["ETag"]
+    file_of(data, "d").write_text(text_of("d", "d"))
+    assert titles(address) == {"a": "a", "b": "b", "c": "c", "d": "d"}
+    assert ask(address, path=f"/?uri={uri_of('d')}").headers["X-Total-Count"] == "1"
+    file_of(data, "d").unlink()
+    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+    assert ask(address, path="/d").status == 404
+    assert ask(address).headers["ETag"] == before
+
+
+def test_a_file_restored_from_a_copy_is_seen(address, data, tmp_path):
+    copy = tmp_path / "copy.json"
+    shutil.copy2(file_of(data, "a"), copy)
+    assert put(address, "a", "New").status == 200
+    subprocess.run(["cp", "-p", copy, file_of(data, "a")], check=True)
+    assert titles(address)["a"] == "a"
+    file_of(data, "a").unlink()
+    assert ask(address, path="/a").status == 404
+    subprocess.run(["cp", "-p", copy, file_of(data, "a")], check=True)
+    assert titles(address)["a"] == "a"
+
+
+def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(address, data):
+    write_tombstone(data / "tombstones", "a")
+    assert ask(address, path="/a").status == 410
+    assert titles(address) == {"b": "b", "c": "c"}
+    (data / "tombstones" / "a.json").unlink()
+    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+
+
+# --- Other programs ---
+
+
+def git(folder, *arguments):
+    """Run a git command in the folder."""
+    settings = ["-c", "user.name=A", "-c", "user.email=a@a.example", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def clone(address, data, tmp_path):
+    """A clone of the service's folder, which is a git repository that pulls from the clone."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    git(data, "init", "-q", "-b", "main")
+    git(data, "add", ".")
+    git(data, "commit", "-q", "-m", "First")
+    git(tmp_path, "clone", "-q", str(data), "clone")
+    git(data, "remote", "add", "clone", str(tmp_path / "clone"))
+    return tmp_path / "clone"
+
+
+def test_a_git_pull_is_seen(address, data, clone):
+    file_of(clone, "a").write_text(text_of("a", "New"))
+    file_of(clone, "d").write_text(text_of("d", "d"))
+    file_of(clone, "b").unlink()
+    write_tombstone(clone / "tombstones", "c")
+    git(clone, "add", "--all")
+    git(clone, "commit", "-q", "-m", "Second")
+    git(data, "pull", "-q", "clone", "main")
+    assert titles(address) == {"a": "New", "d": "d"}
+    assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
+
+
+def test_an_empty_folder_that_git_removed_is_created_again(address, data, clone):
+    assert ask(address, "DELETE", "/a").status == 204
+    git(data, "add", "--all")
+    git(data, "commit", "-q", "-m", "Delete a")
+    git(data, "revert", "--no-edit", "HEAD")
+    assert not (data / "tombstones").exists()
+    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+    assert ask(address, "DELETE", "/b").status == 204
+    assert titles(address) == {"a": "a", "c": "c"}
+
+
+def test_an_rsync_is_seen(address, data, tmp_path):
+    if shutil.which("rsync") is None:
+        pytest.skip("needs rsync")
+    source = tmp_path / "source"
+    shutil.copytree(data, source)
+    file_of(source, "a").write_text(text_of("a", "New"))
+    file_of(source, "d").write_text(text_of("d", "d"))
+    file_of(source, "b").unlink()
+    write_tombstone(source / "tombstones", "c")
+    subprocess.run(["rsync", "-a", "--delete", f"{source}/", f"{data}/"], check=True)
+    assert titles(address) == {"a": "New", "d": "d"}
+    assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
+    subprocess.run(["rsync", "-a", "--inplace", f"{source}/", f"{data}/"], check=True)
+    assert titles(address) == {"a": "New", "d": "d"}
+
+
+# --- Many changes ---
+
+
+def test_more_changes_than_the_inotify_queue_holds_are_seen(address, data):
+    for number in range(10_000):  # Alternate, because inotify merges equal events.
+        os.utime(file_of(data, "a" if number % 2 else "b"))
+        os.utime(file_of(data, "c"))
+    file_of(data, "a").write_text(text_of("a", "New"))
+    file_of(data, "b").unlink()
+    file_of(data, "d").write_text(text_of("d", "d"))
+    assert titles(address) == {"a": "New", "c": "c", "d": "d"}
+    file_of(data, "a").write_text(text_of("a", "Newer"))
+    assert titles(address) == {"a": "Newer", "c": "c", "d": "d"}
+
+
+def test_a_thousand_added_and_removed_files_are_seen(address, data):
+    for number in range(1000):
+        file_of(data, f"n{number}").write_text(text_of(f"n{number}", "New"))
+    assert ask(address).headers["X-Total-Count"] == "1003"
+    for number in range(1000):
+        file_of(data, f"n{number}").unlink()
+    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+
+
+def make_data_folder(folder, *ids):
+    """Create a data folder with these bookmarks."""
+    (folder / "bookmarks").mkdir(parents=True)
+    (folder / "tombstones").mkdir()
+    for id in ids:
+        file_of(folder, id).write_text(text_of(id, "Other"))
+    return folder
+
+
+def require_followed(address, data):
+    """Require that the service reads and writes the new folder."""
+    assert titles(address) == {"a": "Other", "d": "Other"}
+    assert put(address, "e", "e").status == 201
+    assert file_of(data, "e").exists()
+    file_of(data, "a").write_text(text_of("a", "New"))
+    assert titles(address) == {"a": "New", "d": "Other", "e": "e"}
+
+
+@pytest.mark.parametrize("part", ["", "bookmarks"], ids=["the data folder", "one of its folders"])
+def test_a_replaced_folder_is_followed(address, data, tmp_path, part):
+    (data / part).rename(tmp_path / "aside")
+    assert ask(address).status == 503
+    (make_data_folder(tmp_path / "new", "a", "d") / part).rename(data / part)
+    require_followed(address, data)
+
+
+def test_a_removed_and_recreated_folder_is_followed(address, data):
+    shutil.rmtree(data)
+    make_data_folder(data, "a", "d")
+    require_followed(address, data)
+
+
+@pytest.mark.parametrize("serve_of", [service_of, without_inotify], ids=["inotify", "no inotify"])
+def test_a_changed_symbolic_link_to_the_data_folder_is_followed(start, tmp_path, serve_of):
+    link = tmp_path / "data"
+    link.symlink_to(make_data_folder(tmp_path / "old", "b", "c"))
+    address = start(serve_of(link)).address
+    assert titles(address) == {"b": "Other", "c": "Other"}
+    (tmp_path / "link").symlink_to(make_data_folder(tmp_path / "new", "a", "d"))
+    (tmp_path / "link").replace(link)
+    require_followed(address, tmp_path / "new")
+
+
+# --- Forked processes ---
+
+
+def test_processes_forked_after_the_first_read_see_changes(start, data, tmp_path):
+    module = """
+        from bookmarks import make_app
+        application = make_app({data!r})
+        application.store.state()
+    """
+    (tmp_path / "forked.py").write_text(textwrap.dedent(module).format(data=str(data)))
+    command = [*gunicorn_of(data, "--pythonpath", str(tmp_path), preload=True)[:-1], "forked"]
+    address = start(command).address
+    for number in range(10):
+        file_of(data, "a").write_text(text_of("a", f"{number}"))
+        assert {titles(address)["a"] for _ in range(8)} == {f"{number}"}
+        assert put(address, "b", f"{number}").status in (200, 201)
+        assert {titles(address)["b"] for _ in range(8)} == {f"{number}"}

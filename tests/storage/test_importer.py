@@ -1,0 +1,328 @@
+"""An import merges bookmarks by uri in batches, and keeps the writes of other clients."""
+
+import errno
+import os
+import threading
+import tracemalloc
+
+import pytest
+
+from storage import files, importer
+from storage.bookmark import clean, create
+from storage.check import check
+from storage.errors import Busy, Full, Stale, Unavailable
+from storage.importer import Importer
+from storage.query import Query
+from storage.store import MAX_CHANGES, Change, Store
+
+URI = "https://example.com/"
+OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+def import_entries(store, *entries, **options):
+    """Import the entries; return the report's numbers and its skipped entries."""
+    entry_importer = Importer(store, **options)
+    for line, entry in enumerate(entries, 1):
+        entry_importer.add(line, entry)
+    report = entry_importer.finish()
+    numbers = (report.created, report.updated, report.unchanged, report.skipped)
+    return numbers, [(e.line, e.value, e.reason) for e in report.entries]
+
+
+def all_bookmarks(store):
+    return store.select(Query()).bookmarks
+
+
+def only_bookmark(store):
+    (bookmark,) = all_bookmarks(store)
+    return bookmark
+
+
+def test_an_entry_becomes_a_bookmark_with_all_its_fields(store):
+    fields = {
+        "id": "mine", "uri": URI, "title": "T", "description": "D", "tags": ["a", "b"],
+        "created": OLD, "modified": NEW,
+    }  # fmt: skip
+    assert import_entries(store, fields) == ((1, 0, 0, 0), [])
+    assert only_bookmark(store) == create(clean(fields), "mine", NEW)
+
+
+def test_an_existing_bookmark_keeps_its_fields_and_gains_new_ones(store):
+    mine = {"uri": URI, "title": "Mine", "tags": ["a"], "created": NEW}
+    theirs = {
+        "uri": "HTTPS://EXAMPLE.com", "title": "Theirs", "description": "D", "tags": ["A", "b"],
+        "created": OLD,
+    }  # fmt: skip
+    import_entries(store, mine)
+    assert import_entries(store, theirs)[0] == (0, 1, 0, 0)
+    bookmark = only_bookmark(store)
+    assert (bookmark.uri, bookmark.title, bookmark.description) == (URI, "Mine", "D")
+    assert (bookmark.tags, bookmark.created) == (("a", "b"), OLD)
+    assert bookmark.modified > NEW
+
+
+def test_a_title_replaces_the_uri_as_title(store):
+    import_entries(store, {"uri": URI})
+    assert import_entries(store, {"uri": URI, "title": "A title"})[0] == (0, 1, 0, 0)
+    assert only_bookmark(store).title == "A title"
+    assert import_entries(store, {"uri": URI, "title": ""}, {"uri": URI})[0] == (0, 0, 2, 0)
+
+
+def test_the_same_import_again_changes_nothing(store, tmp_path):
+    entries = [{"uri": f"{URI}{n}", "tags": [f"t{n % 3}"], "created": OLD} for n in range(500)]
+    entries += [{"uri": f"{URI}1", "tags": ["more"]}, {"uri": f"{URI}1"}]
+    assert import_entries(store, *entries)[0] == (500, 1, 1, 0)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "bookmarks").iterdir()}
+    assert import_entries(store, *entries)[0] == (0, 0, 502, 0)
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "bookmarks").iterdir()}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    "first, second, dates",
+    [
+        ({"created": OLD}, {"created": NEW}, (OLD, NEW)),
+        ({"created": NEW}, {"created": OLD}, (OLD, NEW)),
+        ({"created": OLD, "modified": NEW}, {"created": OLD}, (OLD, NEW)),
+        ({"created": OLD}, {"created": OLD, "modified": NEW}, (OLD, NEW)),
+        ({"created": OLD}, {}, (OLD, OLD)),
+    ],
+)
+@pytest.mark.parametrize("tags", [[], ["b"]])
+def test_two_entries_of_one_uri_keep_the_first_created_and_the_last_modified(
+    store, first, second, dates, tags
+):
+    entries = [{"uri": URI, "tags": ["a"], **first}, {"uri": URI, "tags": tags, **second}]
+    import_entries(store, *entries)
+    bookmark = store.holder(URI).bookmark
+    assert (bookmark.created, bookmark.modified, bookmark.tags) == (*dates, ("a", *tags))
+    assert import_entries(store, *entries)[0] == (0, 0, 2, 0)
+    assert import_entries(store, {"uri": URI, "tags": ["c"], "modified": OLD})[0] == (0, 1, 0, 0)
+    assert store.holder(URI).bookmark.modified > NEW
+
+
+def test_an_invalid_entry_is_skipped_and_the_others_are_imported(store):
+    numbers, skipped = import_entries(
+        store, {"uri": URI}, {"uri": "no uri", "title": "x"}, {"title": "only"},
+        {"uri": f"{URI}2", "tags": ["a,b"]}, {"uri": f"{URI}3"},
+    )  # fmt: skip
+    assert numbers == (2, 0, 0, 3)
+    assert [(line, value) for line, value, _ in skipped] == [
+        (2, "no uri"), (3, "only"), (4, f"{URI}2"),
+    ]  # fmt: skip
+    assert skipped[0][2].startswith("uri must be an absolute URI")
+    assert skipped[1][2] == "uri is required"
+    assert skipped[2][2].startswith("tags must not contain a tag with the character")
+
+
+def test_an_entry_that_would_exceed_the_number_of_tags_is_skipped(store):
+    import_entries(store, {"uri": URI, "tags": [f"a{n}" for n in range(60)]})
+    numbers, skipped = import_entries(store, {"uri": URI, "tags": [f"b{n}" for n in range(60)]})
+    assert numbers == (0, 0, 0, 1)
+    assert skipped[0][2].startswith("tags together with the stored ones must be at most 100")
+    assert len(only_bookmark(store).tags) == 60
+
+
+def test_an_entry_with_a_skip_reason_is_reported(store):
+    entry_importer = Importer(store)
+    entry_importer.add(7, {"uri": "place:x"}, "is a query")
+    (entry,) = entry_importer.finish().entries
+    assert (entry.line, entry.value, entry.reason) == (7, "place:x", "is a query")
+
+
+def test_the_report_names_a_bounded_number_of_skipped_entries(store, monkeypatch):
+    monkeypatch.setattr(importer, "MAX_NAMED", 5)
+    numbers, skipped = import_entries(store, *[{"uri": "x" * 1000}] * 9)
+    assert numbers[3] == 9
+    assert [len(value) for _, value, _ in skipped] == [importer.MAX_VALUE_LENGTH] * 5
+
+
+def test_an_id_is_kept_if_it_is_free_and_was_never_deleted(store):
+    import_entries(store, {"id": "taken", "uri": URI}, {"id": "deleted", "uri": f"{URI}d"})
+    store.delete(store.get("deleted"))
+    entries = [("taken", 1), ("deleted", 2), ("No id!", 3), ("free", 4), ("free", 5)]
+    numbers, _ = import_entries(store, *[{"id": id, "uri": f"{URI}{n}"} for id, n in entries])
+    assert numbers == (5, 0, 0, 0)
+    ids = {b.uri: b.id for b in all_bookmarks(store)}
+    assert ids[URI] == "taken" and ids[f"{URI}4"] == "free"
+    assert {len(ids[f"{URI}{n}"]) for n in (1, 2, 3, 5)} == {13}
+
+
+def test_a_dry_run_counts_and_writes_nothing(store, tmp_path):
+    import_entries(store, {"uri": URI, "title": "T"})
+    entries = [{"uri": URI, "tags": ["a"]}, {"uri": f"{URI}2"}, {"uri": f"{URI}2"}, {"uri": "-"}]
+    assert import_entries(store, *entries, dry_run=True)[0] == (1, 1, 1, 1)
+    assert only_bookmark(store).tags == ()
+    assert import_entries(store, *entries)[0] == (1, 1, 1, 1)
+
+
+def test_an_import_syncs_once_for_each_batch(store, monkeypatch):
+    calls = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append(1), fsync(descriptor)))
+    assert import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(1000)])[0] == (1000, 0, 0, 0)
+    assert len(calls) <= 2 * 1000 / MAX_CHANGES
+
+
+def test_each_file_is_synced_on_a_file_system_where_syncfs_may_do_nothing(store, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(files, "file_system", lambda descriptor: "fuse.sshfs")
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.append(os.fstat(d).st_ino), fsync(d)))
+    import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
+    assert len(set(synced)) == 11  # The files and the folder.
+    synced.clear()
+    assert import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(10)])[0] == (0, 0, 10, 0)
+    assert len(set(synced)) == 11  # Another program may have written the unchanged files.
+
+
+@pytest.mark.parametrize("number, error", [(errno.ENOSPC, Full), (errno.EIO, Unavailable)])
+@pytest.mark.parametrize("call", ["write", "fsync", "link"])
+def test_an_import_on_a_failing_disk_leaves_valid_files_and_the_next_import_finishes(
+    store, tmp_path, monkeypatch, call, number, error
+):
+    import_entries(store, {"uri": URI, "title": "Before"})
+    entries = [{"uri": URI, "tags": ["new"]}, *({"uri": f"{URI}{n}"} for n in range(5))]
+    calls = []
+
+    def fail_at_the_third(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) >= 3:
+            raise OSError(number, os.strerror(number))
+        return real(*arguments, **options)
+
+    real = getattr(os, call)
+    with monkeypatch.context() as patch:
+        # On an unknown file system each file is synced by itself.
+        patch.setattr(files, "file_system", lambda descriptor: "")
+        patch.setattr(os, call, fail_at_the_third)
+        with pytest.raises((error, Unavailable)):
+            import_entries(store, *entries)
+    assert store.holder(URI).bookmark.title == "Before"
+    assert all_bookmarks(store) == all_bookmarks(Store(tmp_path))
+    assert check(tmp_path) == []
+    import_entries(store, *entries)
+    assert len(all_bookmarks(store)) == 6
+    assert import_entries(store, *entries)[0] == (0, 0, 6, 0)
+
+
+def test_the_next_import_finishes_an_interrupted_import(store, monkeypatch):
+    entries = [{"uri": f"{URI}{n}"} for n in range(3 * MAX_CHANGES)]
+    write_all, turns = store.write_all, []
+
+    def full(*arguments):
+        turns.append(1)
+        if len(turns) == 2:
+            raise Full("The disk is full.")
+        return write_all(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_all", full)
+        with pytest.raises(Full):
+            import_entries(store, *entries)
+    assert len(all_bookmarks(store)) == MAX_CHANGES
+    assert import_entries(store, *entries)[0] == (2 * MAX_CHANGES, 0, MAX_CHANGES, 0)
+
+
+def test_two_concurrent_imports_keep_the_tags_of_both(store, tmp_path):
+    entries = {
+        name: [{"uri": f"{URI}{n}", "tags": [name]} for n in range(300)] for name in ("a", "b")
+    }
+    stores = {name: Store(tmp_path) for name in entries}
+    threads = [
+        threading.Thread(target=import_entries, args=(stores[name], *entries[name]))
+        for name in entries
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    bookmarks = all_bookmarks(store)
+    assert len(bookmarks) == 300
+    assert {tuple(sorted(b.tags)) for b in bookmarks} == {("a", "b")}
+
+
+def test_write_all_returns_stale_changes_and_does_not_make_them(store):
+    import_entries(store, {"id": "a", "uri": URI})
+    seen = store.get("a")
+    newer = create({"uri": URI, "title": "Newer"}, "a", NEW)
+    store.replace(newer, seen)
+    stale = create({"uri": URI, "title": "Stale"}, "a", NEW)
+    taken = create({"uri": URI}, "b", NEW)
+    changes = [Change(stale, seen), Change(taken, None)]
+    assert [change for change, _ in store.write_all(changes)] == changes
+    assert only_bookmark(store) == newer
+
+
+def test_an_import_ends_with_busy_if_other_clients_are_always_faster(store, monkeypatch):
+    monkeypatch.setattr(store, "write_all", lambda changes, _: [(c, Stale()) for c in changes])
+    with pytest.raises(Busy):
+        import_entries(store, {"uri": URI})
+
+
+def test_only_the_bookmark_that_cannot_be_written_is_skipped(store, tmp_path):
+    path = tmp_path / "bookmarks" / "big.json"
+    known = '{"id": "big", "uri": "x:big", "created": "2024-01-01T00:00:00Z", "more": "'
+    path.write_text(known + "x" * (files.MAX_SIZE - len(known) - 10) + '"}')
+    entries = [{"uri": f"{URI}{n}"} for n in range(5)] + [{"uri": "x:big", "tags": ["a", "b"]}]
+    numbers, skipped = import_entries(store, *entries)
+    assert numbers == (5, 0, 0, 1)
+    assert skipped[0][:2] == (6, "x:big") and "larger than" in skipped[0][2]
+
+
+def test_only_the_bookmark_that_can_no_longer_be_read_is_skipped(store, tmp_path):
+    import_entries(store, {"uri": URI, "id": "a"})
+    write_all, path = store.write_all, tmp_path / "bookmarks" / "a.json"
+
+    def break_and_write(*arguments):
+        path.unlink()
+        path.mkdir()
+        return write_all(*arguments)
+
+    store.write_all = break_and_write
+    numbers, ((line, uri, _),) = import_entries(store, {"uri": URI, "title": "New"}, {"uri": "x:b"})
+    assert (numbers, line, uri) == ((1, 0, 0, 1), 1, URI)
+    assert [b.uri for b in all_bookmarks(store)] == ["x:b"]
+    assert path.is_dir()
+
+
+def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_skipped(store, monkeypatch):
+    import_entries(store, {"uri": URI, "tags": ["a"]})
+    write_all = store.write_all
+
+    def update_and_write(*arguments):
+        monkeypatch.undo()
+        entry = store.holder(URI)
+        tags = tuple(f"t{n}" for n in range(99))
+        store.replace(create({"uri": URI, "tags": tags}, entry.bookmark.id, NEW), entry)
+        return write_all(*arguments)
+
+    monkeypatch.setattr(store, "write_all", update_and_write)
+    numbers, skipped = import_entries(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
+    assert numbers == (1, 0, 0, 1)
+    assert skipped[0][0] == 1 and "together with the stored ones" in skipped[0][2]
+
+
+def test_many_entries_of_one_uri_take_bounded_memory(store):
+    entry_importer = Importer(store)
+    tracemalloc.start()
+    try:
+        for line in range(10 * importer.MAX_PENDING):
+            entry_importer.add(line, {"uri": URI, "tags": [f"t{line % 90}"]})
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+    assert entry_importer.finish().created == 1
+
+
+def test_syncfs_is_used_only_on_kernels_whose_syncfs_reports_errors(monkeypatch):
+    uname = os.uname()
+    for release, has in (("5.7.9-x", False), ("4.18.0", False), ("5.8.0", True), ("6.1.0", True)):
+        fake = os.uname_result((uname.sysname, uname.nodename, release, *uname[3:]))
+        monkeypatch.setattr(files.os, "uname", lambda fake=fake: fake)
+        assert (files._syncfs() is not None) == has

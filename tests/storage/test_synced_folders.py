@@ -1,0 +1,289 @@
+"""Syncthing, git and rsync, with the README's commands, keep the folders of two services equal."""
+
+import os
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from clients import ask, check, put, service_of, titles, uri_of
+
+from tests.conftest import free_port, readme_block, require_program, until
+
+# --- Syncthing ---
+
+
+class Syncthing:
+    """One machine: a data folder and a Syncthing that connects only to the loopback interface."""
+
+    QUIET = {
+        "globalAnnounceEnabled": "false", "localAnnounceEnabled": "false", "relaysEnabled": "false",
+        "natEnabled": "false", "crashReportingEnabled": "false", "startBrowser": "false",
+        "autoUpgradeIntervalH": "0", "urAccepted": "-1", "reconnectionIntervalS": "1",
+    }  # fmt: skip
+
+    def __init__(self, home):
+        self.home, self.data = home, home / "data"
+        self.data.mkdir(parents=True)
+        self.port, gui = free_port(), free_port()
+        self._api = f"http://127.0.0.1:{gui}"
+        run("syncthing", "generate", f"--home={home}", "--no-default-folder")
+        self.id = run("syncthing", f"--home={home}", "--device-id").split()[-1]
+        config = ElementTree.parse(home / "config.xml")
+        options = {"listenAddress": f"tcp://127.0.0.1:{self.port}", **self.QUIET}
+        for name, value in options.items():
+            config.find(f"options/{name}").text = value
+        config.find("gui/address").text = f"127.0.0.1:{gui}"
+        self._key = config.find("gui/apikey").text
+        config.write(home / "config.xml")
+        with (home / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                ["syncthing", "serve", f"--home={home}", "--no-restart", "--no-browser"],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "STNOUPGRADE": "1", "STNODEFAULTFOLDER": "1"},
+            )
+        until(self._is_ready, 20)
+
+    def _is_ready(self):
+        assert self.process.poll() is None, (self.home / "log").read_text()
+        try:
+            return self.request("GET", "system/ping").status == 200
+        except OSError:
+            return False
+
+    def request(self, method, path):
+        """Send a request to the REST API of Syncthing."""
+        return ask(self._api, method, f"/rest/{path}", X_API_Key=self._key)
+
+    def join(self, other):
+        """Share the data folder with another machine, by the README's commands."""
+        commands = readme_block("bash", "syncthing cli")
+        commands = commands.replace("syncthing cli", f"syncthing cli --home={self.home}")
+        commands = commands.replace("OTHER-DEVICE-ID", other.id)
+        commands = commands.replace("/srv/bookmarks/data", str(self.data))
+        run("bash", "-ec", commands)
+        # Syncthing misses files that are written while it sets up its watches; scan often.
+        folder = ("config", "folders", "bookmarks")
+        run("syncthing", "cli", f"--home={self.home}", *folder, "rescan-intervals", "set", "5")
+        assert self.request("GET", "config/folders/bookmarks").json["maxConflicts"] == -1
+        assert self.request("GET", "config/folders/bookmarks").json["rescanIntervalS"] == 5
+
+    def dial(self, other):
+        """Set the address of the other machine, because discovery is off.
+
+        Only one machine may dial: two that dial each other at once wait for minutes.
+        """
+        device = ("config", "devices", other.id)
+        address = f"tcp://127.0.0.1:{other.port}"
+        run("syncthing", "cli", f"--home={self.home}", *device, "addresses", "add", address)
+
+    def disconnect(self, other):
+        assert self.request("POST", f"system/pause?device={other.id}").status == 200
+
+    def reconnect(self, other):
+        """Make both machines scan their folders, then resume the connection."""
+        for machine in (self, other):
+            assert machine.request("POST", "db/scan?folder=bookmarks").status == 200
+        assert self.request("POST", f"system/resume?device={other.id}").status == 200
+
+    def conflicts(self):
+        return sorted(self.data.glob("*/*.sync-conflict-*.json"))
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=10)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+def run(*command, cwd=None):
+    """Run a command that must succeed; return its output."""
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture
+def pair(tmp_path, start):
+    """Two machines whose folders Syncthing keeps equal, and their services."""
+    require_program("syncthing")
+    machines = []
+    try:
+        for name in ("one", "two"):
+            machines.append(Syncthing(tmp_path / name))
+            machines[-1].address = start(service_of(machines[-1].data)).address
+        one, two = machines
+        two.join(one)
+        one.join(two)
+        one.dial(two)
+        yield one, two
+    finally:
+        for machine in machines:
+            machine.stop()
+
+
+def title_or_status(machine, id):
+    """Return the title of a bookmark, or the status if it is not 200."""
+    response = ask(machine.address, path=f"/{id}")
+    return response.json["title"] if response.status == 200 else response.status
+
+
+def wait_for(machine, id, expected):
+    """Wait until the bookmark has this title or its request this status."""
+    until(lambda: title_or_status(machine, id) == expected, 20)
+
+
+def test_syncthing_transfers_additions_edits_and_deletions(pair):
+    one, two = pair
+    assert put(one.address, "a", "New").status == 201
+    wait_for(two, "a", "New")
+    assert put(two.address, "a", "Changed").status == 200
+    wait_for(one, "a", "Changed")
+    assert ask(two.address, "DELETE", "/a").status == 204
+    wait_for(one, "a", 410)
+    until(lambda: check(one.data) == check(two.data) == (0, []), 20)
+
+
+def test_syncthing_loses_no_change_made_while_disconnected(pair):
+    one, two = pair
+    for id in ("edited", "deleted"):
+        assert put(one.address, id, "Before").status == 201
+        wait_for(two, id, "Before")
+    one.disconnect(two)
+    for machine, name in ((one, "one"), (two, "two")):
+        for number in range(5):
+            assert put(machine.address, f"{name}-{number}", name).status == 201
+        assert put(machine.address, "edited", f"By {name}").status == 200
+    assert ask(one.address, "DELETE", "/deleted").status == 204
+    assert put(two.address, "deleted", "Still wanted").status == 200
+    one.reconnect(two)
+    ids = {"edited", *(f"{name}-{n}" for name in ("one", "two") for n in range(5))}
+    until(lambda: set(titles(one.address)) == set(titles(two.address)) == ids, 20)
+    until(lambda: len(one.conflicts()) == len(two.conflicts()) == 1, 20)
+    until(lambda: titles(one.address) == titles(two.address), 20)
+    assert titles(one.address)["edited"] == "By two"
+    for machine in pair:
+        (kept,) = machine.conflicts()
+        assert kept.name.startswith("edited.sync-conflict-")
+        assert "By one" in kept.read_text()
+        assert title_or_status(machine, "deleted") == 410
+        findings = check(machine.data, "--repair")[1]
+        assert [line for line in findings if "another version of edited.json" in line] == findings
+        assert len(findings) == 1 and kept.exists()
+
+
+# --- git and rsync ---
+
+
+class Machine:
+    """A data folder and its service."""
+
+    def __init__(self, data, start):
+        self.data, self.address = data, start(service_of(data)).address
+
+
+def change_both(one, two):
+    """Add, edit and delete bookmarks on both machines; `two` edits last."""
+    for number, machine in enumerate((one, two), 1):
+        time.sleep(1.1 * (number - 1))  # rsync may compare file times by the second.
+        assert put(machine.address, f"added-{number}", "Added").status == 201
+        assert put(machine.address, "edited", f"By {number}").status == 200
+    assert ask(one.address, "DELETE", "/deleted").status == 204
+
+
+def require_equal(one, two, edited):
+    expected = {"added-1": "Added", "added-2": "Added", "edited": edited}
+    assert titles(one.address) == titles(two.address) == expected
+    assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
+    assert ask(one.address).headers["ETag"] == ask(two.address).headers["ETag"]
+
+
+@pytest.fixture
+def clones(tmp_path, start, monkeypatch):
+    """Two clones of one repository and their services."""
+    require_program("git")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    for setting in ("user.name", "user.email"):
+        run("git", "config", "--global", setting, "a@example.com")
+    hub, one = tmp_path / "hub.git", tmp_path / "one"
+    run("git", "init", "-q", "--bare", "-b", "main", str(hub))
+    one.mkdir()
+    first = Machine(one / "data", start)
+    for id in ("edited", "deleted"):
+        assert put(first.address, id, "Before").status == 201
+    commands = readme_block("bash", "git init")
+    run("bash", "-ec", commands.replace("git@example.com:bookmarks.git", str(hub)), cwd=one)
+    run("git", "clone", "-q", str(hub), str(tmp_path / "two"))
+    return first, Machine(tmp_path / "two", start)
+
+
+def exchange(machine):
+    """Run the README's commands; return whether all of them succeeded."""
+    result = subprocess.run(
+        ["bash", "-c", readme_block("bash", "git pull")],
+        cwd=machine.data, capture_output=True, timeout=60,
+    )  # fmt: skip
+    return result.returncode == 0
+
+
+def test_git_transfers_additions_edits_and_deletions(clones):
+    one, two = clones
+    assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
+    change_both(one, two)
+    assert exchange(one) and exchange(two) and exchange(one)
+    require_equal(one, two, edited="By 2")
+    assert check(one.data) == check(two.data) == (0, [])
+    history = run("git", "log", "-p", "--full-history", "--", "bookmarks/edited.json", cwd=two.data)
+    assert "By 1" in history and "By 2" in history
+
+
+def test_git_lets_a_deletion_win_over_an_edit(clones):
+    one, two = clones
+    assert ask(one.address, "DELETE", "/deleted").status == 204
+    assert put(two.address, "deleted", "Still wanted").status == 200
+    assert exchange(one) and not exchange(two)
+    assert title_or_status(two, "deleted") == 410
+    assert exchange(two) and exchange(one)
+    assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
+    assert titles(one.address) == titles(two.address) == {"edited": "Before"}
+
+
+def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
+    require_program("rsync")
+    machines = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        machines.append(Machine(tmp_path / name / "data", start))
+    one, two = machines
+    commands = readme_block("bash", "rsync").replace("laptop:data/", f"{two.data}/")
+
+    def exchange():
+        run("bash", "-ec", commands, cwd=one.data.parent)
+
+    for id in ("edited", "deleted"):
+        assert put(one.address, id, "Before").status == 201
+    exchange()
+    assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
+    change_both(one, two)
+    assert put(two.address, "deleted", "Still wanted").status == 200
+    exchange()
+    require_equal(one, two, edited="By 2")
+    assert "By 1" in (one.data / "replaced" / "bookmarks" / "edited.json").read_text()
+    assert len(check(one.data)[1]) == 1  # rsync has brought back the file of the deleted bookmark.
+    for machine in machines:
+        assert check(machine.data, "--repair") == (0, [])
+    require_equal(one, two, edited="By 2")
+
+
+def test_two_copied_bookmarks_of_one_uri_are_listed_and_reported(tmp_path, start):
+    require_program("rsync")
+    one, two = (Machine(tmp_path / name, start) for name in ("one", "two"))
+    for machine in (one, two):
+        assert ask(machine.address, "POST", "/", {"uri": uri_of("a")}).status == 201
+    run("rsync", "-au", f"{one.data}/", f"{two.data}/")
+    assert len(titles(two.address)) == 2
+    (finding,) = check(two.data)[1]
+    assert "has the same uri as" in finding

@@ -1,0 +1,437 @@
+"""The rules of the fields, the comparison of uris, and the ids that the service mints."""
+
+import re
+import time
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from storage.tsid import Minter
+
+URI = "https://a.example/"
+TEXTS = ["uri", "title", "description", "tags"]
+
+
+@pytest.fixture
+def require_422(app):
+    """Return a function that asserts that a value is refused, with an error of its field alone."""
+
+    def require_422(field, value):
+        fields = {"uri": URI, field: value}
+        errors = app.post_json("/", fields, status=422).json["errors"]
+        assert [error["field"] for error in errors] == [field]
+        assert app.get("/", status=200).json == []
+
+    return require_422
+
+
+# --- uri ---
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://a.example/",
+        "http://a.example",
+        "HTTP://A.EXAMPLE/%7e/../x?b=2&a=1#Z",
+        "https://a.example/?a=1&copy=2",
+        "https://münchen.example/straße?q=ü#ä",
+        "https://a.example/ä/e\u0301",
+        "https://user:pw@[2001:db8::1]:8080/",
+        "mailto:a@b.example",
+        "urn:isbn:0451450523",
+        "tel:+1-816-555-1212",
+        "javascript:alert('a'+\"b\")",
+        "data:text/html,<b>&amp;</b>",
+        "x-my.scheme+1:anything|^`{}\\",
+        "about:blank",
+        "file:///etc/passwd",
+        "http://a.example/" + "x" * 10_000,
+    ],
+)
+def test_an_absolute_uri_is_kept_byte_for_byte(app, add, uri):
+    id = add(uri)["id"]
+    assert app.get(f"/{id}", status=200).json["uri"] == uri
+
+
+@pytest.mark.parametrize("around", [" ", "\n", "\t \r\n", "\u00a0", "\u3000", "\u2028", "\u0085"])
+def test_white_space_around_a_uri_is_removed(add, around):
+    assert add(f"{around}{URI}{around}")["uri"] == URI
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        " ",
+        "a.example",
+        "www.a.example/path",
+        "//a.example/",
+        "/path",
+        "?query",
+        "#fragment",
+        "://a.example/",
+        "1http://a.example/",
+        "ht_tp://a.example/",
+        "hätp://a.example/",
+        "https ://a.example/",
+        "https://a.example/a b",
+        "https://a.example/a\nb",
+        "https://a.example/a\tb",
+        "https://a.example/a\u00a0b",
+        "https://a.example/a\u2028b",
+        "https://a.example/a\u3000b",
+        "https://a.example/a\u0085b",
+        "https://a.example/a\u007fb",
+        "https://a.example/a\u009fb",
+    ],
+)
+def test_a_text_that_is_no_absolute_uri_is_422(require_422, uri):
+    require_422("uri", uri)
+
+
+def test_a_uri_has_at_most_65536_characters(add, require_422):
+    longest = "data:," + "x" * (65_536 - 6)
+    require_422("uri", longest + "x")
+    assert add(f" {longest} ")["uri"] == longest
+
+
+# --- title ---
+
+
+@pytest.mark.parametrize(
+    "value, stored",
+    [
+        ("  A b  ", "A b"),
+        ("\u00a0\u3000A\u2003", "A"),
+        ("a  b", "a  b"),
+        ("a\nb", "a b"),
+        ("a\r\nb", "a b"),
+        ("a\rb", "a b"),
+        ("a\tb", "a b"),
+        ("a\u0085b", "a b"),
+        ("a\u2028b", "a b"),
+        ("a\u2029b", "a b"),
+        ("\na\n", "a"),
+        ("e\u0301", "\u00e9"),
+        ("\u212b", "\u00c5"),
+        ("ﬁ", "ﬁ"),
+        ("", URI),
+        (" \n ", URI),
+        ("😀\u200d🔥 \u202eabc", "😀\u200d🔥 \u202eabc"),
+    ],
+)
+def test_a_title_is_one_trimmed_line_in_nfc(add, value, stored):
+    assert add(URI, title=value)["title"] == stored
+
+
+def test_a_title_has_at_most_4096_characters(add, require_422):
+    require_422("title", "ä" * 4097)
+    assert add(title=" " + "ä" * 4096 + "\n")["title"] == "ä" * 4096
+
+
+def test_the_default_title_of_a_long_uri_is_cut(app, add):
+    uri = "data:," + "x" * 60_000
+    bookmark = add(uri)
+    assert uri.startswith(bookmark["title"])
+    assert len(bookmark["title"]) == 4096
+    app.put_json(f"/{bookmark['id']}", bookmark, status=200)
+
+
+# --- description ---
+
+
+@pytest.mark.parametrize(
+    "value, stored",
+    [
+        ("  a  ", "a"),
+        ("a\r\nb\rc\nd", "a\nb\nc\nd"),
+        ("a\n\n\n  b\tc", "a\n\n\n  b\tc"),
+        ("\r\n a \r\n", "a"),
+        ("e\u0301\u2028x", "\u00e9\u2028x"),
+        ("", ""),
+    ],
+)
+def test_a_description_is_trimmed_and_keeps_its_lines(add, value, stored):
+    assert add(description=value)["description"] == stored
+
+
+def test_a_description_has_at_most_65536_characters(add, require_422):
+    require_422("description", "ä" * 65_537)
+    assert add(description="\n" + "ä" * 65_536)["description"] == "ä" * 65_536
+
+
+# --- tags ---
+
+
+@pytest.mark.parametrize(
+    "value, stored",
+    [
+        ([], []),
+        (["b", "a", "c"], ["b", "a", "c"]),
+        ([" a ", "\u3000b\u00a0", "\nc\r\n"], ["a", "b", "c"]),
+        (["two words"], ["two words"]),
+        (["A", "b", "a", "B", "A"], ["A", "b"]),
+        (["École", "ÉCOLE", "e\u0301cole"], ["École"]),
+        (["Straße", "STRASSE"], ["Straße"]),
+        (["Σίσυφος", "ΣΊΣΥΦΟΣ"], ["Σίσυφος"]),
+        (["e\u0301"], ["\u00e9"]),
+        (["a;b", "a/b", "#a", "a\u00a0b", "😀"], ["a;b", "a/b", "#a", "a\u00a0b", "😀"]),
+    ],
+)
+def test_tags_are_trimmed_and_duplicates_in_another_case_are_dropped(add, value, stored):
+    assert add(tags=value)["tags"] == stored
+
+
+@pytest.mark.parametrize(
+    "tag", ["", " ", "\n", "a,b", ",", "a\nb", "a\rb", "a\tb", "a\u0085b", "a\u2028b", "a\u007fb"]
+)
+def test_a_text_that_is_no_tag_is_422(require_422, tag):
+    require_422("tags", ["a", tag])
+
+
+def test_tags_are_at_most_100_of_at_most_255_characters(add, require_422):
+    require_422("tags", ["ä" * 256])
+    require_422("tags", [f"{n}" for n in range(101)])
+    longest = ["ä" * 255, *(f"{n}" for n in range(99))]
+    assert add(tags=[f" {tag} " for tag in longest])["tags"] == longest
+
+
+# --- created and modified ---
+
+
+@pytest.mark.parametrize("field", ["created", "modified"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "2024-02-29T23:59:59Z",
+        "1970-01-01T00:00:00Z",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_dates_of_any_year_are_kept(app, add, field, moment):
+    id = add(**{field: moment})["id"]
+    for name in ("json", "xbel", "html"):
+        app.get(f"/{id}?format={name}", status=200)
+    app.get("/feed", status=200)
+    assert app.get(f"/{id}/{field}", status=200).text == moment
+
+
+@pytest.mark.parametrize(
+    "value, stored",
+    [
+        ("2024-05-01T12:00:00.999Z", "2024-05-01T12:00:00Z"),
+        ("2024-05-01T12:00:00+02:00", "2024-05-01T10:00:00Z"),
+        ("2024-05-01T00:30:00-01:00", "2024-05-01T01:30:00Z"),
+        ("2024-05-01t12:00:00z", "2024-05-01T12:00:00Z"),
+    ],
+)
+def test_an_rfc_3339_timestamp_is_stored_in_utc_with_whole_seconds(add, value, stored):
+    assert add(created=value)["created"] == stored
+
+
+@pytest.mark.parametrize("field", ["created", "modified"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "",
+        "yesterday",
+        "2024-05-01",
+        "2024-05-01T12:00:00",
+        "2024-05-01T12:00Z",
+        "2024-02-30T12:00:00Z",
+        "2023-02-29T12:00:00Z",
+        "2024-13-01T12:00:00Z",
+        "2024-05-01T24:00:00Z",
+        "2024-05-01T12:60:00Z",
+        "0000-01-01T00:00:00Z",
+        "20240501T120000Z",
+        "2024-05-01T12:00:00+99:99",
+        "0001-01-01T00:00:00+01:00",
+        "９９９９-05-01T12:00:00Z",
+        "2024-05-01T12:00:00Z\n",
+        1714564800,
+        None,
+    ],
+)
+def test_a_value_that_is_no_timestamp_is_422(require_422, field, moment):
+    require_422(field, moment)
+
+
+def test_the_default_of_both_dates_is_now(add):
+    before = int(time.time())
+    bookmark = add()
+    assert bookmark["created"] == bookmark["modified"]
+    earliest, latest = (
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(t)) for t in (before, time.time())
+    )
+    assert earliest <= bookmark["created"] <= latest
+
+
+# --- Characters that XML 1.0 cannot carry ---
+
+
+NO_XML = [
+    "\x00",
+    "\x01",
+    "\x08",
+    "\x0b",
+    "\x0c",
+    "\x1b",
+    "\x1f",
+    "\ud800",
+    "\udfff",
+    "\ufffe",
+    "\uffff",
+]
+
+
+@pytest.mark.parametrize("field", TEXTS)
+@pytest.mark.parametrize("character", NO_XML, ids=ascii)
+def test_a_character_that_xml_cannot_carry_is_422(require_422, field, character):
+    for text in (f"{character}a", f"a{character}b", f"a{character}"):
+        require_422(field, {"uri": URI + text, "tags": [text]}.get(field, text))
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x0b", "\ufffe", "\uffff"], ids=ascii)
+def test_such_a_character_in_a_form_or_plain_text_is_422(app, add, character):
+    app.post("/", {"uri": URI, "title": f"a{character}b"}, status=422)
+    id = add()["id"]
+    body = f"a{character}b".encode()
+    for field in TEXTS:
+        app.put(f"/{id}/{field}", body, content_type="text/plain", status=422)
+
+
+@pytest.mark.parametrize("escape", [r"\ud800", r"\udc00\ud800", r"\u0000"])
+@pytest.mark.parametrize("member", ['"title": "a%sb"', '"tags": ["%s"]', '"a%sb": ""'])
+def test_such_a_character_as_an_escape_in_json_is_422(app, member, escape):
+    body = '{"uri": "https://a.example/", ' + member % escape + "}"
+    app.post("/", body.encode(), content_type="application/json", status=422)
+
+
+def test_a_surrogate_pair_is_one_character(app):
+    body = rb'{"uri": "https://a.example/", "title": "\ud83d\ude00"}'
+    bookmark = app.post("/", body, content_type="application/json", status=201).json
+    assert bookmark["title"] == "😀"
+
+
+def test_the_first_and_last_characters_that_xml_can_carry_are_kept(add):
+    text = "\u0020\u0021\ud7ff\ue000\ufffd\U00010000\U0010ffff!".strip()
+    bookmark = add(title=text, description=text, tags=[text])
+    assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == (text, text, [text])
+
+
+# --- id ---
+
+
+def test_ids_are_tsids_in_the_order_of_creation(app, data):
+    other = make_app(data)
+    try:
+        clients = [app, webtest.TestApp(other)]
+        ids = []
+        for n in range(20):
+            uri = f"https://{n}.example/"
+            ids.append(clients[n % 2].post_json("/", {"uri": uri}, status=201).json["id"])
+            time.sleep(0.002)
+    finally:
+        other.store.close()
+    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
+    assert ids == sorted(set(ids))
+
+
+def test_ids_are_unique_on_machines_whose_clock_shows_a_time_before_2020(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1e5)
+    ids = [minter.mint() for minter in (Minter(), Minter()) for _ in range(1000)]
+    assert len(set(ids)) == 2000
+    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
+
+
+def test_ids_of_the_same_millisecond_ascend(app, monkeypatch):
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    ids = [app.post_json("/", {"uri": f"https://{n}.example/"}).json["id"] for n in range(20)]
+    assert ids == sorted(set(ids))
+
+
+# --- The comparison of uris ---
+
+
+SAME = [
+    ("http://a.example/", "HTTP://a.example/"),
+    ("http://a.example/", "http://A.EXAMPLE/"),
+    ("http://a.example/", "http://a.example"),
+    ("http://a.example/", "http://a.example:80/"),
+    ("http://a.example/", "http://a.example:/"),
+    ("http://a.example/", "http://a.example:80"),
+    ("https://a.example/", "https://a.example:443/"),
+    ("ftp://a.example/", "ftp://a.example:21"),
+    ("http://a.example/?q", "http://a.example?q"),
+    ("http://a.example/#f", "http://a.example#f"),
+    ("http://a.example/~x", "http://a.example/%7Ex"),
+    ("http://a.example/~x", "http://a.example/%7ex"),
+    ("http://a.example/%C3%A9", "http://a.example/%c3%a9"),
+    ("http://a.example/x%2Fy", "http://a.example/x%2fy"),
+    ("http://a.example/abc-._~", "http://a.example/%61%62%63%2D%2E%5F%7E"),
+    ("http://a.example/?q=~", "http://a.example/?q=%7e"),
+    ("http://a.example/#~%2F", "http://a.example/#%7E%2f"),
+    ("http://a.example/x", "http://%61.example/x"),
+    ("http://a.example/x", "http://%41.example/x"),
+    ("http://u@a.example/", "http://%75@a.example/"),
+    ("http://a.example/x/y", "http://a.example/x/./y"),
+    ("http://a.example/y", "http://a.example/x/../y"),
+    ("http://a.example/y", "http://a.example/../../y"),
+    ("http://a.example/x/", "http://a.example/x/."),
+    ("http://a.example/x/", "http://a.example/x/y/.."),
+    ("http://a.example/", "http://a.example/."),
+    ("http://a.example/", "http://a.example/.."),
+    ("http://a.example/y", "http://a.example/x/%2E%2e/y"),
+    ("http://[2001:db8::a]/", "http://[2001:DB8::A]:80"),
+    ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/./b/../b/%63/%7bfoo%7d"),
+    ("mailto:a@b.example", "MAILTO:%61@b.example"),
+    ("urn:isbn:1", "URN:isbn:1"),
+]
+DIFFERENT = [
+    ("http://a.example/", "https://a.example/"),
+    ("http://a.example/x", "http://a.example/x/"),
+    ("http://a.example/x", "http://a.example/X"),
+    ("http://a.example/x", "http://a.example//x"),
+    ("http://a.example/x", "http://a.example/x?"),
+    ("http://a.example/x", "http://a.example/x#"),
+    ("http://a.example/x#a", "http://a.example/x#b"),
+    ("http://a.example/?a=1&b=2", "http://a.example/?b=2&a=1"),
+    ("http://a.example/?q=A", "http://a.example/?q=a"),
+    ("http://a.example/?q=a+b", "http://a.example/?q=a%20b"),
+    ("http://a.example/?q=x/../y", "http://a.example/?q=y"),
+    ("http://a.example/#x/../y", "http://a.example/#y"),
+    ("http://a.example/x/y", "http://a.example/x%2Fy"),
+    ("http://a.example/%3Fq", "http://a.example/?q"),
+    ("http://a.example/%25%37E", "http://a.example/%7E"),
+    ("http://a.example/%2541", "http://a.example/%41"),
+    ("http://a.example/", "http://a.example:8080/"),
+    ("http://a.example:443/", "http://a.example/"),
+    ("https://a.example:80/", "https://a.example/"),
+    ("http://a.example/", "http://www.a.example/"),
+    ("http://u@a.example/", "http://U@a.example/"),
+    ("http://a.example/", "http://u@a.example/"),
+    ("urn:isbn:1", "urn:ISBN:1"),
+    ("mailto:a@b.example", "mailto:A@b.example"),
+    ("data:,a", "data:,A"),
+]
+
+
+@pytest.mark.parametrize("one, other", [*SAME, *(pair[::-1] for pair in SAME)])
+def test_equivalent_uris_name_the_same_bookmark(app, add, one, other):
+    bookmark = add(one)
+    assert bookmark["uri"] == one
+    assert app.get("/", {"uri": other}, status=200).json == [bookmark]
+    again = app.post_json("/", {"uri": other, "title": "Again"}, status=200).json
+    assert (again["id"], again["title"]) == (bookmark["id"], "Again")
+
+
+@pytest.mark.parametrize("one, other", DIFFERENT)
+def test_other_uris_name_different_bookmarks(app, add, one, other):
+    first = add(one)
+    assert app.get("/", {"uri": other}, status=200).json == []
+    assert add(other)["id"] != first["id"]

@@ -1,0 +1,231 @@
+"""The commands `bookmarks import` and `bookmarks export`."""
+
+import errno
+import json
+import os
+import pty
+import subprocess
+import sys
+import termios
+import urllib.request
+from contextlib import suppress
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from formats.files import write_export
+from tests.conftest import ROOT
+
+COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
+ENTRIES = [
+    {"uri": "https://example.com/?a=1&copy=2", "title": "One", "tags": ["a", "b c"]},
+    {"uri": "https://example.com/2", "title": "Zwei <&> ü", "description": "x\ny"},
+    {"uri": "https://example.com/3", "created": "2001-02-03T04:05:06Z"},
+]
+NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<DL><p>
+    <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
+    <DT><A HREF="place:sort=8">Recent</A>
+    <DT><A HREF="https://example.com/2">Two</A>
+</DL><p>
+"""
+
+
+def run(*arguments, data, status=0, **options):
+    """Run the command over the folder `data`; return its output and its messages."""
+    command = [*COMMAND, *map(str, arguments), "--data", str(data)]
+    process = subprocess.run(command, capture_output=True, timeout=60, **options)
+    assert process.returncode == status, process.stderr.decode()
+    return process.stdout.decode(), process.stderr.decode()
+
+
+@pytest.fixture
+def filled(data):
+    """The data folder with three bookmarks."""
+    webtest.TestApp(make_app(data)).post_json("/", ENTRIES, status=200)
+    return data
+
+
+# --- Import ---
+
+
+def test_an_import_prints_its_numbers_and_each_skipped_entry(data, tmp_path):
+    (tmp_path / "one.html").write_text(NETSCAPE)
+    (tmp_path / "two.txt").write_text("https://example.com/2\nhttps://example.com/4\n")
+    output, messages = run("import", "one.html", "two.txt", data=data, status=1, cwd=tmp_path)
+    assert output == "3 created, 0 updated, 1 unchanged, 1 skipped\n"
+    (message,) = messages.splitlines()  # It is no terminal, so there is no progress bar.
+    assert message.startswith("one.html:4: place:sort=8: ")
+    assert len(list((data / "bookmarks").iterdir())) == 3
+
+
+def test_a_dry_run_prints_the_same_and_creates_nothing(data, tmp_path):
+    (tmp_path / "one.html").write_text(NETSCAPE)
+    dry = run("import", "--dry-run", tmp_path / "one.html", data=data, status=1)
+    assert not data.exists()
+    assert run("import", tmp_path / "one.html", data=data, status=1) == dry
+
+
+@pytest.mark.parametrize("name", ["no/data", "list.txt"])
+def test_a_dry_run_fails_if_the_import_would(tmp_path, name):
+    (tmp_path / "list.txt").write_text("a:b\n")
+    options = {"data": tmp_path / name, "status": 1}
+    dry = run("import", "--dry-run", tmp_path / "list.txt", **options)
+    assert dry == run("import", tmp_path / "list.txt", **options)
+    assert "cannot be created" in dry[1]
+
+
+@pytest.mark.parametrize("name", ["json", "xbel", "csv", "netscape"])
+def test_an_export_is_imported_through_a_pipe(filled, tmp_path, name):
+    exported, _ = run("export", "--format", name, data=filled)
+    output, _ = run("import", "-", data=tmp_path / "other", input=exported.encode())
+    assert output == "3 created, 0 updated, 0 unchanged, 0 skipped\n"
+    again, _ = run("export", "--format", name, data=tmp_path / "other")
+    assert sorted(again.splitlines()) == sorted(exported.splitlines())
+
+
+def test_the_named_format_wins_over_the_detected_one(data, tmp_path):
+    (tmp_path / "x").write_text("https://example.com/\n")
+    run("import", "--format", "json", tmp_path / "x", data=data, status=1)
+    run("import", "--format", "text", tmp_path / "x", data=data)
+
+
+def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(data, tmp_path):
+    (tmp_path / "bad").write_bytes(b"\0\1")
+    (tmp_path / "good").write_text("https://example.com/\n")
+    output, messages = run("import", tmp_path / "bad", tmp_path / "good", data=data, status=1)
+    assert output == "1 created, 0 updated, 0 unchanged, 1 skipped\n"
+    assert "bad" in messages and "binary data" in messages
+
+
+def test_a_missing_file_does_not_stop_the_import_of_others(data, tmp_path):
+    many = tmp_path / "many.txt"
+    many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
+    output, messages = run("import", many, "nowhere.html", tmp_path, data=data, status=1)
+    assert "nowhere.html" in messages and "Traceback" not in messages
+    assert output == "350 created, 0 updated, 0 unchanged, 2 skipped\n"
+    assert len(list((data / "bookmarks").iterdir())) == 350
+
+
+def test_nothing_of_a_malformed_json_document_is_imported(data, tmp_path):
+    lines = '{"uri": "https://example.com/"},\n' * 5_000
+    (tmp_path / "x.json").write_text(f'[{lines}{{"uri": ')
+    output, messages = run("import", tmp_path / "x.json", data=data, status=1)
+    assert output == "0 created, 0 updated, 0 unchanged, 1 skipped\n"
+    assert "line 5001" in messages
+
+
+def test_json_may_have_more_values_than_over_http(data, tmp_path):
+    (tmp_path / "x.json").write_text("[" + "{}," * 500_000 + "{}]")
+    output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
+    assert output == "0 created, 0 updated, 0 unchanged, 500001 skipped\n"
+
+
+def test_a_running_service_has_the_imported_bookmarks(serve, data, tmp_path):
+    service = serve()
+    (tmp_path / "x").write_text("https://example.com/\n")
+    run("import", tmp_path / "x", data=data)
+    with urllib.request.urlopen(service.address) as response:
+        assert json.load(response)[0]["uri"] == "https://example.com/"
+
+
+def test_a_terminal_shows_the_progress_of_an_import(data, tmp_path):
+    file = tmp_path / ("x" * 200)
+    file.write_text("https://example.com/\n")
+    terminal, stderr = pty.openpty()
+    termios.tcsetwinsize(stderr, (24, 80))
+    command = [*COMMAND, "import", str(file), "--data", str(data)]
+    subprocess.run(command, stderr=stderr, check=True, timeout=60)
+    os.close(stderr)
+    shown = b""
+    with suppress(OSError):  # Reading from a closed terminal raises an error at its end.
+        while chunk := os.read(terminal, 65_536):
+            shown += chunk
+    os.close(terminal)
+    assert b"x: 1 entries" in shown
+
+
+# --- Export ---
+
+
+def test_an_export_writes_a_file(filled, tmp_path):
+    run("export", "--format", "text", tmp_path / "out.txt", data=filled)
+    lines = (tmp_path / "out.txt").read_text().splitlines()
+    uris = {line.split("\t")[0] for line in lines}
+    assert uris == {entry["uri"] for entry in ENTRIES}
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_an_export_replaces_a_file_only_when_it_succeeds(data, tmp_path):
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "out.part").write_text("a file of the user")
+    _, messages = run("export", tmp_path / "out", data=tmp_path / "typo", status=1)
+    assert (tmp_path / "out").read_text() == "old" and "Traceback" not in messages
+    make_app(data)
+    run("export", tmp_path / "out", data=data)
+    assert (tmp_path / "out").read_text() == "[]\n"
+    assert (tmp_path / "out.part").read_text() == "a file of the user"
+
+
+def test_an_export_to_a_symbolic_link_replaces_its_target(filled, tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.touch(mode=0o600)
+    link.symlink_to(target)
+    run("export", link, data=filled)
+    assert link.is_symlink()
+    assert target.read_text() == run("export", data=filled)[0]
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_replaces_a_symbolic_link_to_itself(filled, tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    run("export", loop, data=filled)
+    assert loop.read_text() == run("export", data=filled)[0]
+
+
+def test_an_export_writes_to_a_named_pipe(filled, tmp_path):
+    exported, _ = run("export", data=filled)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
+        try:
+            run("export", pipe, data=filled)
+            assert cat.communicate(timeout=10)[0] == exported
+        finally:
+            cat.kill()
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_an_export_appends_to_a_file_that_the_shell_has_opened(data, tmp_path, name):
+    make_app(data)
+    (tmp_path / "out").write_text("old\n")
+    with open(tmp_path / "out", "a") as file:
+        command = [*COMMAND, "export", name, "--data", str(data)]
+        subprocess.run(command, stdout=file, timeout=60, check=True)
+    assert (tmp_path / "out").read_text() == "old\n[]\n"
+
+
+def test_an_interrupted_export_leaves_the_old_file_and_no_temporary_file(tmp_path):
+    def chunks():
+        yield b"half"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "out").write_text("old")
+    with pytest.raises(OSError):
+        write_export(str(tmp_path / "out"), chunks())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out").read_text() == "old"
+
+
+@pytest.mark.parametrize("folders", [(), ("typo",), ("typo/tombstones",)])
+def test_an_export_does_not_create_a_missing_data_folder(tmp_path, folders):
+    for name in folders:
+        (tmp_path / name).mkdir(parents=True)
+    before = list(tmp_path.rglob("*"))
+    output, messages = run("export", data=tmp_path / "typo", status=1)
+    missing = tmp_path / "typo" / "bookmarks"
+    assert (output, messages) == ("", f"bookmarks: there is no folder {missing}.\n")
+    assert list(tmp_path.rglob("*")) == before

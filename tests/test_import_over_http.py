@@ -1,0 +1,270 @@
+"""POST / imports whole files and responds with a report."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from tests.conftest import ROOT
+
+GOLDEN_FILES = sorted((Path(__file__).parent / "formats" / "files").iterdir())
+ENTRIES = [
+    {"uri": "https://example.com/?a=1&copy=2", "title": "One", "tags": ["a", "b c"]},
+    {"uri": "https://example.com/2", "title": "Zwei <&> ü", "description": "x\ny"},
+    {"uri": "https://example.com/3", "created": "2001-02-03T04:05:06Z"},
+]
+NETSCAPE = b"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<DL><p>
+    <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
+    <DT><A HREF="place:sort=8">Recent</A>
+    <DT><A HREF="https://example.com/2">Two</A>
+</DL><p>
+"""
+MULTIPART = "multipart/form-data; boundary=b"
+MEDIA_TYPES = {
+    "json": "application/json", "xbel": "application/x-xbel", "csv": "text/csv",
+    "netscape": "text/html",
+}  # fmt: skip
+
+
+def post_file(app, name, body, status=200):
+    """Send a file of this format as the body; return the response's JSON."""
+    return app.post("/", body, content_type=MEDIA_TYPES[name], status=status).json
+
+
+def upload(app, body, status=200, name="file"):
+    """Send a file in a form; return the response's JSON."""
+    return app.post("/", upload_files=[(name, "any name", body)], status=status).json
+
+
+def post_multipart(app, *parts, status):
+    """Send a form of these parts, each a header without its beginning and a value."""
+    body = b"".join(
+        b"--b\r\nContent-Disposition: form-data%s\r\n\r\n%s\r\n" % part for part in parts
+    )
+    options = {"method": "POST", "body": body + b"--b--\r\n", "content_type": MULTIPART}
+    return app.request("/", status=status, **options).json
+
+
+def import_entries(app):
+    return post_file(app, "json", json.dumps(ENTRIES).encode())
+
+
+def counts(report):
+    return tuple(report[name] for name in ("created", "updated", "unchanged", "skipped"))
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A client of an application over another, empty folder."""
+    return webtest.TestApp(make_app(tmp_path / "other"))
+
+
+# --- Formats ---
+
+
+def test_a_json_array_is_imported(app):
+    report = import_entries(app)
+    assert report == {"created": 3, "updated": 0, "unchanged": 0, "skipped": 0, "entries": []}
+    bookmarks = {b["uri"]: b for b in app.get("/").json}
+    assert bookmarks["https://example.com/3"]["created"] == "2001-02-03T04:05:06Z"
+    assert bookmarks["https://example.com/?a=1&copy=2"]["tags"] == ["a", "b c"]
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_an_exported_file_is_imported_without_loss(app, other, name):
+    import_entries(app)
+    exported = app.get(f"/?format={name}").body
+    assert counts(post_file(other, name, exported)) == (3, 0, 0, 0)
+    again = other.get(f"/?format={name}").body
+    if name == "netscape":  # This format has no ids, so bookmarks of one second change places.
+        assert sorted(again.splitlines()) == sorted(exported.splitlines())
+    else:
+        assert again == exported
+    assert counts(post_file(other, name, exported)) == (0, 0, 3, 0)
+
+
+@pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.name)
+def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, path):
+    report = upload(app, path.read_bytes())
+    assert sum(counts(report)[:3]) > 0
+    again = upload(app, path.read_bytes())
+    assert (again["created"], again["updated"]) == (0, 0)
+    assert again["skipped"] == report["skipped"]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_xbel_is_a_file_unless_it_has_one_bookmark(app, count):
+    bookmarks = "".join(f'<bookmark href="https://example.com/{n}"/>' for n in range(count))
+    report = post_file(app, "xbel", f'<xbel version="1.0">{bookmarks}</xbel>'.encode())
+    assert counts(report) == (count, 0, 0, 0)
+
+
+def test_xbel_with_one_bookmark_creates_that_bookmark(app):
+    body = b'<xbel><folder><bookmark href="https://example.com/"/></folder></xbel>'
+    assert post_file(app, "xbel", body, status=201)["uri"] == "https://example.com/"
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+def test_an_uploaded_file_is_imported_in_its_detected_format(app, other, name):
+    import_entries(other)
+    assert upload(app, other.get(f"/?format={name}").body)["created"] == 3
+
+
+def test_an_uploaded_list_of_addresses_is_imported(app):
+    assert upload(app, b"https://example.com/\n")["created"] == 1
+
+
+@pytest.mark.parametrize("body", [b" ", b"\0\1\2", b"SQLite format 3\0", b"["])
+def test_an_uploaded_file_of_no_known_format_is_refused(app, body):
+    upload(app, body, status=400)
+    assert app.get("/").json == []
+
+
+# --- Reports ---
+
+
+def test_the_report_names_each_skipped_entry(app):
+    report = post_file(app, "netscape", NETSCAPE)
+    assert counts(report) == (2, 0, 0, 1)
+    (entry,) = report["entries"]
+    assert (entry["line"], entry["value"]) == (4, "place:sort=8")
+    assert "query" in entry["reason"]
+
+
+def test_a_browser_gets_the_report_as_a_page(app):
+    headers = {"Accept": "text/html,*/*;q=0.1"}
+    page = app.post("/", upload_files=[("file", "b.html", NETSCAPE)], headers=headers)
+    assert page.content_type == "text/html"
+    page.mustcontain("2 created, 0 updated, 0 unchanged, 1 skipped", "place:sort=8")
+
+
+@pytest.mark.parametrize("value", [b"\\u0000", b"\\uffff"])
+@pytest.mark.parametrize("accept", ["application/json", "text/html"])
+def test_the_report_replaces_invalid_characters_of_a_skipped_entry(app, value, accept):
+    headers = {"Accept": accept, "Content-Type": "application/json"}
+    response = app.post("/", b'[{"uri": "' + value + b'"}]', headers=headers, status=200)
+    assert "\ufffd" in response.text
+
+
+def test_nothing_is_imported_if_accept_allows_no_report(app):
+    headers = {"Accept": "image/png"}
+    body = json.dumps(ENTRIES).encode()
+    app.post("/", body, headers, content_type="application/json", status=406)
+    assert app.get("/").json == []
+
+
+def test_an_import_is_a_conditional_request(app):
+    import_entries(app)
+    app.post("/", b"[]", {"If-Match": '"x"'}, content_type="application/json", status=412)
+
+
+# --- Malformed files ---
+
+
+def test_the_entries_before_a_syntax_error_are_imported(app):
+    report = upload(app, b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/><bookmark hr')
+    assert counts(report) == (2, 0, 0, 1)
+    assert "malformed" in report["entries"][0]["reason"]
+
+
+def test_nothing_of_a_malformed_json_document_is_imported(app):
+    body = b"[" + b'{"uri": "https://example.com/"},\n' * 5_000 + b'{"uri": '
+    detail = post_file(app, "json", body, status=400)["detail"]
+    assert "line 5001" in detail
+    assert upload(app, body, status=400)["detail"] == detail
+    assert app.get("/").json == []
+
+
+# --- Limits ---
+
+
+def test_json_of_too_many_values_is_refused(app):
+    body = b"[" + b"{}," * 500_000 + b"{}]"
+    assert "bookmarks import" in post_file(app, "json", body, status=413)["detail"]
+    upload(app, body, status=413)
+
+
+def test_one_bookmark_must_be_small_and_a_file_may_be_large(app):
+    description = "x" * 60_000
+    entries = [{"uri": f"https://example.com/{n}", "description": description} for n in range(20)]
+    assert counts(post_file(app, "json", json.dumps(entries).encode())) == (20, 0, 0, 0)
+    one = {"uri": "https://example.com/x", "description": " " * 2**20}
+    post_file(app, "json", json.dumps(one).encode(), status=413)
+
+
+def test_a_file_has_at_most_32_mebibytes(app):
+    row = b"x:y" + b" " * 60_000 + b"\n"
+    assert upload(app, b"uri\n" + row * (2**25 // len(row)))["created"] == 1
+    post_file(app, "csv", b"uri\n" + b"x" * 2**25, status=413)
+
+
+UPLOAD_AND_MEASURE = """
+import resource, sys
+import webtest
+from bookmarks import make_app
+
+body = b"https://example.com/\\n" + b"no uri here at all, just a line of text\\n" * 800_000
+app = webtest.TestApp(make_app(sys.argv[1]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+report = app.post("/", upload_files=[("file", "x", body)]).json
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(report["skipped"], (after - before) / (len(body) / 1024))
+"""
+
+
+def test_an_import_takes_memory_of_a_few_times_the_size_of_its_file(tmp_path):
+    command = [sys.executable, "-c", UPLOAD_AND_MEASURE, str(tmp_path / "data")]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    skipped, ratio = process.stdout.split()
+    assert int(skipped) == 800_000
+    assert float(ratio) < 7
+
+
+# --- Forms ---
+
+
+def test_a_form_without_a_chosen_file_is_refused(app):
+    part = (b'; name="file"; filename=""', b"")
+    errors = post_multipart(app, part, status=422)["errors"]
+    assert errors == [{"field": "file", "reason": "must be a file that you choose"}]
+
+
+def test_a_body_that_arrives_byte_by_byte_is_read_to_its_end(app):
+    class SlowInput(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 1))
+
+    body = b'{"uri": "https://example.com/"}'
+    environ = {"wsgi.input": SlowInput(body), "CONTENT_LENGTH": str(len(body))}
+    options = {"method": "POST", "environ": environ, "content_type": "application/json"}
+    app.request("/", status=201, **options)
+
+
+@pytest.mark.parametrize("header", [b"", b'; filename="x"', b'; name=""'])
+def test_a_part_of_a_form_without_a_name_is_refused(app, header):
+    part = (header, b"https://example.com/")
+    assert "without a name" in post_multipart(app, part, status=400)["detail"]
+
+
+@pytest.mark.parametrize(
+    "other", [(b'; name="bogus"', b"1"), (b'; name="file"; filename="x"', b"https://b.example/")]
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_form_with_a_file_must_have_no_other_part(app, other, is_first):
+    file = (b'; name="file"; filename="x"', b"https://example.com/\n")
+    parts = [other, file] if is_first else [file, other]
+    (error,) = post_multipart(app, *parts, status=422)["errors"]
+    assert error["reason"] == "cannot be sent with a file"
+    assert app.get("/").json == []
+
+
+def test_a_file_cannot_update_one_bookmark(app, add):
+    id = add()["id"]
+    app.post(f"/{id}", upload_files=[("file", "x.json", b"[]")], status=422)
+    app.post(f"/{id}", b"uri\n", content_type="text/csv", status=415)

@@ -1,0 +1,109 @@
+"""Imports only go down through the layers of the program, and importing it does no I/O."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PATHS = [ROOT / "bookmarks.py", *ROOT.glob("storage/**/*.py"), *ROOT.glob("formats/**/*.py")]
+
+
+def module_name(path):
+    """Return the dotted name of the module in a file, the package's name for an __init__.py."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in PATHS}
+LAYERS = ("storage", "formats.*", "formats", "formats.http", "bookmarks")  # The lowest first.
+
+
+def layer(name):
+    """Return the number of the module's layer; `formats` is its __init__.py alone."""
+    package = name.partition(".")[0]
+    if package == "formats" and name != "formats":
+        is_http = name == "formats.http" or name.startswith("formats.http.")
+        package = "formats.http" if is_http else "formats.*"
+    return LAYERS.index(package)
+
+
+def imported_names(name):
+    """Yield the full name of everything that a module imports, inside functions too."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} has a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(name):
+    """Return the modules of this program that a module imports."""
+    found = set()
+    for imported in imported_names(name):
+        module = imported if imported in MODULES else imported.rpartition(".")[0]
+        if module in MODULES:
+            found.add(module)
+    return found
+
+
+IMPORTS = {name: imported_modules(name) for name in MODULES}
+
+
+def importers_of(library):
+    """Return the modules that import a library."""
+    return {
+        name
+        for name in MODULES
+        if any(imported.partition(".")[0] == library for imported in imported_names(name))
+    }
+
+
+def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
+    upward = [
+        f"{name} imports {imported}"
+        for name, modules in IMPORTS.items()
+        for imported in modules
+        if layer(imported) > layer(name)
+    ]
+    assert upward == []
+
+
+def test_no_module_imports_the_application():
+    assert [name for name, modules in IMPORTS.items() if "bookmarks" in modules] == []
+
+
+def test_no_modules_import_each_other():
+    TopologicalSorter(IMPORTS).prepare()  # Raises CycleError, which names the modules.
+
+
+def test_only_the_http_layer_and_the_application_use_webob():
+    others = {name for name in importers_of("webob") if not name.startswith("formats.http.")}
+    assert others == {"bookmarks"}
+
+
+def test_only_the_command_and_the_fixes_of_waitress_use_waitress():
+    assert importers_of("waitress") == {"bookmarks", "formats.http.waitress_fixes"}
+
+
+IMPORT_WITH_AUDIT = """
+import sys
+CHANGES = ("os.mkdir", "os.rename", "os.remove", "socket.bind", "subprocess.Popen")
+def audit(event, arguments):
+    path = str(arguments[0]) if arguments else ""
+    is_code = path.endswith((".py", ".pyc", ".so"))
+    if event in CHANGES or event == "open" and path.startswith(sys.argv[1]) and not is_code:
+        print(event, *arguments)
+sys.addaudithook(audit)
+sys.path.insert(0, sys.argv[1])
+for name in sys.argv[2:]:
+    __import__(name)
+"""
+
+
+def test_importing_every_module_opens_no_file_and_changes_nothing(tmp_path):
+    command = [sys.executable, "-B", "-c", IMPORT_WITH_AUDIT, str(ROOT), *MODULES]
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout == ""
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,197 @@
+"""Responses are cached until the data folder changes, and never sent after a change."""
+
+import json
+import os
+import random
+import tracemalloc
+
+import pytest
+import webtest
+from webob import Request
+
+from bookmarks import make_app
+from formats.http import cache
+from formats.http.cache import ResponseCache
+from formats.http.response import OK, Response
+
+BROKEN = "{"
+PATHS = ("/", "/?tag=a", "/?tag=a&tag=b&limit=1", "/?q=x", "/feed", "/?format=html", "/?format=csv")
+
+
+def read_everything(app, ids):
+    """Return status, validators and body of the third response to each of several requests."""
+    responses = {}
+    for path in (*PATHS, *(f"/{id}" for id in ids), *(f"/{id}/tags" for id in ids)) * 3:
+        response = app.get(path, expect_errors=True)
+        etag, last_modified = response.headers.get("ETag"), response.headers.get("Last-Modified")
+        responses[path] = response.status, etag, last_modified, response.body
+        if etag:
+            assert app.get(path, headers={"If-None-Match": etag}).status_int == 304
+    return responses
+
+
+def change_by_request(app, data, id, turn):
+    app.post_json(f"/{id}", {"title": f"Turn {turn}"}, expect_errors=True)
+
+
+def change_by_another_process(app, data, id, turn):
+    other = webtest.TestApp(make_app(data))
+    other.put_json(f"/{id}/tags", ["a", f"t{turn}"], expect_errors=True)
+
+
+def edit_file(app, data, id, turn):
+    path = data / "bookmarks" / f"{id}.json"
+    if path.exists() and path.read_text() != BROKEN:
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"description": f"x {turn}"}))
+
+
+def touch_file(app, data, id, turn):
+    path = data / "bookmarks" / f"{id}.json"
+    if path.exists():
+        os.utime(path, (turn, turn))
+
+
+def delete_by_request(app, data, id, turn):
+    if turn % 5 == 0:
+        app.delete(f"/{id}", expect_errors=True)
+
+
+def write_tombstone(app, data, id, turn):
+    if turn % 7 == 0:
+        tombstone = {"id": id, "deleted": "2024-01-01T00:00:00Z"}
+        (data / "tombstones" / f"{id}.json").write_text(json.dumps(tombstone))
+
+
+def break_file(app, data, id, turn):
+    if turn % 11 == 0:
+        (data / "bookmarks" / f"{id}.json").write_text(BROKEN)
+
+
+CHANGES = (
+    change_by_request, change_by_another_process, edit_file, touch_file, delete_by_request,
+    write_tombstone, break_file,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_change_is_in_the_next_response(data, app, add, seed):
+    chance = random.Random(seed)
+    ids = [add(f"https://example.com/{n}", tags=["a", "b"], title="x")["id"] for n in range(4)]
+    before = read_everything(app, ids)
+    assert read_everything(app, ids) == before
+    for turn in range(40):
+        chance.choice(CHANGES)(app, data, chance.choice(ids), turn)
+        fresh = webtest.TestApp(make_app(data))
+        assert read_everything(app, ids) == read_everything(fresh, ids)
+
+
+def test_requests_that_differ_in_accept_have_different_responses(app, add):
+    add()
+    for _ in range(3):
+        assert app.get("/").content_type == "application/json"
+        assert app.get("/", headers={"Accept": "text/csv"}).content_type == "text/csv"
+
+
+def test_requests_that_differ_in_the_base_url_have_different_responses(app, add):
+    add()
+    addresses = ({}, {"HTTP_HOST": "127.0.0.1:81"}, {"SCRIPT_NAME": "/below"})
+    for _ in range(3):
+        links = {app.get("/?limit=1", extra_environ=a).headers["Link"] for a in addresses}
+        assert len(links) == 3
+
+
+def test_head_has_no_body_even_if_the_response_is_cached(app, add):
+    add()
+    for _ in range(3):
+        assert app.head("/").body == b""
+        assert app.get("/").body != b""
+
+
+def test_a_cached_response_requires_the_token(data):
+    app = webtest.TestApp(make_app(data, token="secret"))
+    for _ in range(3):
+        app.get("/", headers={"Authorization": "Bearer secret"}, status=200)
+    app.get("/", status=401)
+
+
+class FakeStore:
+    """A store whose number of changes a test sets."""
+
+    def __init__(self):
+        self.change_count = 0
+
+    def refresh(self):
+        return self.change_count
+
+
+def response(body=b"", headers=()):
+    return Response(OK, list(headers), body)
+
+
+def test_a_response_is_made_again_only_after_a_change():
+    store, made = FakeStore(), []
+    responses = ResponseCache(store)
+
+    def make(request):
+        made.append(request.path)
+        return response(b"x")
+
+    for _ in range(5):
+        responses.get(Request.blank("/"), make)
+    assert len(made) == 2  # The first of equal requests is not cached.
+    store.change_count += 1
+    for _ in range(5):
+        responses.get(Request.blank("/"), make)
+    assert len(made) == 3
+
+
+def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():
+    store = FakeStore()
+    responses = ResponseCache(store)
+
+    def make(request):
+        store.change_count += 1
+        return response(b"x")
+
+    made = [responses.get(Request.blank("/"), make) for _ in range(3)]
+    assert len({id(one) for one in made}) == 3
+
+
+@pytest.mark.parametrize("header", ["If-Match", "If-Modified-Since", "If-Unmodified-Since"])
+def test_a_response_to_a_condition_that_depends_on_time_is_not_cached(header):
+    responses = ResponseCache(FakeStore())
+    request = Request.blank("/", headers={header: '"x"'})
+    made = [responses.get(request, lambda _: response()) for _ in range(3)]
+    assert len({id(one) for one in made}) == 3
+
+
+def memory_of_cache(paths, make):
+    """Return the bytes of memory that a cache takes after these requests."""
+    tracemalloc.start()
+    try:
+        responses = ResponseCache(FakeStore())
+        for path in paths:
+            responses.get(Request.blank(path), make)
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda request: response(bytes(20_000)),
+        lambda request: response(headers=[("Link", "x" * 20_000 + request.path)]),
+        lambda request: response(bytes(cache.MAX_RESPONSE_SIZE)),
+    ],
+    ids=["bodies", "headers", "large bodies"],
+)
+def test_cached_responses_take_bounded_memory(monkeypatch, make):
+    monkeypatch.setattr(cache, "MAX_SIZE", 2_000_000)
+    paths = [f"/?n={n // 2}" for n in range(1000)]
+    assert memory_of_cache(paths, make) < 3_000_000
+
+
+def test_requests_that_come_only_once_take_bounded_memory():
+    paths = (f"/?n={n}" for n in range(40_000))
+    assert memory_of_cache(paths, lambda _: response()) < 2_000_000
