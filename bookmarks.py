@@ -42,29 +42,17 @@ from formats.http.conditional import add_validators, not_modified, require_condi
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
-from formats.http.routing import Route
+from formats.http.routing import Route, RouteTable
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing, make_listing
+from storage import bookmark as rules
 from storage import errors
-from storage.bookmark import (
-    ID,
-    READ_ONLY_FIELDS,
-    WRITABLE_FIELDS,
-    Bookmark,
-    Fields,
-    clean,
-    clean_changes,
-    clean_read_only,
-    create,
-    update,
-)
+from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Bookmark, Fields
 from storage.check import check, repair
 from storage.importer import Importer
 from storage.index import Entry, State
 from storage.query import Query, parse_query
 from storage.store import Store, retry_if_stale
-
-log = logging.getLogger("bookmarks")
 
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
@@ -73,7 +61,7 @@ class Application:
     """The WSGI callable over one store.
 
     With a `token`, every request needs it, or only changes if `public_read` is true. `base_url` is
-    the address of the service for others, where requests do not tell it.
+    the service's address for clients, if it differs from the one in their requests.
     """
 
     def __init__(
@@ -109,26 +97,22 @@ class Application:
     # --- Dispatch ---
 
     def _dispatch(self, request: Request) -> Response:
-        route, arguments = self._find_route(request)
+        # Ids and fields are ASCII, so the undecoded path of WSGI will do.
+        path = request.environ.get("PATH_INFO") or "/"
+        if (match := ROUTE_TABLE.find(path)) is None:
+            segments = path.split("/")
+            if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
+                self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
+            raise HTTPError(404, "There is nothing at this path.")
+        route, arguments = match
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            self._find(arguments["id"])  # A deleted id is 410, whatever the method.
+            self._find(arguments["id"])  # A deleted id is 410 for every method.
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
         if not (handler := route.methods.get(method)):
             raise HTTPError(405, f"This path has no method {method}.", Allow=route.allow)
         return handler(self, request, **arguments)
-
-    def _find_route(self, request: Request) -> tuple["Route", dict[str, str]]:
-        # Ids and fields are ASCII, so the undecoded path of WSGI will do.
-        path = request.environ.get("PATH_INFO") or "/"
-        for route in FIXED_ROUTES.get(path, VARIABLE_ROUTES):
-            if (arguments := route.match(path)) is not None:
-                return route, arguments
-        segments = path.split("/")
-        if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
-            self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
-        raise HTTPError(404, "There is nothing at this path.")
 
     # --- Reading ---
 
@@ -156,8 +140,8 @@ class Application:
             return response
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
-        listing = make_listing(page, self._base(request), path, parameters, query)
-        listing = replace(listing, exports=tuple(formats.LISTS))
+        base, exports = self._base(request), tuple(formats.LISTS)
+        listing = make_listing(page, base, path, parameters, query, exports)
         chunks = format.write(page.bookmarks, listing)
         response = respond(format, chunks)
         add_validators(response, name, page.state)
@@ -201,8 +185,7 @@ class Application:
 
     def description(self, request: Request) -> Response:
         """GET /openapi.json: respond with the description of the service for programs."""
-        control = self.access_control
-        url = self._base(request).url
+        control, url = self.access_control, self._base(request).url
         document = openapi.document(url, control.token is not None, control.public_read)
         return conditional.respond_asset(request, document)
 
@@ -244,7 +227,7 @@ class Application:
             return self._import(request, body)
         body.pop("id", None)
         version = body.pop("_version", None) if is_form else None
-        fields = clean_changes(body, required=["uri"])
+        fields = rules.clean_changes(body, required=["uri"])
         name = "json" if is_form else negotiate(request, formats.ONE)
         entry, status = retry_if_stale(lambda: self._post(request, body, fields, version))
         return self._written(request, name, entry, status, is_form)
@@ -267,9 +250,9 @@ class Application:
             if holder := self.store.holder(fields["uri"]):
                 if version:  # An add form must not overwrite a bookmark with empty fields.
                     raise errors.PreconditionFailed("You have this bookmark already.", holder)
-                changed = update(holder.bookmark, fields)
+                changed = rules.update(holder.bookmark, fields)
                 return self._replace(changed, holder, seen), OK
-            new = create(fields | clean_read_only(body), self.store.mint())
+            new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
             return self.store.add(new, seen), CREATED
         except (errors.Conflict, errors.Gone):  # Another client was faster.
             raise errors.Stale from None
@@ -285,7 +268,7 @@ class Application:
         if method == "DELETE":
             self._delete(request, id, version)
             return see_other(f"{self._base(request).url}/")
-        fields = clean_changes(body, id)
+        fields = rules.clean_changes(body, id)
         name = "json" if is_form else negotiate(request, formats.ONE)
         entry = self._update(request, id, fields, version)
         return self._written(request, name, entry, OK, is_form)
@@ -293,7 +276,7 @@ class Application:
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
         body, _ = read_bookmark(request, formats.WHOLE)
-        fields = clean_changes(body, id, WRITABLE_FIELDS)
+        fields = rules.clean_changes(body, id, WRITABLE_FIELDS)
         name = negotiate(request, formats.ONE)
         entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
         return self._written(request, name, entry, status, False)
@@ -304,14 +287,14 @@ class Application:
         entry = self._find(id)
         require_conditions(request, entry)
         if entry is None:
-            new = create(fields | clean_read_only(body), id)
+            new = rules.create(fields | rules.clean_read_only(body), id)
             return self.store.add(new), CREATED
-        return self._replace(update(entry.bookmark, fields), entry), OK
+        return self._replace(rules.update(entry.bookmark, fields), entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
         self.store.get(id)
-        fields = clean({field: read_field(request, field)})
+        fields = rules.clean({field: read_field(request, field)})
         name = negotiate(request, formats.VALUES)
         return self._show_field(name, self._update(request, id, fields), field)
 
@@ -324,7 +307,7 @@ class Application:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry, version)
-            return self._replace(update(entry.bookmark, fields), entry)
+            return self._replace(rules.update(entry.bookmark, fields), entry)
 
         return retry_if_stale(attempt)
 
@@ -391,11 +374,7 @@ ROUTES = (
     Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
     Route("/{file}", {"GET": App.file}),
 )
-FIXED_ROUTES = {route.template: [route] for route in ROUTES if "{" not in route.template}
-VARIABLE_ROUTES = [route for route in ROUTES if route.template not in FIXED_ROUTES]
-
-
-# --- Embedding ---
+ROUTE_TABLE = RouteTable(ROUTES)
 
 
 def make_app(
@@ -407,8 +386,8 @@ def make_app(
 ) -> Application:
     """Return the WSGI application over the folder `data`.
 
-    Raises storage's Unavailable or Full if the folder cannot be created,
-    Invalid if `base_url` is no address.
+    Raises storage's Unavailable or Full if the folder cannot be created, Invalid if `base_url` is
+    no address.
     """
     return Application(Store(Path(data)), token, public_read, base_url)
 
@@ -436,10 +415,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     try:
-        status: int = options.run(options)
+        return int(options.run(options))
     except (errors.StorageError, OSError) as error:
         sys.exit(f"bookmarks: {error}")
-    return status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""What a list shows besides its bookmarks: addresses, filter and totals."""
+"""The addresses, the filter and the totals of a list."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from storage.query import Query
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """What a list shows besides its bookmarks.
+    """The context of a list of bookmarks.
 
     `page` is the result of the query; `address` that of the list itself; `filter` has the
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
@@ -28,7 +28,12 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def make_listing(
-    page: Page, base: BaseUrl, path: str, parameters: Parameters, query: Query
+    page: Page,
+    base: BaseUrl,
+    path: str,
+    parameters: Parameters,
+    query: Query,
+    exports: Sequence[str],
 ) -> Listing:
     """Return the listing of a page that the list at this path shows for these parameters."""
     document = base.url + path
@@ -37,7 +42,8 @@ def make_listing(
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(document, parameters, query, count)
-    return Listing(page, base, with_query(document, parameters), filter, links, query.offset)
+    address = with_query(document, parameters)
+    return Listing(page, base, address, filter, links, query.offset, exports)
 
 
 def _page_links(

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Finding:
-    """A file, what is wrong with it and what to do.
+    """A problem with one file, and advice.
 
     `repair` removes the file if that `is_safe`; the file of a deleted bookmark only while its
     `tombstone` exists.
@@ -93,7 +93,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, str]:
-    """Return the value in a file, or what is wrong with it; nothing if the file is gone."""
+    """Return the value in a file, or the error in it; neither if the file is gone."""
     try:
         return decode(path.stem, files.read(path)[0]), ""
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def _paths(folder: Path) -> list[Path]:
 
 
 def _check_name(path: Path) -> Finding | None:
-    """Return what is wrong with the name of a file, None if it is `{id}.json`."""
+    """Return the problem with the name of a file, None if the name is `{id}.json`."""
     if files.is_temporary(path.name):
         return Finding(path, "is a temporary file that a crash left", _REMOVE, is_safe=True)
     if match := _SYNCTHING_CONFLICT.fullmatch(path.name):

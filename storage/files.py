@@ -126,14 +126,14 @@ def touched(status: os.stat_result) -> float:
 
 
 @contextmanager
-def disk_errors() -> Iterator[None]:
-    """Raise Full or Unavailable for an OSError of the block."""
+def disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
+    """Raise Full or Unavailable, with this problem, for an OSError of the block."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise Full("The disk is full.") from error
-        raise Unavailable(f"The disk cannot be written: {error.strerror}.") from error
+        raise Unavailable(f"{problem}: {error.strerror}.") from error
 
 
 class Staged:
@@ -328,16 +328,13 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a folder durably, for its owner alone, if it is missing. Raises Full or Unavailable.
 
-    Other users must not open it: whoever can read a folder can hold its lock.
+    Other users must not open it, because a user who can read a folder can hold its lock.
     """
     if path.is_dir():
         return
-    try:
-        with disk_errors():
-            path.mkdir(0o700, exist_ok=True)
-        sync_folder(path.parent)
-    except Unavailable as error:
-        raise Unavailable(f"The folder {path} cannot be created. {error}") from error
+    with disk_errors(f"The folder {path} cannot be created"):
+        path.mkdir(0o700, exist_ok=True)
+    sync_folder(path.parent)
 
 
 def is_temporary(name: str) -> bool:
@@ -368,7 +365,7 @@ class Lock:
         self._threads = threading.Lock()  # Threads of one process need a lock beside flock.
 
     def __enter__(self) -> tuple[int, int]:
-        """Return the device and inode of the locked folder; the path may lead to another by now.
+        """Return the device and inode of the locked folder; the path may lead to another now.
 
         Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
         """

@@ -71,13 +71,13 @@ class Follower:
         """
         index = self.refresh()
         if not index.entries and (failed := self._failed_reads()):
-            self._apply(failed)  # The disk may give the files by now.
+            self._apply(failed)  # The error may have passed.
             if not index.entries and self._failed_reads():
                 raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
 
     def find(self, id: str) -> Entry | None:
-        """Return the entry of this id, None if there is none. Raises Gone or Unreadable."""
+        """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if tombstone := self._index.tombstones.get(id):
             raise Gone(id, tombstone.tombstone.deleted)
         for unreadable in self._unreadable:
@@ -164,7 +164,7 @@ class Follower:
         self.change_count += is_change
 
     def _is_change(self, kind: int, batch: "_Batch[_Value]", held: Container[str]) -> bool:
-        """Return whether the batch differs from what is known of its files.
+        """Return whether the batch differs from the index and the known errors.
 
         Without this each GET of an unreadable id would empty the response cache.
         """

@@ -136,7 +136,7 @@ class Index:
         entries: Mapping[str, Entry | None],
         tombstones: Mapping[str, TombstoneEntry | None],
     ) -> None:
-        """Set the entry and the tombstone of each id, or remove it where the value is None."""
+        """Set the entry and the tombstone of each id; the value None removes it."""
         if len(entries) + len(tombstones) > _REBUILD:
             set_each(self.tombstones, tombstones, tombstones)
             set_each(self.entries, entries, entries)

@@ -59,7 +59,7 @@ def _fold(text: str) -> str:
 
 
 def _check_number(what: str, terms: list[str]) -> list[str]:
-    """Return the terms. Raises BadQuery if there are too many; each costs a search of its own."""
+    """Return the terms. Raises BadQuery if there are too many; each costs a search."""
     if len(terms) > MAX_TERMS:
         raise BadQuery(f"There must be at most {MAX_TERMS} {what}, not {len(terms):,}.")
     return terms

@@ -92,5 +92,5 @@ def encode(value: Bookmark | Tombstone, before: bytes = b"") -> bytes:
 
 
 def digest(data: bytes) -> int:
-    """Return 128 bits that identify a file's content: the version of what it holds."""
+    """Return 128 bits that identify a file's content: the version of its bookmark."""
     return int.from_bytes(blake2b(data, digest_size=16).digest(), "big")

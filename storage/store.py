@@ -44,7 +44,7 @@ MAX_CHANGES = 200
 
 
 class Change(NamedTuple):
-    """A bookmark to store in place of the version `seen`, or as a new one if that is None."""
+    """A bookmark to store in place of the version `seen`; it is new if that is None."""
 
     bookmark: Bookmark
     seen: Entry | None
@@ -93,7 +93,7 @@ class Store:
             self._follower.refresh()
             try:
                 entry = self._follower.find(id)
-            except Unreadable:  # The disk may give the file by now.
+            except Unreadable:  # The error may have passed.
                 self._follower.reread(id)
                 entry = self._follower.find(id)
         if entry is None:
@@ -216,7 +216,7 @@ class Store:
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
     ) -> Iterator[tuple[Change, files.Staged, Entry]]:
-        """Stage the changes, unsynced; append those that cannot be made to `failed`."""
+        """Stage the changes, unsynced; append the impossible ones to `failed`."""
         for change in changes:
             try:
                 data = self._new_content(change)

@@ -39,7 +39,7 @@ def _normalize_authority(scheme: str, authority: str) -> str:
     port = _PORT.search(host)
     if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
         host = host[: port.start()]
-    # Decoding may produce upper-case letters, so the host becomes lower case once more.
+    # Decoding may produce upper-case letters, so the host is converted to lower case again.
     host = _normalize_encoding(_normalize_encoding(host.lower()).lower())
     return _normalize_encoding(userinfo) + at + host
 

@@ -1,1 +1,1 @@
-"""HTTP messages: what requests say and what responses are made of (RFC 9110)."""
+"""HTTP requests and responses (RFC 9110)."""

@@ -31,7 +31,7 @@ def _base_url(*values: str | None) -> BaseUrl:
 
 
 def parse_base_url(text: str | None) -> BaseUrl | None:
-    """Return the configured address, None if there is none. Raises Invalid."""
+    """Return the configured address, or None without one. Raises Invalid."""
     if not text:
         return None
     text = text.strip()

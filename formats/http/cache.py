@@ -45,7 +45,7 @@ class ResponseCache:
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
-            with suppress(Unavailable):  # Responses that need no folder are made all the same.
+            with suppress(Unavailable):  # A style sheet can be served without the data folder.
                 if change_count == self._store.change_count == self._store.refresh():
                     return response
         change_count = self._store.change_count

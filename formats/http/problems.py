@@ -59,7 +59,7 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
     """Return the problem as a document, or as a page for a browser."""
     media_type = MEDIA_TYPES[0]
-    with suppress(HTTPError):  # An error is sent even if Accept allows none of its formats.
+    with suppress(HTTPError):  # A client must get the error even if Accept excludes its formats.
         media_type = best_media_type(request, MEDIA_TYPES)
     if media_type == "text/html":
         response = respond_with(HTML, write_problem(problem, base, _draft(request, problem, base)))

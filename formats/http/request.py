@@ -1,4 +1,4 @@
-"""What a request says: its query and its body."""
+"""Read the query and the body of a request."""
 
 import io
 import logging

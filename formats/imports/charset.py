@@ -59,7 +59,7 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     if label and label.lower() in _MAC_LABELS:
         label = "macintosh"
     encoding = webencodings.lookup(label) if label else None
-    # A file whose declaration can be read in ASCII is not UTF-16, whatever it declares.
+    # A declaration that can be read as ASCII is wrong if it says UTF-16.
     if encoding is None or encoding.name in ("utf-8", "utf-16le", "utf-16be", "x-user-defined"):
         return "utf-8-sig", "surrogateescape"
     if encoding.name == "windows-1252":  # Python's codec lacks five bytes.

@@ -26,7 +26,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
     lines = _Lines(decode(data))
     header = lines.next_row_start()
-    if header.lower().startswith("sep="):  # This line tells spreadsheets the delimiter.
+    if header.lower().startswith("sep="):  # The delimiter, for spreadsheets.
         header = lines.next_row_start()
     delimiter, names = parse_header(header)
     if "uri" not in _roles(names):

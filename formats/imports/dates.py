@@ -21,7 +21,7 @@ _MONTH_NAME_FORMATS = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p"
 
 
 def parse_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, None if it is none.
+    """Return a date as RFC 3339 text, None for any other value.
 
     A number counts seconds since 1970, or if it is too large milliseconds or microseconds.
     """

@@ -18,7 +18,7 @@ _OTHER_FILES = (
     (b"%PDF-", "a PDF document"),
 )
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
-# What may precede the first element: white space, comments, instructions, a DOCTYPE.
+# White space, comments, instructions and a DOCTYPE may precede the first element.
 _PROLOG = re.compile(
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.S | re.I
 )
@@ -32,7 +32,7 @@ _LINES = 100  # A list of addresses may begin with other lines.
 def detect_format(data: bytes) -> str:
     """Return the name of the format of a file.
 
-    Raises Malformed, saying what the file may be, if it has none of the formats.
+    Raises Malformed, with a guess at the kind of file, if no format matches.
     """
     for magic, description in _OTHER_FILES:
         if data.startswith(magic):

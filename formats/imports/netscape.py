@@ -90,7 +90,7 @@ def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 class _Token(NamedTuple):
-    """A tag with its name in lower case, or a text, whose name is empty, at a position.
+    """A tag with its name in lower case, or a text with an empty name, at a position.
 
     `is_cut` tells that the segment ends within the tag.
     """

@@ -39,7 +39,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise error
 
 
-@dataclass
+@dataclass(slots=True)
 class XbelEntry:
     """A bookmark, alias or separator element.
 
