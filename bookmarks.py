@@ -42,7 +42,7 @@ from formats.http.conditional import add_validators, not_modified, require_condi
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
-from formats.http.routing import Route, RouteTable
+from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing, make_listing
 from storage import bookmark as rules
@@ -88,7 +88,11 @@ class Application:
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
-        return self._finish(request, self._dispatch(request))
+        try:
+            response = self._dispatch(request)
+        except errors.Gone as error:  # Here, so that the response can be cached.
+            response = self._problem(request, error)
+        return self._finish(request, response)
 
     def _finish(self, request: Request, response: Response) -> Response:
         responses.add_common_headers(response, self._cache_control("no-cache"))
@@ -97,9 +101,8 @@ class Application:
     # --- Dispatch ---
 
     def _dispatch(self, request: Request) -> Response:
-        # Ids and fields are ASCII, so the undecoded path of WSGI will do.
-        path = request.environ.get("PATH_INFO") or "/"
-        if (match := ROUTE_TABLE.find(path)) is None:
+        path = request.environ.get("PATH_INFO") or "/"  # Ids are ASCII: no need to decode it.
+        if (match := find_route(ROUTES, path)) is None:
             segments = path.split("/")
             if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
                 self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
@@ -140,8 +143,8 @@ class Application:
             return response
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
-        base, exports = self._base(request), tuple(formats.LISTS)
-        listing = make_listing(page, base, path, parameters, query, exports)
+        listing = make_listing(page, self._base(request), path, parameters, query)
+        listing = replace(listing, exports=tuple(formats.LISTS))
         chunks = format.write(page.bookmarks, listing)
         response = respond(format, chunks)
         add_validators(response, name, page.state)
@@ -320,7 +323,7 @@ class Application:
         retry_if_stale(attempt)
 
     def _replace(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
-        """Store a changed bookmark; leave the file of an unchanged one alone."""
+        """Store a changed bookmark; make sure that an unchanged one is durable."""
         if changed is entry.bookmark:
             return self.store.keep(entry)
         return self.store.replace(changed, entry, state)
@@ -374,7 +377,6 @@ ROUTES = (
     Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
     Route("/{file}", {"GET": App.file}),
 )
-ROUTE_TABLE = RouteTable(ROUTES)
 
 
 def make_app(

@@ -28,12 +28,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def make_listing(
-    page: Page,
-    base: BaseUrl,
-    path: str,
-    parameters: Parameters,
-    query: Query,
-    exports: Sequence[str],
+    page: Page, base: BaseUrl, path: str, parameters: Parameters, query: Query
 ) -> Listing:
     """Return the listing of a page that the list at this path shows for these parameters."""
     document = base.url + path
@@ -42,8 +37,7 @@ def make_listing(
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(document, parameters, query, count)
-    address = with_query(document, parameters)
-    return Listing(page, base, address, filter, links, query.offset, exports)
+    return Listing(page, base, with_query(document, parameters), filter, links, query.offset)
 
 
 def _page_links(

@@ -186,7 +186,8 @@ class Staged:
             except OSError as error:
                 if not self._is_named or error.errno not in _NO_LINK:
                     raise
-                os.rename(self._temporary, self._target)  # FAT has no hard links.
+                # FAT has no hard links. The caller has the lock and knows that the name is free.
+                os.rename(self._temporary, self._target)
                 self._is_named = False
 
     def publish(self) -> None:

@@ -30,8 +30,8 @@ _Value = TypeVar("_Value", Entry, TombstoneEntry)
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    The caller holds one mutex around every method. `change_count` grows with every change of the
-    index.
+    The caller holds one mutex around every method but `is_quiet`. `change_count` grows with every
+    change of the index.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,6 +47,10 @@ class Follower:
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True
+
+    def is_quiet(self) -> bool:
+        """Return whether nothing has changed since the last refresh. Needs no mutex."""
+        return not self._must_rescan and self.watch.is_quiet()
 
     def refresh(self) -> Index:
         """Return the index after bringing it up to date.

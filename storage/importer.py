@@ -73,8 +73,8 @@ class Importer:
         self.report = ImportReport()
         self._store = store
         self._dry_run = dry_run
-        self._plans: dict[str, _Plan] = {}
-        self._ids: set[str] = set()
+        self._plans: dict[str, _Plan] = {}  # By uri key.
+        self._planned_ids: set[str] = set()
         self._pending = 0
         self._unchanged: list[Entry] = []
 
@@ -132,9 +132,9 @@ class Importer:
     def _choose_id(self, fields: Fields) -> str:
         """Return the id of the entry if it is free and was never used, else a new one."""
         id = fields.get("id")
-        if id is None or id in self._ids or not self._is_free(id):
+        if id is None or id in self._planned_ids or not self._is_free(id):
             id = self._store.mint()
-        self._ids.add(id)
+        self._planned_ids.add(id)
         return id
 
     def _is_free(self, id: str) -> bool:
@@ -148,7 +148,7 @@ class Importer:
 
     def _store_plans(self) -> None:
         for _ in range(_MAX_ATTEMPTS):
-            plans, self._plans, self._ids, self._pending = self._plans, {}, set(), 0
+            plans, self._plans, self._planned_ids, self._pending = self._plans, {}, set(), 0
             unchanged, self._unchanged = self._unchanged, []
             changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
             failed = self._store.write_all(changes, unchanged)

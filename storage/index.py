@@ -81,7 +81,10 @@ _tombstone_order: _Key[TombstoneEntry] = attrgetter("tombstone.deleted", "tombst
 
 @dataclass
 class Index:
-    """Every active bookmark and every tombstone. Not thread-safe."""
+    """Every active bookmark and every tombstone. Not thread-safe.
+
+    `version` is the sum of all versions, `touched` the newest time of a file or folder.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tombstones: dict[str, TombstoneEntry] = field(default_factory=dict)
@@ -91,7 +94,7 @@ class Index:
     _tags: dict[str, list[Entry]] = field(default_factory=dict)
     _order: list[Entry] = field(default_factory=list)
     _deletions: list[TombstoneEntry] = field(default_factory=list)
-    _timestamps: list[str] = field(default_factory=list)  # Sorted; the last is State.modified.
+    _timestamps: list[str] = field(default_factory=list)  # Of changes and deletions, sorted.
 
     @property
     def state(self) -> State:

@@ -107,9 +107,10 @@ class Store:
 
     def refresh(self) -> int:
         """Look for changes; return the number of changes seen so far."""
-        with self._mutex:
-            self._follower.refresh()
-            return self._follower.change_count
+        if not self._follower.is_quiet():  # System calls with the mutex would delay other threads.
+            with self._mutex:
+                self._follower.refresh()
+        return self._follower.change_count
 
     def state(self) -> State:
         """Return the validators of the whole collection."""
@@ -208,9 +209,9 @@ class Store:
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            witnesses = [file.descriptor for _, file, _ in staged[-1:]]
+            last = [file.descriptor for _, file, _ in staged[-1:]]  # For XFS: see sync_folder.
             names = [entry.bookmark.id + SUFFIX for entry in unchanged]
-            files.sync_files(descriptor, witnesses, names)
+            files.sync_files(descriptor, last, names)
         return failed
 
     def _stage_all(

@@ -76,6 +76,16 @@ class Watch:
                 changes.append((number, event.name))
         return changes
 
+    def is_quiet(self) -> bool:
+        """Return whether `read_events` would return no event; other threads may read meanwhile."""
+        inotify = self._inotify
+        if inotify is None or [_identity(self._first)] != self._identities[:1]:
+            return False
+        try:
+            return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
+        except (OSError, ValueError):  # Another thread has closed it.
+            return False
+
     def _open(self) -> None:
         """Watch the folders that the paths lead to now."""
         self.close()

@@ -27,11 +27,8 @@ class AccessLog:
             return start_response(line, headers, exc_info)
 
         body = list(self._app(environ, start))
-        names = environ["REQUEST_METHOD"], environ.get("PATH_INFO", "")
+        method, path = ascii(environ["REQUEST_METHOD"]), ascii(environ.get("PATH_INFO", ""))
         spent = 1000 * (time.perf_counter() - started)
-        log.info("%s %s %s %d %.1f", *map(_escape, names), status, sum(map(len, body)), spent)
+        size = sum(map(len, body))
+        log.info("%s %s %s %d %.1f", method[1:-1], path[1:-1], status, size, spent)
         return body
-
-
-def _escape(text: str) -> str:
-    return ascii(text)[1:-1]

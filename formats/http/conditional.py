@@ -66,8 +66,8 @@ def require_conditions(
 ) -> None:
     """Raise PreconditionFailed unless the request's conditions hold (section 13.2.2).
 
-    `resource` is None if it does not exist; `form_version` is the version that a form has edited.
-    An entity tag begins with the version, so If-Match accepts that of any representation.
+    `resource` is None if it does not exist; `form_version` is the version that a form was filled
+    from. Each entity tag begins with the version, so If-Match accepts that of any representation.
     """
     if form_version and (resource is None or form_version != version_text(resource.version)):
         raise PreconditionFailed("It has changed since the form was opened.", resource)

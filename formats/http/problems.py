@@ -93,9 +93,10 @@ def respond_internal_error(request: Request, base: BaseUrl) -> Response:
 
 
 def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
-    """Return the form that the request sent, None if it sent no form or may not send one.
+    """Return the form that the request sent, None if it sent no form or may come from another site.
 
-    The form of a deleted bookmark can only be saved as a new bookmark.
+    The form of a deleted bookmark can only be saved as a new bookmark; that of a changed one has
+    the stored version, so that saving it again overwrites the change.
     """
     if request.method != "POST" or problem.status in (401, 403, 421):
         return None

@@ -64,4 +64,5 @@ def add_common_headers(response: Response, cache_control: str) -> Response:
 def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
     """Start the WSGI response and return its body (PEP 3333)."""
     start_response(response.status, response.headers[:])
-    return [] if request.method == "HEAD" or not response.body else [response.body]
+    is_head = request.environ["REQUEST_METHOD"] == "HEAD"
+    return [] if is_head or not response.body else [response.body]

@@ -43,16 +43,9 @@ class Route:
         )
 
 
-class RouteTable:
-    """The routes of the service; a template without variables is found by one look-up."""
-
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self._fixed = {route.template: [route] for route in routes if "{" not in route.template}
-        self._variable = [route for route in routes if "{" in route.template]
-
-    def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """Return the route of a path with the values of its variables, None without a route."""
-        for route in self._fixed.get(path, self._variable):
-            if (values := route.match(path)) is not None:
-                return route, values
-        return None
+def find_route(routes: Sequence[Route], path: str) -> tuple[Route, dict[str, str]] | None:
+    """Return the route of a path with the values of its variables, None without a route."""
+    for route in routes:
+        if (values := route.match(path)) is not None:
+            return route, values
+    return None

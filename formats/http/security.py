@@ -41,7 +41,7 @@ class AccessControl:
     def check(self, request: Request) -> None:
         """Raise HTTPError for a request that is not allowed."""
         self._check_host(request)
-        method = request.method
+        method = request.environ["REQUEST_METHOD"]
         if method not in SAFE_METHODS and _is_cross_site(request, self.base_url):
             raise HTTPError(403, "A page of another site cannot change anything here.")
         is_public = self.token is None or (self.public_read and method in ("GET", "HEAD"))
@@ -87,11 +87,6 @@ def _host_name(url: str) -> str:
         return ""
 
 
-def _origin(url: str | None) -> str | None:
-    """Return the origin of an address (RFC 6454 section 6.2)."""
-    return url and "{0.scheme}://{0.netloc}".format(urlsplit(url))
-
-
 def is_loopback(name: str) -> bool:
     """Return whether the host name or address means this machine only."""
     try:
@@ -114,7 +109,8 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")
     origin = request.environ.get("HTTP_ORIGIN")
-    return origin is not None and origin not in (request.host_url, _origin(base_url))
+    own = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
+    return origin is not None and origin not in (request.host_url, own)
 
 
 def _has_token(request: Request, token: bytes) -> bool:

@@ -23,8 +23,8 @@ _WINDOWS_1252 = {
 def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """Return the text of a file, with every line break as LF.
 
-    `find_label` returns the charset that the first bytes declare. Bytes that are not valid in the
-    charset are read as windows-1252 or U+FFFD.
+    `find_label` returns the charset that the first bytes declare. Bytes that are not valid UTF-8
+    are read as windows-1252; in other charsets they become U+FFFD.
     """
     codec, errors = _choose_codec(data, find_label)
     text = _LINE_BREAK.sub("\n", data.decode(codec, errors))

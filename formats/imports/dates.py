@@ -17,7 +17,10 @@ _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 _UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _MAX_LENGTH = 64
 # Dates of Notion, with a time and without, and of IFTTT.
-_MONTH_NAME_FORMATS = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
+_MONTH_NAME_PARSERS = [
+    lambda text, form=form: datetime.strptime(text, form)
+    for form in ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
+]
 
 
 def parse_date(value: object) -> str | None:
@@ -68,7 +71,7 @@ def _from_number(number: int) -> str | None:
 def _from_text(text: str) -> str | None:
     with suppress(Invalid):
         return str(clean({"created": text})["created"])
-    for parse in (datetime.fromisoformat, _parse_month_name, parsedate_to_datetime):
+    for parse in (datetime.fromisoformat, *_MONTH_NAME_PARSERS, parsedate_to_datetime):
         try:
             moment = parse(text)
             utc = moment.astimezone(UTC) if moment.tzinfo else moment
@@ -76,10 +79,3 @@ def _from_text(text: str) -> str | None:
             continue
         return utc.isoformat(timespec="seconds")[:19] + "Z"
     return None
-
-
-def _parse_month_name(text: str) -> datetime:
-    for form in _MONTH_NAME_FORMATS:
-        with suppress(ValueError):
-            return datetime.strptime(text, form)
-    raise ValueError(text)
