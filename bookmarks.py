@@ -78,10 +78,11 @@ class Application:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            self.access_control.check(request)
-            response = self._cache.get(request, self._respond)
-        except (HTTPError, *problems.PROBLEMS) as error:  # type: ignore[misc]
-            response = self._finish(request, self._problem(request, error))
+            try:
+                self.access_control.check(request)
+                response = self._cache.get(request, self._respond)
+            except (HTTPError, *problems.PROBLEMS) as error:  # type: ignore[misc]
+                response = self._finish(request, self._problem(request, error))
         except Exception:
             response = problems.respond_internal_error(request, self._base(request))
             response = self._finish(request, response)
@@ -541,6 +542,7 @@ def _import_files(options: argparse.Namespace) -> int:
                 entries = formats.read_entries(read_import(name), options.format)
                 for entry in show_progress(entries, name):
                     importer.add(*entry)
+                importer.flush()
             except (Malformed, OSError) as error:
                 importer.add(0, {}, str(error))
             for skipped in importer.report.entries[reported:]:

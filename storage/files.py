@@ -71,9 +71,9 @@ def read(path: str | Path) -> Content:
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Read to the end; asking for one byte more than `size` mostly needs one call."""
+    """Read to the end, mostly in one call. A network file system may return less."""
     data = chunk = os.read(descriptor, size + 1)
-    while len(data) > size and chunk:
+    while len(data) != size and chunk:
         chunk = os.read(descriptor, 65_536)
         data += chunk
     return data
@@ -261,13 +261,15 @@ def sync_folder(folder: Path, *files: int) -> None:
 def sync_name(folder: Path, name: str) -> None:
     """Make a file of the folder durable, whichever program wrote it.
 
-    Raises Stale if it cannot be opened, or Unavailable.
+    Raises Stale if it does not exist, or Unavailable.
     """
     try:
         with _opened(folder / name) as descriptor:
             sync_folder(folder, descriptor)
-    except OSError:
+    except FileNotFoundError:
         raise Stale from None
+    except OSError as error:
+        raise Unavailable(f"The file {name} cannot be synced: {error.strerror}.") from error
 
 
 def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) -> None:
@@ -315,10 +317,10 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    mount_id = info.partition("mnt_id:")[2].split()[0]
+    mount_id = info.partition("mnt_id:")[2].split()[:1]
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
         mount, _, kind = line.partition(" - ")
-        if mount.split()[0] == mount_id:
+        if mount.split()[:1] == mount_id:
             return kind.split()[0]
     return ""
 

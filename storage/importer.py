@@ -76,7 +76,7 @@ class Importer:
         self._plans: dict[str, _Plan] = {}  # By uri key.
         self._planned_ids: set[str] = set()
         self._pending = 0
-        self._unchanged: list[Entry] = []
+        self._unchanged: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
@@ -89,17 +89,16 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
-        is_batch = len(self._plans) >= MAX_CHANGES or self._pending >= MAX_PENDING
-        if is_batch and not self._dry_run:
-            self._store_plans()
+        pending = max(self._pending, len(self._unchanged))
+        if len(self._plans) >= MAX_CHANGES or pending >= MAX_PENDING:
+            self.flush()
 
     def finish(self) -> ImportReport:
         """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
+        self.flush()
         if self._dry_run:
             for plan in self._plans.values():
                 self._count(plan)
-        else:
-            self._store_plans()
         return self.report
 
     def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
@@ -121,9 +120,10 @@ class Importer:
             plan.bookmark = merge(before, fields, now)
         if plan.seen and plan.bookmark is plan.seen.bookmark:
             self.report.unchanged += 1
-            self._unchanged.append(plan.seen)
+            self._unchanged[plan.seen.bookmark.id] = plan.seen
             return
-        plan.outcomes[_outcome(before, plan.bookmark)] += 1
+        is_same = plan.bookmark is before
+        plan.outcomes["created" if before is None else "unchanged" if is_same else "updated"] += 1
         if not self._dry_run:
             plan.entries.append((line, fields))
             self._pending += 1
@@ -146,12 +146,15 @@ class Importer:
             return False
         return False
 
-    def _store_plans(self) -> None:
+    def flush(self) -> None:
+        """Store the pending changes, unless this is a dry run."""
+        if self._dry_run:
+            return
         for _ in range(_MAX_ATTEMPTS):
             plans, self._plans, self._planned_ids, self._pending = self._plans, {}, set(), 0
-            unchanged, self._unchanged = self._unchanged, []
+            unchanged, self._unchanged = self._unchanged, {}
             changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
-            failed = self._store.write_all(changes, unchanged)
+            failed = self._store.write_all(changes, unchanged.values())
             errors = {change.bookmark.id: error for change, error in failed}
             for plan in plans.values():
                 error = errors.get(plan.bookmark.id) if plan.bookmark else None
@@ -159,7 +162,7 @@ class Importer:
                     self._plan_again(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans:
+            if not self._plans and not self._unchanged:
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
@@ -201,9 +204,3 @@ def _merge_entries(before: Bookmark, fields: Fields) -> Bookmark:
     if modified <= before.modified:
         return bookmark
     return msgspec.structs.replace(bookmark, modified=modified)
-
-
-def _outcome(before: Bookmark | None, after: Bookmark) -> str:
-    if before is None:
-        return "created"
-    return "unchanged" if after is before else "updated"

@@ -62,6 +62,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 def _decode(decoder: msgspec.json.Decoder[_T], id: str, data: bytes) -> _T:
     try:
+        data.decode()  # msgspec does not check the members that it skips.
         record = decoder.decode(data.removeprefix(_BOM))
     except RecursionError:
         raise Invalid([("file", "is nested too deeply")]) from None

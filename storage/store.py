@@ -136,10 +136,8 @@ class Store:
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
-            counts = []
             is_filter = query.tags or query.words or query.key is not None
-            if query.counts and not is_filter:
-                counts = index.tag_counts(query.counts)
+            counts = index.tag_counts(query.counts) if query.counts and not is_filter else []
             total, entries = len(matches), newest(matches, query.limit, query.offset)
             if query.words or query.counts and is_filter:
                 matches = list(matches)  # Search and count a copy, after releasing the mutex.
@@ -347,3 +345,4 @@ def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
         except Stale:
             if time.monotonic() > deadline:
                 raise Busy("Other clients keep changing this. Try again later.") from None
+            time.sleep(0.001)

@@ -31,9 +31,8 @@ def connection_limit() -> int:
     and a long response. 64 descriptors are left for the data folder and the libraries.
     """
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    return max(10, min(MAX_CONNECTIONS, (files - 64) // 3))
+    is_limited = files != resource.RLIM_INFINITY
+    return max(10, min(MAX_CONNECTIONS, (files - 64) // 3)) if is_limited else MAX_CONNECTIONS
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:

@@ -13,6 +13,7 @@ import formats
 from formats import form
 from formats.base_url import Parameters
 from formats.errors import HTTPError, Malformed
+from formats.imports.charset import decode_strictly
 from formats.imports.detect import detect_format
 from formats.imports.entry import MAX_ENTRY, ImportedEntry
 from storage.bookmark import split_tags
@@ -76,7 +77,7 @@ def read_bookmark_or_file(
 
 def _read_file(data: bytes, format: str) -> Iterator[ImportedEntry]:
     if format == "json":
-        limit_json_values(data)
+        limit_json_values(decode_strictly(data).encode())
     return formats.read_entries(data, format)
 
 

@@ -38,7 +38,8 @@ def decode_strictly(data: bytes) -> str:
         return data.decode(codec)
     except UnicodeDecodeError as error:
         line = data[: error.start].decode(codec, "replace").count("\n") + 1
-        raise Malformed(f"It is not valid {codec} in line {line}.") from None
+        name = "UTF-8" if codec == "utf-8-sig" else "UTF-16"
+        raise Malformed(f"It is not valid {name} in line {line}.") from None
 
 
 def _from_windows_1252(match: re.Match[str]) -> str:

@@ -61,7 +61,7 @@ _URL_SPACES = str.maketrans({" ": "%20", "\t": None, "\n": None, "\r": None})
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders and marks become tags.
 
-    No file is too damaged to be read: an entry that is cut off or too large is skipped.
+    No file is too damaged to be read; an entry that is cut off at the end of the file is skipped.
     """
     reader = _Reader()
     for line, segment, is_last in _segments(decode(data, _find_charset)):
@@ -185,8 +185,8 @@ class _Reader:
         self._folders = Folders()
         self._folder_tags: tuple[str, ...] = ()  # For the list that follows a heading.
 
-    def read(self, line: int, segment: str, is_last: bool) -> list[ImportedEntry]:
-        """Return the entries in a segment that begins in this line."""
+    def read(self, line: int, segment: str, is_last: bool) -> Iterator[ImportedEntry]:
+        """Yield the entries in a segment that begins in this line."""
         self._entries: list[ImportedEntry] = []
         self._segment, self._line_number, self._counted = segment, line, 0
         self._is_last = is_last
@@ -198,8 +198,10 @@ class _Reader:
         for token in _tokenize(segment):
             if handle := _HANDLERS.get(token.name):
                 handle(self, token)
+            yield from self._entries
+            self._entries.clear()
         self.end()
-        return self._entries
+        yield from self._entries
 
     def text(self, token: _Token) -> None:
         """Handle text between tags."""

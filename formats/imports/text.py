@@ -1,5 +1,6 @@
 """Read lists of addresses: our own text format, `text/uri-list`, and OneTab's lines."""
 
+import io
 import re
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,99}:[^\s\x00-\x1f\x7f-\x9f]+")
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each line that is neither empty nor a comment (RFC 2483 section 5)."""
-    for number, line in enumerate(decode(data).split("\n"), 1):
+    for number, line in enumerate(io.StringIO(decode(data)), 1):
         if (line := line.strip()) and not line.startswith("#"):
             yield _read_line(number, line)
 

@@ -97,6 +97,7 @@ BROKEN_BOOKMARKS = {
     "a tag with a comma": with_members(VALID, tags=["a,b"]),
     "no date": with_members(VALID, created="yesterday"),
     "a lone surrogate": with_members(VALID, title="\ud800"),
+    "a member name that is not UTF-8": with_content(VALID_FILE[:-1] + b', "\xff": 1}'),
     "a deeply nested member": with_content(VALID_FILE[:-1] + b', "more": ' + DEEP + b"}"),
     "no number": with_content(VALID_FILE[:-1] + b', "more": NaN}'),
 }
