@@ -499,6 +499,7 @@ def _serve(options: argparse.Namespace) -> int:
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()
+    gc.freeze()  # Later collections need not visit them: eight clients create a third more.
     gc.enable()
     server.run()
     return 0

@@ -12,8 +12,7 @@ class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
     The ids of one minter ascend strictly; those of several machines differ without coordination.
-    A clock that shows a time before 2020, as on a machine without a battery, would repeat the same
-    milliseconds after each start; all bits are random then.
+    All bits are random if the clock, without a battery, shows a time before 2020 at each start.
     """
 
     def __init__(self) -> None:
