@@ -68,7 +68,7 @@ class Follower:
         return self._index
 
     def refresh_list(self) -> Index:
-        """Return the same for a list of bookmarks.
+        """Return the up-to-date index for a response that lists bookmarks.
 
         Raises Unavailable also if reading every file failed: an empty list would tell clients that
         every bookmark is gone.

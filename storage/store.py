@@ -72,8 +72,8 @@ class Store:
             with suppress(Unavailable):  # A writer that was killed may have renamed without a sync.
                 files.sync_folder(path)
         # Locks and inotify watches belong to one process, so a forked child needs its own.
-        opened = weakref.WeakMethod(self._open)
-        os.register_at_fork(after_in_child=lambda: (open := opened()) and open())
+        reopen = weakref.WeakMethod(self._open)
+        os.register_at_fork(after_in_child=lambda: (method := reopen()) and method())
 
     def _open(self) -> None:
         self._mutex = threading.RLock()

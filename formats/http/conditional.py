@@ -31,7 +31,7 @@ _YEAR_1 = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
 def version_text(version: int) -> str:
-    """Return the version as every entity tag of the resource begins with it."""
+    """Return 32 hexadecimal digits, the first part of each entity tag of the resource."""
     return f"{version:032x}"
 
 

@@ -185,3 +185,10 @@ def test_the_file_system_type_is_that_of_the_mount(tmp_path):
         expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         with files.open_folder(folder) as descriptor:
             assert files.file_system(descriptor) == expected.split()[-1]
+
+
+def test_a_file_is_read_whole_though_the_system_returns_less_at_once(tmp_path, monkeypatch):
+    (tmp_path / "a.json").write_bytes(b"abcdefghij")
+    read = os.read
+    monkeypatch.setattr(os, "read", lambda descriptor, size: read(descriptor, min(size, 4)))
+    assert files.read(tmp_path / "a.json")[0] == b"abcdefghij"

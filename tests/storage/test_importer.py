@@ -326,3 +326,23 @@ def test_syncfs_is_used_only_on_kernels_whose_syncfs_reports_errors(monkeypatch)
         fake = os.uname_result((uname.sysname, uname.nodename, release, *uname[3:]))
         monkeypatch.setattr(files.os, "uname", lambda fake=fake: fake)
         assert (files._syncfs() is not None) == has
+
+
+def test_what_another_client_stored_meanwhile_is_synced_before_it_counts_as_unchanged(
+    tmp_path, monkeypatch
+):
+    store, synced = Store(tmp_path), []
+    first, second = Importer(store), Importer(store)
+    write_all = store.write_all
+
+    def record(changes, unchanged=()):
+        unchanged = list(unchanged)
+        synced.extend(entry.bookmark.uri for entry in unchanged)
+        return write_all(changes, unchanged)
+
+    for each in (first, second):
+        each.add(1, {"uri": "https://example.com/"})
+    second.finish()
+    monkeypatch.setattr(store, "write_all", record)
+    assert first.finish().unchanged == 1
+    assert synced == ["https://example.com/"]
