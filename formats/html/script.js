@@ -1,4 +1,4 @@
-// What only makes the page nicer: it works without any of this.
+// Enhancements of the pages, which work fully without JavaScript.
 "use strict";
 (() => {
   const path = document.documentElement.dataset.path;
@@ -10,11 +10,11 @@
     return element;
   }
 
-  // An address on the page has the name and the password that are in the page's own, if any are:
-  // fetch refuses those, and needs none.
+  // A relative address inherits the user name and password of the page's address, and fetch
+  // refuses an address that has them. location.origin has neither.
   const ask = (address, options) => fetch(location.origin + address, options);
 
-  // What is kept in the browser; where a person forbids that, nothing is.
+  // Store the value if one is given; return the stored one, or null if the browser forbids storage.
   function kept(name, ...value) {
     try {
       if (value.length) localStorage.setItem(name, value[0]);
@@ -24,7 +24,7 @@
     }
   }
 
-  // A text that is read out when it comes, which it is only where its place was there before.
+  // Screen readers announce a text only if its status element was in the page before the text.
   function status(className, ...children) {
     const text = make("p", { className });
     text.setAttribute("role", "status");
@@ -32,9 +32,9 @@
     return text;
   }
 
-  // --- What a form has done ---
+  // --- The notice after saving ---
 
-  // To a bookmark's page the service redirects nothing but a form that it has saved.
+  // The service redirects to a bookmark's page only after it has saved a form.
   const [arrival] = performance.getEntriesByType("navigation");
   if (arrival?.type === "navigate" && arrival.redirectCount) {
     const saved = status("saved", "Saved.");
@@ -71,7 +71,7 @@
       input.removeAttribute("aria-activedescendant");
     }
 
-    // The tag that the caret is in: where it begins, where it ends, and its text up to the caret.
+    // The tag that contains the caret: its start, its end, and its text up to the caret.
     function word() {
       const { value, selectionStart: caret } = input;
       const start = value.lastIndexOf(",", caret - 1) + 1;
@@ -93,7 +93,7 @@
       item.setAttribute("role", "option");
       item.setAttribute("aria-selected", "false");
       item.dataset.tag = tag;
-      // Before the click takes the focus from the field.
+      // The event mousedown comes before the click would take the focus from the field.
       item.addEventListener("mousedown", (event) => { event.preventDefault(); take(tag); });
       return item;
     }
@@ -124,7 +124,7 @@
       input.setAttribute("aria-activedescendant", items[chosen].id);
     }
 
-    // Once only: with every further focus, such as the window's, the caret is where it was left.
+    // Only the first focus moves the caret. Later, the user has chosen where it is.
     const begin = () => {
       tags();
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
@@ -150,7 +150,7 @@
   const tagField = find("#tags");
   if (tagField) complete(tagField);
 
-  // --- Deleting, with a while to think again ---
+  // --- Deleting after a delay, with Undo ---
 
   const WAIT = 8000;
   const leaving = new Set();
@@ -161,8 +161,8 @@
     });
   }
 
-  // Hides what is to be deleted behind a bar that takes it back, and deletes it when the time is
-  // up or the page is left. While somebody is at the bar, there is no hurry.
+  // Hide the item behind a bar with an Undo button, and delete it after the delay or when the user
+  // leaves the page. The delay stops while the pointer or the keyboard focus is on the bar.
   function deleteSoon(event, item, title, done) {
     event.preventDefault();
     const { target: form, submitter: button } = event;
@@ -190,7 +190,7 @@
     async function now() {
       clearTimeout(timer);
       leaving.delete(now);
-      undo.setAttribute("aria-disabled", "true"); // A disabled one would lose the focus.
+      undo.setAttribute("aria-disabled", "true"); // The attribute `disabled` would drop the focus.
       const answer = await send(address, fields).catch(() => null);
       const isDone = answer && (answer.type === "opaqueredirect" || answer.status === 410);
       if (isDone) {
@@ -217,7 +217,7 @@
     wait();
   }
 
-  // After the first click of a double one, another button has slid under the pointer.
+  // The first click of a double click moves another button under the pointer: ignore the second.
   addEventListener("click", (event) => {
     if (event.detail > 1 && event.target.closest?.(".list, .undo, .delete")) {
       event.preventDefault();
@@ -227,7 +227,7 @@
 
   addEventListener("pagehide", () => leaving.forEach((now) => now()));
 
-  // The next page is asked for when what was deleted here is, so that it does not show it.
+  // Finish the pending deletions before the next page is requested, so that it does not show them.
   async function leave(event, go) {
     if (event.defaultPrevented || !leaving.size) return;
     event.preventDefault();
@@ -246,7 +246,7 @@
     leave(event, () => event.target.requestSubmit(event.submitter));
   });
 
-  // What of an item can have the focus: while it is being deleted, Undo alone.
+  // Focus the first control of an item. While its deletion is pending, that is Undo.
   const enter = (item) => (find(".undo button", item) || find("a, button", item)).focus();
 
   function count(step) {
@@ -271,14 +271,14 @@
   find("form.delete")?.addEventListener("submit", (event) => {
     const item = event.target.closest("main");
     deleteSoon(event, item, find("h1", item).innerText, () => {
-      // Who comes back to it all the same finds no Undo that can take nothing back.
+      // The back/forward cache would show this page with an Undo that has no effect any more.
       addEventListener("pageshow", () => location.reload());
       location.replace(path + "/");
     });
   });
 
-  // Who goes from button to button hears whose each is. Sent with every item, the titles would make
-  // the page a tenth heavier.
+  // Screen readers announce each button with the title of its bookmark. The script adds the titles,
+  // because in the HTML they would make the page 10 % larger.
   document.querySelectorAll(".actions > *").forEach((button) => {
     const title = find("h2 > *", button.closest("li")).textContent;
     button.setAttribute("aria-label", button.textContent + " " + title);
@@ -300,7 +300,7 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
-  // Whether the form has what is saved nowhere: a key that was meant for it must not lose that.
+  // Whether the form has unsaved text, which the key `a` must not discard.
   let isTyped = Boolean(find(".alert + .editor"));
   find(".editor")?.addEventListener("input", () => { isTyped = true; });
 
@@ -328,7 +328,7 @@
     KEYS[event.key]();
   });
 
-  // Who speaks to the computer has to be able to switch single keys off: WCAG 2.1.4.
+  // Speech input can trigger single keys, so users must be able to turn them off (WCAG 2.1.4).
   function tellKeys() {
     const key = (name) => make("kbd", {}, name);
     const toggle = make("button", { type: "button" });
