@@ -14,20 +14,24 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from msgspec.structs import replace
 from webob import Request
 
+_FOLDER = Path(__file__).resolve().parent
+for _name in ("storage", "formats"):  # An embedding program may have packages of these names.
+    _path = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
+    if _path != _FOLDER / _name / "__init__.py":
+        raise ImportError(f"{_path} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
+
 import formats
-from formats import Format
+from formats import Format, commands
 from formats.base_url import BaseUrl, Parameters
-from formats.errors import HTTPError, Malformed
-from formats.files import read_import, show_progress, write_export
+from formats.errors import HTTPError
 from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
 from formats.html.list import MAX_TAGS_SHOWN
@@ -44,11 +48,10 @@ from formats.http.request import query_parameters, read_bookmark, read_bookmark_
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
 from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
-from formats.listing import Listing, make_listing
+from formats.listing import make_listing
 from storage import bookmark as rules
 from storage import errors
 from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Bookmark, Fields
-from storage.check import check, repair
 from storage.importer import Importer
 from storage.index import Entry, State
 from storage.query import Query, parse_query
@@ -407,8 +410,6 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
 
 # --- The command line ---
 
-EXPORTS = [name for name in formats.LISTS if name != "html"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
@@ -425,8 +426,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    serve = commands.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
     _option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
     _option(serve, "--base-url", None, "the service's address for others", metavar="URL")
@@ -435,18 +436,18 @@ def _parser() -> argparse.ArgumentParser:
     _option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
     _option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
     _option(serve, "--access-log", None, "log one line for each request")
-    checks = commands.add_parser("check", help="check the files in the data folder")
-    checks.set_defaults(run=_check)
+    checks = subparsers.add_parser("check", help="check the files in the data folder")
+    checks.set_defaults(run=commands.check_files)
     checks.add_argument("--repair", action="store_true", help="repair what loses nothing")
-    imports = commands.add_parser("import", help="import files of bookmarks")
-    imports.set_defaults(run=_import_files)
+    imports = subparsers.add_parser("import", help="import files of bookmarks")
+    imports.set_defaults(run=commands.import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
     imports.add_argument("--format", choices=formats.FILES, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    exports = commands.add_parser("export", help="write all bookmarks to a file")
-    exports.set_defaults(run=_export)
+    exports = subparsers.add_parser("export", help="write all bookmarks to a file")
+    exports.set_defaults(run=commands.export)
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: output")
-    exports.add_argument("--format", choices=EXPORTS, default="json", help="default: json")
+    exports.add_argument("--format", choices=commands.EXPORTS, default="json", help="default: json")
     for command in (serve, checks, imports, exports):
         _option(command, "--data", "data", "the data folder", metavar="DIR")
     return parser
@@ -520,46 +521,6 @@ def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     stop = functools.partial(process.stop_on_signal, server.task_dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
-
-
-def _check(options: argparse.Namespace) -> int:
-    findings = check(Path(options.data))
-    if options.repair:
-        findings = repair(findings)
-    for finding in findings:
-        print(finding)
-    return 1 if findings else 0
-
-
-def _import_files(options: argparse.Namespace) -> int:
-    data = Path(options.data)
-    is_new = options.dry_run and data.parent.is_dir() and not data.exists()
-    # A dry run must not create the data folder.
-    with TemporaryDirectory() if is_new else nullcontext(data) as folder:
-        importer = Importer(Store(Path(folder)), options.dry_run)
-        for name in options.files:
-            reported = len(importer.report.entries)
-            try:
-                entries = formats.read_entries(read_import(name), options.format)
-                for entry in show_progress(entries, name):
-                    importer.add(*entry)
-                importer.flush()
-            except (Malformed, OSError) as error:
-                importer.add(0, {}, str(error))
-            for skipped in importer.report.entries[reported:]:
-                line = f"{name}:{skipped.line}: {skipped.value}: {skipped.reason}"
-                print(line, file=sys.stderr)
-        print(importer.finish().summary())
-    return 1 if importer.report.skipped else 0
-
-
-def _export(options: argparse.Namespace) -> int:
-    # The store would create a missing folder, and the export would look like an empty collection.
-    if not (folder := Path(options.data, "bookmarks")).is_dir():
-        sys.exit(f"bookmarks: there is no folder {folder}.")
-    page = Store(Path(options.data)).select(Query())
-    write_export(options.file, formats.LISTS[options.format].write(page.bookmarks, Listing(page)))
-    return 0
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats.files import write_export
+from formats.commands import write_file
 from tests.conftest import ROOT
 
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
@@ -215,7 +215,7 @@ def test_an_interrupted_export_leaves_the_old_file_and_no_temporary_file(tmp_pat
 
     (tmp_path / "out").write_text("old")
     with pytest.raises(OSError):
-        write_export(str(tmp_path / "out"), chunks())
+        write_file(str(tmp_path / "out"), chunks())
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out").read_text() == "old"
 

@@ -6,6 +6,8 @@ import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PATHS = [ROOT / "bookmarks.py", *ROOT.glob("storage/**/*.py"), *ROOT.glob("formats/**/*.py")]
 
@@ -23,8 +25,8 @@ def layer(name):
     """Return the number of the module's layer; `formats` is its __init__.py alone."""
     package = name.partition(".")[0]
     if package == "formats" and name != "formats":
-        is_http = name == "formats.http" or name.startswith("formats.http.")
-        package = "formats.http" if is_http else "formats.*"
+        is_upper = name == "formats.commands" or f"{name}.".startswith("formats.http.")
+        package = "formats.http" if is_upper else "formats.*"
     return LAYERS.index(package)
 
 
@@ -107,3 +109,18 @@ def test_importing_every_module_opens_no_file_and_changes_nothing(tmp_path):
     process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert process.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["storage", "formats"])
+@pytest.mark.parametrize("file", ["{}.py", "{}/__init__.py", "{}/other.py"])
+def test_another_package_in_the_way_is_named_in_one_sentence(tmp_path, name, file):
+    other = tmp_path / file.format(name)
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("")
+    command = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; import bookmarks"
+    process = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    if other.name == "other.py":  # Python prefers a package that has an __init__.py.
+        assert process.returncode == 0
+    else:
+        error = f"ImportError: {other} hides {ROOT / name}: put {ROOT} before it in sys.path."
+        assert process.stderr.splitlines()[-1] == error
