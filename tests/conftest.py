@@ -146,9 +146,15 @@ def require_program(*programs: str) -> None:
         pytest.skip("needs " + ", ".join(missing))
 
 
-def readme_block(language: str, word: str) -> str:
-    """Return the one code block of the README in this language that contains this word."""
-    readme = (ROOT / "README.md").read_text()
-    blocks = re.findall(rf"^```{language}\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+def documentation(page: str = "") -> str:
+    """Return the text of a page in `docs/`; without a name, of the README and all pages."""
+    pages = [ROOT / "docs" / page] if page else [ROOT / "README.md", *sorted(ROOT.glob("docs/*"))]
+    return "\n".join(page.read_text() for page in pages)
+
+
+def documented_block(language: str, word: str) -> str:
+    """Return the one code block of the documentation in this language that contains this word."""
+    pattern = rf"^```{language}\n(.*?)^```"
+    blocks = re.findall(pattern, documentation(), re.MULTILINE | re.DOTALL)
     (block,) = [block for block in blocks if word in block]
     return str(block)

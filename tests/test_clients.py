@@ -1,4 +1,4 @@
-"""Programs of other people work with the service, as the README's commands use them."""
+"""Programs of other people work with the service, as the documented commands use them."""
 
 import csv
 import json
@@ -14,22 +14,23 @@ import feedparser
 import pytest
 from lxml import etree
 
-from tests.conftest import readme_block, require_program, website
+from tests.conftest import documented_block, require_program, website
 
-README_ADDRESS = "127.0.0.1:8080"
+DOCUMENTED_ADDRESS = "127.0.0.1:8080"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
 def commands(word):
-    """Return the lines of the README's block of commands that contain a word."""
-    return "\n".join(line for line in readme_block("bash", "newsboat").splitlines() if word in line)
+    """Return the lines of the documented block of commands that contain a word."""
+    lines = documented_block("bash", "newsboat").splitlines()
+    return "\n".join(line for line in lines if word in line)
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs commands of the README on a service, as in a terminal.
+    """Return a function that runs documented commands on a service, as in a terminal.
 
     The home folder is that of the test.
     """
@@ -37,7 +38,7 @@ def run(tmp_path):
 
     def run(command, address):
         process = subprocess.run(
-            ["bash", "-c", command.replace(README_ADDRESS, address.removeprefix("http://"))],
+            ["bash", "-c", command.replace(DOCUMENTED_ADDRESS, address.removeprefix("http://"))],
             cwd=tmp_path,
             stdin=keyboard,
             capture_output=True,
@@ -84,7 +85,7 @@ def test_the_readmes_httpie_and_jq_session_prints_the_shown_output(serve, run, t
     config.parent.mkdir(parents=True)
     config.write_text('{"disable_update_warnings": true}')
     address = serve().address
-    for step in re.split(r"^\$ ", readme_block("shell-session", "jq"), flags=re.MULTILINE)[1:]:
+    for step in re.split(r"^\$ ", documented_block("shell-session", "jq"), flags=re.MULTILINE)[1:]:
         command, _, expected = step.partition("\n")
         assert run(command, address) == expected
 
@@ -179,16 +180,16 @@ def test_feedparser_reads_entries_and_deletions(serve):
     assert third.feed["at_deleted-entry"]["ref"] in [entry.id for entry in first.entries]
 
 
-# --- The README's program that keeps a copy ---
+# --- The documented program that keeps a copy ---
 
 
 class Copy:
-    """A copy of the service's bookmarks that the README's program maintains."""
+    """A copy of the service's bookmarks that the documented program maintains."""
 
     def __init__(self, address, folder):
         self.file = folder / "copy.json"
         program = folder / "sync.py"
-        program.write_text(readme_block("python", "deleted-entry"))
+        program.write_text(documented_block("python", "deleted-entry"))
         self._command = [sys.executable, "-W", "error", program, address, self.file]
 
     def sync(self):

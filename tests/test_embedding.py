@@ -1,4 +1,4 @@
-"""Each way to embed the service that the README shows works with the real server."""
+"""Each way to embed the service that the documentation shows works with the real server."""
 
 import contextlib
 import json
@@ -18,17 +18,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, free_port, until
+from tests.conftest import ROOT, documentation, free_port, until
 
-README = (ROOT / "README.md").read_text()
-SECTION = re.split(r"^##+ ", README.partition("\n### Embedding\n")[2], flags=re.MULTILINE)[0]
+PAGE = documentation("embedding.md")
 COUNT = 1200  # The size of the collection.
 MODULES = Path("/usr/lib/apache2/modules")
 
 
 def blocks(language):
-    """Return the code blocks in this language of the README's section on embedding."""
-    return re.findall(rf"^```{language}\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+    """Return the code blocks in this language of the page about embedding."""
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def name_of(command):
@@ -289,7 +288,7 @@ def socket_folder():
 
 @pytest.fixture
 def apache(site, socket_folder):
-    """Return a function that writes the README's configuration and gives Apache's command."""
+    """Return a function that writes the documented configuration and gives Apache's command."""
     command = [program("apache2"), "-f", str(site / "apache.conf"), "-DFOREGROUND"]
     version = "{0.major}.{0.minor}".format(sys.version_info)
     if not (MODULES / "mod_wsgi.so").resolve().name.endswith(f"-{version}"):
@@ -298,7 +297,7 @@ def apache(site, socket_folder):
     if os.geteuid() == 0:
         right = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
         command = [program("setpriv"), "--reuid=www-data", "--clear-groups", *right, *command]
-    (script,) = re.findall(r"`(from bookmarks import make_app; application = [^`]*)`", SECTION)
+    (script,) = re.findall(r"`(from bookmarks import make_app; application = [^`]*)`", PAGE)
     (site / "app.wsgi").write_text(script.replace("/srv/bookmarks", str(site)) + "\n")
 
     def configure(port):

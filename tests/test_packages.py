@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, readme_block, until
+from tests.conftest import ROOT, documented_block, until
 
 TOOLS = Path(sys.executable).parent
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
 
 
 def readme_command(program):
-    """Return the README's command that runs this program."""
-    commands = readme_block("bash", "pipx").splitlines()
+    """Return the documented command that runs this program."""
+    commands = documented_block("bash", "pipx").splitlines()
     (command,) = [line for line in commands if line.startswith(program + " ")]
     return command
 

@@ -1,4 +1,4 @@
-"""Behind nginx and Varnish with the README's configuration: addresses, caching, conditions."""
+"""Behind nginx and Varnish with the documented configuration: addresses, caching, conditions."""
 
 import grp
 import http.client
@@ -12,12 +12,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tests.conftest import ROOT, free_port, readme_block, require_program, until
+from tests.conftest import documentation, documented_block, free_port, require_program, until
 from tests.storage.clients import Response, Server, service_of
 
 HOST = "bookmarks.example.com"
 PUBLIC = f"https://{HOST}"
-README = (ROOT / "README.md").read_text()
 BODY = {"Content-Type": "application/json"}
 
 
@@ -71,14 +70,14 @@ def served(folder, *options, **environment):
 
 @contextmanager
 def nginx(folder, service, port=None, prefix="/", host=HOST):
-    """Run nginx with the README's servers in front of a service."""
+    """Run nginx with the documented servers in front of a service."""
     require_program("nginx", "openssl")
     port, plain = port or free_port(), free_port()
     certificate, key = folder / "cert.pem", folder / "key.pem"
     subject = ["-subj", f"/CN={HOST}", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
     command = ["openssl", "req", "-x509", "-keyout", str(key), "-out", str(certificate), *subject]
     subprocess.run(command, check=True, capture_output=True)
-    servers = readme_block("nginx", "server {")
+    servers = documented_block("nginx", "server {")
     for written, ours in {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "listen 80": f"listen 127.0.0.1:{plain}",
@@ -119,13 +118,14 @@ def nginx(folder, service, port=None, prefix="/", host=HOST):
 
 @contextmanager
 def varnish(folder, service):
-    """Run Varnish with the README's VCL in front of a service."""
+    """Run Varnish with the documented VCL in front of a service."""
     require_program("varnishd", "varnishadm")
-    vcl = readme_block("vcl", "backend")
+    vcl = documented_block("vcl", "backend")
     assert '.port = "8080"' in vcl
     port = service.address.rpartition(":")[2]
     (folder / "default.vcl").write_text(vcl.replace('"8080"', f'"{port}"'))
-    (options,) = re.findall(r"`varnishd -a :6081 -f bookmarks.vcl (.*)`", README)
+    command = r"`varnishd -a :6081 -f bookmarks.vcl (.*)`"
+    (options,) = re.findall(command, documentation("deploy.md"))
     name = ["-n", str(folder / "varnish")]
     with (folder / "varnish.log").open("wb") as log:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The README's systemd unit is valid and hardened, and the service works under its restrictions."""
+"""The documented systemd unit is valid and hardened, and the service works under it."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import readme_block, require_program, until
+from tests.conftest import documented_block, require_program, until
 from tests.storage.clients import ask
 
 INSTALLED = "/opt/bookmarks/.venv/bin/bookmarks"
@@ -20,7 +20,7 @@ INSTALLED = "/opt/bookmarks/.venv/bin/bookmarks"
 def unit(tmp_path):
     """Return a file with the unit, which starts the command of this environment."""
     require_program("systemd-analyze")
-    text = readme_block("ini", "[Service]")
+    text = documented_block("ini", "[Service]")
     assert INSTALLED in text
     path = tmp_path / "bookmarks.service"
     path.write_text(text.replace(INSTALLED, str(Path(sys.executable).with_name("bookmarks"))))

@@ -1,4 +1,4 @@
-"""The backup commands of the README (tar, restic, borg) make backups and restore them."""
+"""The documented backup commands (tar, restic, borg) make backups and restore them."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 from clients import Ledger, ask, put, require_kept, service_of, start_writers, titles
 from test_backup import require_complete
 
-from tests.conftest import readme_block, require_program, until
+from tests.conftest import documented_block, require_program, until
 
 WRITERS = 3
 # The exit status of each tool after files changed while it read them.
@@ -15,14 +15,14 @@ WARNING_STATUS = {"tar": 1, "restic": 3, "borg": 1}
 
 
 def commands_of(tool):
-    """Return the README's commands for a tool: preparation, backup, restore."""
-    parts = readme_block("bash", "restic").split("\n\n")
+    """Return the documented commands for a tool: preparation, backup, restore."""
+    parts = documented_block("bash", "restic").split("\n\n")
     (lines,) = [part for part in parts if part.startswith(tool)]
     return lines.splitlines()
 
 
 class Archive:
-    """A backup of the folder `data`, made with the README's commands for one tool."""
+    """A backup of the folder `data`, made with the documented commands for one tool."""
 
     def __init__(self, tool, folder):
         self._warning_status = WARNING_STATUS[tool]

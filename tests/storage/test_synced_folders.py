@@ -1,4 +1,4 @@
-"""Syncthing, git and rsync, with the README's commands, keep the folders of two services equal."""
+"""Syncthing, git and rsync, used as documented, keep the folders of two services equal."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from clients import ask, check, put, service_of, titles, uri_of
 
-from tests.conftest import free_port, readme_block, require_program, until
+from tests.conftest import documented_block, free_port, require_program, until
 
 # --- Syncthing ---
 
@@ -57,8 +57,8 @@ class Syncthing:
         return ask(self._api, method, f"/rest/{path}", X_API_Key=self._key)
 
     def join(self, other):
-        """Share the data folder with another machine, by the README's commands."""
-        commands = readme_block("bash", "syncthing cli")
+        """Share the data folder with another machine, by the documented commands."""
+        commands = documented_block("bash", "syncthing cli")
         commands = commands.replace("syncthing cli", f"syncthing cli --home={self.home}")
         commands = commands.replace("OTHER-DEVICE-ID", other.id)
         commands = commands.replace("/srv/bookmarks/data", str(self.data))
@@ -214,16 +214,16 @@ def clones(tmp_path, start, monkeypatch):
     first = Machine(one / "data", start)
     for id in ("edited", "deleted"):
         assert put(first.address, id, "Before").status == 201
-    commands = readme_block("bash", "git init")
+    commands = documented_block("bash", "git init")
     run("bash", "-ec", commands.replace("git@example.com:bookmarks.git", str(hub)), cwd=one)
     run("git", "clone", "-q", str(hub), str(tmp_path / "two"))
     return first, Machine(tmp_path / "two", start)
 
 
 def exchange(machine):
-    """Run the README's commands; return whether all of them succeeded."""
+    """Run the documented commands; return whether all of them succeeded."""
     result = subprocess.run(
-        ["bash", "-c", readme_block("bash", "git pull")],
+        ["bash", "-c", documented_block("bash", "git pull")],
         cwd=machine.data, capture_output=True, timeout=60,
     )  # fmt: skip
     return result.returncode == 0
@@ -258,7 +258,7 @@ def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
         (tmp_path / name).mkdir()
         machines.append(Machine(tmp_path / name / "data", start))
     one, two = machines
-    commands = readme_block("bash", "rsync").replace("laptop:data/", f"{two.data}/")
+    commands = documented_block("bash", "rsync").replace("laptop:data/", f"{two.data}/")
 
     def exchange():
         run("bash", "-ec", commands, cwd=one.data.parent)

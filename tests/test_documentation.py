@@ -1,0 +1,128 @@
+"""The documentation agrees with the code: commands, routes, options, formats, dependencies."""
+
+import re
+import subprocess
+
+import pytest
+
+import bookmarks
+import formats
+from formats.http import problems
+from tests.conftest import ROOT, documentation, require_program
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+README = PAGES[0].read_text()
+API = documentation("api.md")
+DOCUMENTED = "http://127.0.0.1:8080"
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+def mask_changing_values(text):
+    """Return the text with placeholders for the values that differ from run to run."""
+    text = re.sub(r"20(?!24)\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "NOW", text)
+    return re.sub(r"\b0[0-9a-hjkmnp-tv-z]{12}\b", "NEW-ID", text)
+
+
+EXAMPLES = [page for page in PAGES if blocks(page.read_text(), "console")]
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.name)
+def test_each_console_command_prints_the_stated_output(serve, tmp_path, page):
+    require_program("curl")
+    address = serve().address
+    session = "".join(blocks(page.read_text(), "console")).replace(DOCUMENTED, address)
+    steps = [step.partition("\n") for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]]
+    # One shell runs all commands, so that a later one can use a variable of an earlier one.
+    script = "set -eo pipefail\n" + "echo '--- END ---'\n".join(f"{step[0]}\n" for step in steps)
+    result = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=20, check=True
+    )
+    outputs = result.stdout.replace("\r", "").split("--- END ---\n")
+    assert len(outputs) == len(steps)
+    for (command, _, stated), printed in zip(steps, outputs):
+        pair = [mask_changing_values(text.rstrip()) for text in (printed, stated)]
+        assert pair[0] == pair[1], command
+
+
+def test_the_quick_start_is_two_commands_of_one_line_each():
+    commands = blocks(README, "sh")
+    assert [command.count("\n") for command in commands] == [1, 1]
+    assert README.index("## Quick start") < README.index(commands[0])
+    assert commands[0].rstrip().endswith("bookmarks")
+    assert "pytest" in commands[1]
+
+
+def test_the_table_of_endpoints_has_exactly_the_routes():
+    rows = set(re.findall(r"^\| ([A-Z]+) \| `(/[^`]*)` \|", API, re.MULTILINE))
+    assert rows == {
+        (method, route.template) for route in bookmarks.ROUTES for method in route.methods
+    }
+
+
+def test_the_table_of_options_has_exactly_the_options(capsys):
+    with pytest.raises(SystemExit):
+        bookmarks.main(["serve", "--help"])
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    row = r"^\| `(--[a-z-]+)` \| `(BOOKMARKS_[A-Z_]+)` \|"
+    table = re.findall(row, documentation("deploy.md"), re.MULTILINE)
+    assert {option for option, _ in table} == options
+    for option, variable in table:
+        assert variable == "BOOKMARKS_" + option[2:].replace("-", "_").upper()
+
+
+def test_the_formats_of_lists_are_named_in_order():
+    sentence = re.search(r"`Accept` asks for: ([^.]*)\.", API)[1]
+    assert re.findall(r"`(\w+)`", sentence) == list(formats.LISTS)
+
+
+def test_the_statuses_of_errors_are_named():
+    errors = API.partition("\n## Errors\n")[2]
+    files = [ROOT / "bookmarks.py", *ROOT.glob("formats/http/*.py")]
+    sources = "".join(file.read_text() for file in files)
+    raised = set(map(int, re.findall(r"HTTPError\((\d+),", sources)))
+    raised |= set(problems.PROBLEMS.values()) | {500}
+    raised |= {431, 501}  # waitress itself responds with these.
+    assert set(map(int, re.findall(r"\b[45]\d\d\b", errors))) == raised
+
+
+def test_the_named_test_files_exist():
+    files = re.findall(r"`(tests/[\w/]+\.py)`", documentation())
+    assert files
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_runtime_dependencies_are_named_in_order():
+    setup = (ROOT / "setup.cfg").read_text()
+    required = setup.partition("install_requires =")[2].partition("[options.extras")[0]
+    names = re.findall(r"^    ([\w-]+) >=", required, re.MULTILINE)
+    stated = documentation("design.md").partition("Runtime dependencies:")[2].partition("\n\n")[0]
+    assert re.findall(r"([\w-]+) \(", stated) == names
+
+
+def test_the_readme_is_one_page():
+    assert README.count("\n") <= 200
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)]*)\)", prose):
+        path, _, anchor = target.partition("#")
+        if path.startswith("https://"):
+            continue
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def test_the_readme_links_every_page():
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in README] == []
