@@ -14,8 +14,8 @@ class Listing(msgspec.Struct, frozen=True):
 
     `page` is the result of the query; `address` that of the list itself; `filter` has the
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
-    addresses of other pages; `offset` is the number of bookmarks before this page; `exports` has
-    the names of the other formats.
+    addresses of the pages, if there are several; `offset` is the number of bookmarks before this
+    page; `exports` has the names of the other formats.
     """
 
     page: Page
@@ -43,9 +43,12 @@ def make_listing(
 def _page_links(
     document: str, parameters: Parameters, query: Query, count: int
 ) -> dict[str, str]:
-    """Return the addresses of the first, previous, next and last page (RFC 8288)."""
+    """Return the addresses of the first, previous, next and last page (RFC 8288).
+
+    A list on one page has none: each repeats the query, and proxies limit the length of headers.
+    """
     limit, offset = query.limit, query.offset
-    if not limit:
+    if not limit or (offset == 0 and count <= limit):
         return {}
     last = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}

@@ -359,7 +359,17 @@ def test_first_and_last_link_to_the_first_and_the_last_page(app, seven):
     assert set(links(response)) == {"first", "prev", "next", "last"}
     assert ids(app.get(links(response)["first"], status=200)) == seven[:3]
     assert ids(app.get(links(response)["last"], status=200)) == seven[6:]
-    assert set(links(app.get("/?limit=7", status=200))) == {"first", "last"}
+
+
+@pytest.mark.parametrize("path", ["/", "/feed"])
+@pytest.mark.parametrize("accept", ["*/*", "text/html, */*;q=0.1"])
+def test_a_list_on_one_page_has_no_page_links(app, seven, path, accept):
+    headers = {"Accept": accept}
+    for query in ("limit=7", "q=number&limit=8", "tag=none&limit=1"):
+        response = app.get(f"{path}?{query}", headers=headers, status=200)
+        assert "Link" not in response.headers and "offset" not in response.text
+    for query in ("limit=6", "limit=7&offset=1", "limit=7&offset=100"):
+        assert links(app.get(f"{path}?{query}", headers=headers, status=200))
 
 
 def test_the_last_page_is_full_if_the_total_is_a_multiple_of_limit(app, seven):
@@ -374,11 +384,12 @@ def test_prev_of_an_offset_beyond_the_end_leads_to_bookmarks(app, seven):
 
 
 def test_page_links_keep_the_other_parameters(app, seven):
-    response = app.get("/?format=json&tag=Even&tag=even&q=number+2&other=%26&limit=1", status=200)
+    query = "format=json&tag=Even&tag=even&q=number+example&other=%26&limit=1"
+    response = app.get(f"/?{query}", status=200)
     for url in links(response).values():
         query = Request.blank(url).GET
         assert query.getall("tag") == ["Even", "even"]
-        assert (query["format"], query["q"], query["limit"]) == ("json", "number 2", "1")
+        assert (query["format"], query["q"], query["limit"]) == ("json", "number example", "1")
 
 
 def test_page_links_begin_with_the_script_name(client, seven):

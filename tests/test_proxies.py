@@ -9,6 +9,7 @@ import re
 import ssl
 import subprocess
 from contextlib import ExitStack, contextmanager
+from urllib.parse import quote
 
 import pytest
 
@@ -267,8 +268,32 @@ def test_the_script_is_cached_whole_after_a_conditional_request(front):
 def test_links_begin_with_the_public_address(front):
     response = front.send("POST", "/", {"uri": "https://links.example/"})
     assert response.headers["Location"].startswith(PUBLIC + "/")
-    assert f"<{PUBLIC}/?limit=1&offset=0>" in front.get("/?limit=1").headers["Link"]
+    assert f"<{PUBLIC}/?limit=1&offset=0>" in front.get("/?limit=1&offset=1").headers["Link"]
     assert f'href="{PUBLIC}/feed"' in front.get("/feed").body.decode()
+
+
+# --- Long queries ---
+
+CYRILLIC = quote("закладки" * 25)  # 200 letters
+
+
+def test_the_links_of_a_long_search_get_through(front):
+    for number in range(3):
+        create(front, f"long-{number}", title="закладки" * 25)
+    for accept in ("application/json", "text/html"):
+        response = front.get(f"/?q={CYRILLIC}&limit=1&offset=1", Accept=accept)
+        assert response.status == 200
+        assert response.headers["Link"].count(f"q={CYRILLIC}") == 4
+
+
+@pytest.mark.parametrize("character", ["ж", "語", "😀"])
+def test_the_bookmarklet_gets_through_with_2000_selected_characters(front, character):
+    text = quote(character)
+    uri = quote(f"https://example.com/{text * 100}", safe="")
+    path = f"/?uri={uri}&title={text * 1000}&description={text * 2000}"
+    page = front.get(path, Accept="text/html")
+    assert page.status == 200
+    assert character * 1000 in page.body.decode() and character * 2000 in page.body.decode()
 
 
 @pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
@@ -306,7 +331,7 @@ def test_nginx_passes_the_public_address_and_drops_forged_headers(tmp_path):
         response = front.send("POST", "/", fields, Origin=public, **bearer)
         assert response.status == 201 and response.headers["Location"].startswith(public + "/")
         for more in ({}, FORGED):
-            response = front.get("/?limit=1", **bearer, **more)
+            response = front.get("/?limit=1&offset=1", **bearer, **more)
             assert f"<{public}/?limit=1&offset=0>" in response.headers["Link"]
             assert "evil" not in response.headers["Link"]
             assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
@@ -330,4 +355,5 @@ def test_nginx_can_serve_it_below_a_prefix(tmp_path):
         page = front.get("/bookmarks/", Accept="text/html").body.decode()
         for address in re.findall(r'(?:href|src|action)="(/[^"]*)"', page):
             assert address.startswith("/bookmarks/")
-        assert f"<{public}/?limit=1&offset=0>" in front.get("/bookmarks/?limit=1").headers["Link"]
+        links = front.get("/bookmarks/?limit=1&offset=1").headers["Link"]
+        assert f"<{public}/?limit=1&offset=0>" in links

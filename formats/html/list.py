@@ -134,7 +134,7 @@ _PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Las
 
 
 def _page_links(listing: Listing) -> str:
-    if not {"prev", "next"} & set(listing.links):
+    if not listing.links:
         return ""
     links = (
         f'<a href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
