@@ -64,9 +64,9 @@ def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
 
 
 def parse_strictly(text: str) -> object:
-    """Return the value of a JSON text. Raises Malformed, whose message goes on from its subject.
+    """Return the value of a JSON text. Refuse NaN and repeated names, which Python accepts.
 
-    Python's decoder accepts NaN and lets the last of two equal names win.
+    Raises Malformed with a message without a subject, such as "is nested too deeply".
     """
     try:
         return _decoder.decode(text)

@@ -147,7 +147,7 @@ class Staged:
     def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_named = False
+        self._has_temporary_name = False
         with disk_errors():
             self.descriptor = self._open(folder)
             try:
@@ -167,7 +167,7 @@ class Staged:
                 if error.errno not in _NO_TMPFILE:
                     raise
         descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
-        self._is_named = True
+        self._has_temporary_name = True
         return descriptor
 
     @property
@@ -184,30 +184,30 @@ class Staged:
             except FileExistsError:
                 raise Stale from None
             except OSError as error:
-                if not self._is_named or error.errno not in _NO_LINK:
+                if not self._has_temporary_name or error.errno not in _NO_LINK:
                     raise
                 # FAT has no hard links. The caller has the lock and knows that the name is free.
                 os.rename(self._temporary, self._target)
-                self._is_named = False
+                self._has_temporary_name = False
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that had it."""
         with disk_errors():
-            if not self._is_named:
+            if not self._has_temporary_name:
                 self._link(self._temporary)
-                self._is_named = True
+                self._has_temporary_name = True
             os.rename(self._temporary, self._target)
-            self._is_named = False
+            self._has_temporary_name = False
 
     def _link(self, path: str) -> None:
-        if self._is_named:
+        if self._has_temporary_name:
             os.link(self._temporary, path)
         else:
             # `src_dir_fd` makes os.link use linkat with AT_SYMLINK_FOLLOW.
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
-        if self._is_named:
+        if self._has_temporary_name:
             with suppress(OSError):  # `bookmarks check --repair` removes it later.
                 os.unlink(self._temporary)
         os.close(self.descriptor)
@@ -275,9 +275,8 @@ def sync_name(folder: Path, name: str) -> None:
 def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) -> None:
     """Make open files, and the named files of the open folder, durable. Raises Full, Unavailable.
 
-    One syncfs makes an import 4 times faster than one fsync for each file. It is used on file
-    systems where it is known to write everything; FUSE may ignore it. It reports the errors that
-    came after `folder` was opened.
+    One syncfs makes an import 4 times faster than one fsync for each file. It reports only errors
+    that occurred after `folder` was opened.
     """
     with disk_errors():
         if file_system(folder) in _SYNCFS_TYPES and (syncfs := _syncfs()):
@@ -292,10 +291,13 @@ def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) ->
 
 
 def _sync_file(folder: int, name: str) -> None:
-    with suppress(FileNotFoundError), _opened(f"/proc/self/fd/{folder}/{name}") as descriptor:
+    # This path leads into the open folder, even if another folder has taken its place.
+    path = f"/proc/self/fd/{folder}/{name}"
+    with suppress(FileNotFoundError), _opened(path) as descriptor:
         os.fsync(descriptor)
 
 
+# Here syncfs is known to wait until everything is on the disk; FUSE may do nothing.
 _SYNCFS_TYPES = ("ext4", "xfs", "btrfs")
 
 

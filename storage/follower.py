@@ -67,7 +67,7 @@ class Follower:
         self._must_rescan = False
         return self._index
 
-    def refresh_list(self) -> Index:
+    def refresh_for_list(self) -> Index:
         """Return the up-to-date index for a response that lists bookmarks.
 
         Raises Unavailable also if reading every file failed: an empty list would tell clients that

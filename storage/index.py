@@ -92,14 +92,14 @@ class Index:
     version: int = 0
     _keys: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
     _tags: dict[str, list[Entry]] = field(default_factory=dict)
-    _order: list[Entry] = field(default_factory=list)
-    _deletions: list[TombstoneEntry] = field(default_factory=list)
-    _timestamps: list[str] = field(default_factory=list)  # Of changes and deletions, sorted.
+    _sorted_entries: list[Entry] = field(default_factory=list)
+    _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
+    _sorted_timestamps: list[str] = field(default_factory=list)  # Of changes and deletions.
 
     @property
     def state(self) -> State:
         """The validators of the present content."""
-        latest = self._timestamps[-1] if self._timestamps else EPOCH
+        latest = self._sorted_timestamps[-1] if self._sorted_timestamps else EPOCH
         return State(self.version, latest, self.touched)
 
     # --- Reading ---
@@ -117,7 +117,7 @@ class Index:
         if query.key is not None:
             return [entry for entry in self.holders(query.key) if has_all(entry.tags)]
         if not query.tags:
-            return self._order
+            return self._sorted_entries
         rarest = min((self._tags.get(tag, []) for tag in query.tags), key=len)
         if len(query.tags) == 1:
             return rarest
@@ -130,7 +130,8 @@ class Index:
 
     def deletions(self, query: Query) -> list[Tombstone]:
         """Return the tombstones in the query's range, newest first."""
-        return [entry.tombstone for entry in newest(self._deletions, query.limit, query.offset)]
+        entries = newest(self._sorted_tombstones, query.limit, query.offset)
+        return [entry.tombstone for entry in entries]
 
     # --- Changing ---
 
@@ -153,13 +154,13 @@ class Index:
     def _change_tombstone(self, id: str, tombstone: TombstoneEntry | None) -> None:
         if old := self.tombstones.pop(id, None):
             self.version = (self.version - old.version) % _VERSIONS
-            _discard(self._deletions, old, _tombstone_order)
-            del self._timestamps[bisect_left(self._timestamps, old.tombstone.deleted)]
+            _discard(self._sorted_tombstones, old, _tombstone_order)
+            self._remove_timestamp(old.tombstone.deleted)
         if tombstone:
             self.version = (self.version + tombstone.version) % _VERSIONS
             self.tombstones[id] = tombstone
-            insort(self._deletions, tombstone, key=_tombstone_order)
-            insort(self._timestamps, tombstone.tombstone.deleted)
+            insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
+            insort(self._sorted_timestamps, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         if old := self.entries.pop(id, None):
@@ -173,8 +174,8 @@ class Index:
     def _insert(self, entry: Entry) -> None:
         others = self.holders(entry.key)
         self._keys[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
-        insort(self._timestamps, entry.bookmark.modified)
-        insort(self._order, entry, key=_entry_order)
+        insort(self._sorted_timestamps, entry.bookmark.modified)
+        insort(self._sorted_entries, entry, key=_entry_order)
         for tag in entry.tags:
             insort(self._tags.setdefault(tag, []), entry, key=_entry_order)
 
@@ -183,24 +184,28 @@ class Index:
             self._keys[entry.key] = others
         else:
             del self._keys[entry.key]
-        _discard(self._order, entry, _entry_order)
-        del self._timestamps[bisect_left(self._timestamps, entry.bookmark.modified)]
+        _discard(self._sorted_entries, entry, _entry_order)
+        self._remove_timestamp(entry.bookmark.modified)
         for tag in entry.tags:
             _discard(self._tags[tag], entry, _entry_order)
             if not self._tags[tag]:
                 del self._tags[tag]
 
+    def _remove_timestamp(self, timestamp: str) -> None:
+        del self._sorted_timestamps[bisect_left(self._sorted_timestamps, timestamp)]
+
     def _rebuild(self) -> None:
         items: Iterable[Entry | TombstoneEntry]
         items = chain(self.entries.values(), self.tombstones.values())
         self.version = sum(item.version for item in items) % _VERSIONS
-        self._order = sorted(self.entries.values(), key=_entry_order)
-        self._deletions = sorted(self.tombstones.values(), key=_tombstone_order)
-        deleted = (entry.tombstone.deleted for entry in self._deletions)
-        self._timestamps = sorted([*(e.bookmark.modified for e in self._order), *deleted])
+        self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
+        self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
+        deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)
+        modified = (entry.bookmark.modified for entry in self._sorted_entries)
+        self._sorted_timestamps = sorted(chain(modified, deleted))
         keys: dict[str, tuple[Entry, ...]] = {}
         tags: defaultdict[str, list[Entry]] = defaultdict(list)
-        for entry in self._order:
+        for entry in self._sorted_entries:
             others = keys.get(entry.key)
             keys[entry.key] = (*others, entry) if others else (entry,)
             for tag in entry.tags:

@@ -115,7 +115,7 @@ class Store:
     def state(self) -> State:
         """Return the validators of the whole collection."""
         with self._mutex:
-            return self._follower.refresh_list().state
+            return self._follower.refresh_for_list().state
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it."""
@@ -126,13 +126,13 @@ class Store:
     def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
         """Return each tag with the number of its bookmarks, most used first, and the state."""
         with self._mutex:
-            index = self._follower.refresh_list()
+            index = self._follower.refresh_for_list()
             return index.tag_counts(), index.state
 
     def select(self, query: Query) -> Page:
         """Return the bookmarks and deletions in the query's range, with the state of then."""
         with self._mutex:
-            index = self._follower.refresh_list()
+            index = self._follower.refresh_for_list()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)

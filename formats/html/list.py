@@ -14,13 +14,13 @@ from storage.bookmark import Bookmark, fold
 
 MAX_TAGS_SHOWN = 60
 
-_TagLink = Callable[[str], str]
+_TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link.
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
     is_empty = not listing.page.total and not listing.filter
-    tag_link, path = _tag_links(listing), str(e(listing.base.path))
+    tag_link, path = _tag_link_writer(listing), str(e(listing.base.path))
     head = _start_page(listing) if is_empty else _list_head(listing)
     yield begin(_title(listing), listing.base, listing.filter, is_list=True).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
@@ -93,19 +93,25 @@ def _start_page(listing: Listing) -> str:
 # --- The items ---
 
 
-def _tag_links(listing: Listing) -> _TagLink:
-    """Return a function that returns an open link which adds a tag to the filter."""
+def _tag_link_writer(listing: Listing) -> _TagLink:
+    """Return a function that writes the link of a tag, with its count if one is given.
+
+    The link adds the tag to the filter of the list, or leads to the same list if the filter has
+    the tag.
+    """
     path = f"{listing.base.path}/"
-    prefix = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
+    with_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
     unchanged = e(with_query(path, listing.filter))
     selected = _selected_tags(listing)
 
     @functools.cache  # Most tags occur several times on a page.
-    def tag_link(tag: str) -> str:
+    def tag_link(tag: str, count: int | None = None) -> str:
+        # quote_plus returns only characters that HTML does not escape.
+        target = f'href="{with_tag}{quote_plus(tag)}"'
         if fold(tag) in selected:
-            return f'<a href="{unchanged}" aria-current="true"><bdi>{e(tag)}</bdi>'
-        # The result of quote_plus has no character that HTML escapes.
-        return f'<a href="{prefix}{quote_plus(tag)}"><bdi>{e(tag)}</bdi>'
+            target = f'href="{unchanged}" aria-current="true"'
+        number = "" if count is None else f" <span>{count:,}</span>"
+        return f"<a {target}><bdi>{e(tag)}</bdi>{number}</a>"
 
     return tag_link
 
@@ -115,7 +121,7 @@ def _selected_tags(listing: Listing) -> set[str]:
 
 
 def _item(b: Bookmark, version: int, path: str, tag_link: _TagLink) -> str:
-    tags = "".join(f"{tag_link(tag)}</a> " for tag in b.tags)
+    tags = "".join(f"{tag_link(tag)} " for tag in b.tags)
     description = (
         f'<p dir="auto">{e(cut(b.description, MAX_DESCRIPTION))}</p>\n' if b.description else ""
     )
@@ -164,7 +170,7 @@ def _tags(listing: Listing, tag_link: _TagLink) -> str:
     """Return the most used tags of the selection, each a link that narrows it."""
     selected = _selected_tags(listing)
     items = "".join(
-        f"<li>{tag_link(tag)} <span>{count:,}</span></a></li>\n"
+        f"<li>{tag_link(tag, count)}</li>\n"
         for tag, count in listing.page.counts
         if fold(tag) not in selected
     )

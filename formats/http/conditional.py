@@ -64,7 +64,7 @@ def last_modified(resource: Resource) -> int:
 def require_conditions(
     request: Request, resource: Resource | None, form_version: object = None
 ) -> None:
-    """Raise PreconditionFailed unless the request's conditions hold (section 13.2.2).
+    """Raise PreconditionFailed unless the request's conditions hold (RFC 9110 section 13.2.2).
 
     `resource` is None if it does not exist; `form_version` is the version that a form was filled
     from. Each entity tag begins with the version, so If-Match accepts that of any representation.
@@ -100,7 +100,10 @@ def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
 
 
 def _is_modified(request: Request, resource: Resource | None) -> bool:
-    """Return whether If-Unmodified-Since fails; without a resource it does not apply (13.1.4)."""
+    """Return whether If-Unmodified-Since fails (RFC 9110 section 13.1.4).
+
+    It does not apply if there is no resource.
+    """
     date = _parse_date(request, "if_unmodified_since")
     return resource is not None and date is not None and last_modified(resource) > date
 
@@ -147,7 +150,7 @@ def _parse_date(request: Request, name: str) -> float | None:
         date = getattr(request, name)
     except (ValueError, OverflowError, OSError):
         return None
-    # A date in the future proves nothing (section 8.8.2.1).
+    # Ignore a date in the future: the service never sends one (RFC 9110 section 8.8.2.1).
     return date.timestamp() if date and date.timestamp() <= time.time() else None
 
 

@@ -13,7 +13,8 @@ _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in its first bytes.
 _FindLabel = Callable[[bytes], str | None]
 _LINE_BREAK = re.compile("\r\n?")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+# The characters that the error handler `surrogateescape` puts in place of undecodable bytes.
+_UNDECODED_BYTE = re.compile("[\udc80-\udcff]")
 _WINDOWS_1252 = {
     0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte)
     for byte in range(0x80, 0x100)
@@ -28,7 +29,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """
     codec, errors = _choose_codec(data, find_label)
     text = _LINE_BREAK.sub("\n", data.decode(codec, errors))
-    return text if text.isascii() else _NOT_UTF8.sub(_from_windows_1252, text)
+    return text if text.isascii() else _UNDECODED_BYTE.sub(_from_windows_1252, text)
 
 
 def decode_strictly(data: bytes) -> str:

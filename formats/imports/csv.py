@@ -104,7 +104,8 @@ def _next_row(
         row = next(reader, None)
     except csv.Error as error:
         is_large = "field limit" in str(error)
-        return _skipped(lines, TOO_LARGE if is_large else f"has a wrong quote: {error}")
+        misplaced = f"has a misplaced quotation mark: {error}"
+        return _skipped(lines, TOO_LARGE if is_large else misplaced)
     if row and any(row) and (len(row) < width or any(row[width:])):
         return _skipped(lines, f"has {len(row)} cells, not {width}")
     return row

@@ -17,6 +17,7 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "compressed: unpack it"),
     (b"%PDF-", "a PDF document"),
 )
+# The beginning of a JSON object or array; `[a]` and `{a}` are plain text.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
 # White space, comments, instructions and a DOCTYPE may precede the first element.
 _PROLOG = re.compile(
@@ -24,6 +25,7 @@ _PROLOG = re.compile(
 )
 _ELEMENT = re.compile(r"<([A-Za-z][\w:.-]*)")
 _NETSCAPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark|<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.I)
+# The control characters that text files do not contain: all but white space and ESC.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _HEAD = 64 * 1024
 _LINES = 100  # A list of addresses may begin with other lines.

@@ -32,8 +32,9 @@ _ATTRIBUTE = re.compile(
 _TAG_END = re.compile(r"[\s/\"'=]*+>?")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_BREAKS = ("br", "p", "/p", "li", "/li", "div", "/div")
-_BREAK = "\r"  # Stands for a line break in HTML; decoded text has no carriage return.
+_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
+# A <BR> in collected text. No other carriage return is left, because `decode` replaces them.
+_BREAK_MARK = "\r"
 _OUTER = ("/dd", "/dt", "html", "/html", "head", "/head", "body", "/body", "title", "/title")
 _INLINE = frozenset(
     "a abbr b big blockquote center cite code del em font i img ins kbd mark ol p pre q s samp "
@@ -76,7 +77,10 @@ def _find_charset(head: bytes) -> str | None:
 
 
 def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the text from each boundary to the next: its line, the text, whether it is the last."""
+    """Yield the number of the first line, the text, and whether it is the last, of each segment.
+
+    A segment reaches from one boundary to the next; an entry that is not closed ends with it.
+    """
     line, start = 1, 0
     for boundary in _BOUNDARY.finditer(text, 1):
         segment = text[start : boundary.start()]
@@ -92,7 +96,7 @@ def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
 class _Token(NamedTuple):
     """A tag with its name in lower case, or a text with an empty name, at a position.
 
-    `is_cut` tells that the segment ends within the tag.
+    `is_cut` is true if the segment ends within the tag.
     """
 
     name: str
@@ -161,14 +165,15 @@ def _unescape_entity(match: re.Match[str]) -> str:
     return unescape(entity) if entity[1] == "#" or entity[1:] in html5 else entity
 
 
-def _lines(parts: Iterable[str]) -> str:
-    text = "".join(parts).replace(_BREAK + "\n", "\n").replace(_BREAK, "\n")
+def _join_lines(parts: Iterable[str]) -> str:
+    """Return a text of several parts, decoded, with its line breaks."""
+    text = "".join(parts).replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
     return _unescape(text).strip()
 
 
-def _line(parts: Iterable[str]) -> str:
-    """Return a text in one line, though the file may break it over several."""
-    return " ".join(map(str.strip, _lines(parts).split("\n")))
+def _one_line(parts: Iterable[str]) -> str:
+    """Return the same with each line break replaced by a space."""
+    return " ".join(map(str.strip, _join_lines(parts).split("\n")))
 
 
 # --- Entries ---
@@ -211,7 +216,7 @@ class _Reader:
     def line_break(self, token: _Token) -> None:
         """Handle <BR> and the like. A line break that follows in the file is the same one."""
         if self._target is not None:
-            self._target.append(_BREAK)
+            self._target.append(_BREAK_MARK)
 
     def link(self, token: _Token) -> None:
         """Handle <A>: begin an entry, unless the link is part of a description."""
@@ -251,15 +256,15 @@ class _Reader:
     def rule(self, token: _Token) -> None:
         """Handle <HR>: a separator."""
         self.end(token)
-        self._entries.append(ImportedEntry(self._line(token), {}, SEPARATOR))
+        self._entries.append(ImportedEntry(self._line_of(token), {}, SEPARATOR))
 
     def end(self, token: _Token | None = None) -> None:
-        """End the open entry or heading; without a token the segment ends."""
+        """End the open entry or heading before the element of `token`, or at the segment's end."""
         if self._link:
             fields = _fields(self._link.attributes, self._title, self._description)
             if tags := merge_tags(fields.pop("tags", ()), self._folders.tags):
                 fields["tags"] = tags
-            line, reason = self._line(self._link), self._skip_reason(self._link, token is None)
+            line, reason = self._line_of(self._link), self._skip_reason(self._link, token is None)
             entry = ImportedEntry(line, fields, reason) if reason else entry_with_uri(line, fields)
             self._entries.append(entry)
         elif self._heading:
@@ -269,7 +274,7 @@ class _Reader:
 
     def _skip_reason(self, link: _Token, is_end: bool) -> str:
         # Some programs end the line without </A>, so the title is complete there.
-        has_title = "".join(self._title).endswith(("\n", _BREAK))
+        has_title = "".join(self._title).endswith(("\n", _BREAK_MARK))
         is_cut = link.is_cut or is_end and self._target is self._title and not has_title
         if self._is_last and is_cut:
             return _CUT_OFF
@@ -282,13 +287,13 @@ class _Reader:
             return ()
         if attributes.get("id") == _SAFARI_READING_LIST:
             return ("toread",)
-        name, is_top = _line(self._title), self._folders.depth < 2
+        name, is_top = _one_line(self._title), self._folders.depth < 2
         # Internet Explorer creates the top folder Links; users create others of that name.
         if is_top and name == "Links" and "folded" in attributes:
             return ()
         return folder_tags(name, is_top)
 
-    def _line(self, token: _Token) -> int:
+    def _line_of(self, token: _Token) -> int:
         """Return the line of a token that is not before the token of the last call."""
         self._line_number += self._segment.count("\n", self._counted, token.position)
         self._counted = token.position
@@ -300,7 +305,7 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "a": _Reader.link,
     "/a": _Reader.end_link,
     "dd": _Reader.description,
-    **dict.fromkeys(_BREAKS, _Reader.line_break),
+    **dict.fromkeys(_BREAK_TAGS, _Reader.line_break),
     **dict.fromkeys(_HEADINGS, _Reader.heading),
     **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end),
     "dl": _Reader.list,
@@ -319,8 +324,8 @@ def _fields(
         if value and (role := role_of(name)):
             values.setdefault(role, []).append(_unescape(value).strip())
     values["uri"] = [str(uri).translate(_URL_SPACES) for uri in values.get("uri", ())]
-    values["title"] = [_line(title)]
-    values["description"] = [text] if (text := _lines(description)) else []
+    values["title"] = [_one_line(title)]
+    values["description"] = [text] if (text := _join_lines(description)) else []
     tags = [tag for value in values.get("tags", ()) for tag in split_tags(str(value))]
     fields = fields_of_roles(values, tags)
     for name, field in (("add_date", "created"), ("last_modified", "modified")):

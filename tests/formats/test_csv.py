@@ -288,8 +288,8 @@ def lines_and_outcomes(text):
     return [(entry.line, entry.skip_reason or entry.fields["uri"]) for entry in read(text)]
 
 
-UNCLOSED_QUOTE = "has a wrong quote: unexpected end of data"
-WRONG_QUOTE = "has a wrong quote: ',' expected after '\"'"
+UNCLOSED_QUOTE = "has a misplaced quotation mark: unexpected end of data"
+WRONG_QUOTE = "has a misplaced quotation mark: ',' expected after '\"'"
 
 
 def test_an_unclosed_quote_skips_all_rows_after_it_and_names_them():
