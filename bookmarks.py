@@ -483,11 +483,14 @@ def _serve(options: argparse.Namespace) -> int:
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configure(options)
-    if not (app.access_control.token or options.no_auth or security.is_loopback(host.strip("[]"))):
+    is_local = security.is_loopback(host.strip("[]"))
+    if not (app.access_control.token or options.no_auth or is_local):
         sys.exit(
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
+    if not is_local or options.trusted_proxy or options.base_url:
+        app.access_control.warn_of_short_token()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)

@@ -49,7 +49,7 @@ def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
     post(service.address, "https://private.example/", bearer)
     service.stop()
     log = "".join(service.log)
-    entries = re.findall(r" ((?:GET|POST) .*) \d+ \d+\.\d\n", log)
+    entries = re.findall(r" 127\.0\.0\.1 ((?:GET|POST) .*) \d+ \d+\.\d\n", log)
     assert entries == ["GET / 401", "GET / 200", r"GET /\nforged\x1b\xff 404", "POST / 201"]
     assert f"GET / 200 {size} " in log
     assert "secret" not in log and "private" not in log
@@ -225,6 +225,39 @@ def test_forwarded_headers_of_an_untrusted_peer_are_ignored(serve, proxy):
     status, headers, _ = get(service.address, "/?limit=1&offset=1", FORGED)
     assert status == 200
     assert "evil" not in headers["Link"] and service.address in headers["Link"]
+
+
+@pytest.mark.parametrize("proxy, address", [("192.0.2.1", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")])
+def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy, address):
+    service = serve("--trusted-proxy", proxy, "--access-log", BOOKMARKS_TOKEN="s3cret-0123456789")
+    headers = {"X-Forwarded-For": "198.51.100.1, 192.0.2.7", "Authorization": "Bearer guess"}
+    assert get(service.address, "/", headers)[0] == 401
+    service.stop()
+    log = "".join(service.log)
+    assert f" {address} GET / 401 " in log
+    assert f" WARNING A login from {address} failed: wrong token.\n" in log
+    assert "guess" not in log
+
+
+@pytest.mark.parametrize(
+    "options, token, is_warned",
+    [
+        (("--listen", "0.0.0.0:0"), "x" * 15, True),
+        (("--listen", "0.0.0.0:0"), "é" * 15, True),
+        (("--listen", "0.0.0.0:0"), "x" * 16, False),
+        (("--trusted-proxy", "127.0.0.1"), "x" * 15, True),
+        (("--base-url", "https://marks.example"), "x" * 15, True),
+        ((), "x" * 15, False),
+    ],
+)
+def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
+    serve, options, token, is_warned
+):
+    service = serve(*options, BOOKMARKS_TOKEN=token)
+    service.stop()
+    log = "".join(service.log)
+    assert ("less than 16 characters" in log) == is_warned
+    assert token not in log
 
 
 def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):

@@ -345,6 +345,46 @@ def test_the_token_is_never_logged(client, caplog, monkeypatch):
     assert TOKEN not in caplog.text and "guess" not in caplog.text
 
 
+def failed_logins(caplog):
+    return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_failed_logins_are_logged_with_the_address_first_each_then_their_number(client, caplog):
+    app = client(token=TOKEN)
+    app.get("/", status=401)  # Without a token it is no login.
+    for number in range(1, 1001):
+        environ = {"REMOTE_ADDR": f"192.0.2.{number % 10}"}
+        headers = {"Authorization": f"Bearer guess{number}"}
+        app.get("/", headers=headers, extra_environ=environ, status=401)
+    assert failed_logins(caplog) == [
+        *(f"A login from 192.0.2.{n} failed: wrong token." for n in range(1, 6)),
+        *(f"{n} logins failed within a minute, the last from 192.0.2.0." for n in (10, 100, 1000)),
+    ]
+
+
+def test_failed_logins_are_logged_one_by_one_again_after_a_minute(client, caplog, monkeypatch):
+    app = client(token=TOKEN)
+    for now in (100, 170):
+        monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: now)
+        for _ in range(9):
+            app.get("/", headers={"Authorization": basic("guess")}, status=401)
+    assert len(failed_logins(caplog)) == 10
+
+
+def test_a_right_token_is_no_failed_login(client, caplog):
+    app = client(token=TOKEN)
+    app.get("/", headers=BEARER, status=200)
+    assert failed_logins(caplog) == []
+
+
+def test_an_address_cannot_forge_a_line_of_the_log(client, caplog):
+    app = client(token=TOKEN)
+    environ = {"REMOTE_ADDR": "1.2.3.4\n\x1bforged " + "x" * 1000}
+    app.get("/", headers={"Authorization": "Bearer x"}, extra_environ=environ, status=401)
+    (line,) = failed_logins(caplog)
+    assert line.isprintable() and len(line) < 120
+
+
 # --- Security headers ---
 
 

@@ -8,17 +8,21 @@ import ipaddress
 import logging
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from webob import Request
 
 from formats.errors import HTTPError
+from formats.http.access_log import client_address
+from formats.http.failed_logins import FailedLogins
 from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
+MIN_TOKEN = 16  # In characters.
+_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name has at most 253 characters, a port five.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
@@ -37,6 +41,7 @@ class AccessControl:
     token: bytes | None
     public_read: bool
     base_url: str | None
+    failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def check(self, request: Request) -> None:
         """Raise HTTPError for a request that is not allowed."""
@@ -46,10 +51,17 @@ class AccessControl:
             raise HTTPError(403, "A page of another site cannot change anything here.")
         is_public = self.token is None or (self.public_read and method in ("GET", "HEAD"))
         if not is_public and not _has_token(request, self.token or b""):
+            if "HTTP_AUTHORIZATION" in request.environ:
+                self.failed_logins.add(client_address(request.environ))
             detail = (
                 "Send the token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
             )
             raise HTTPError(401, detail, WWW_Authenticate=_CHALLENGE)
+
+    def warn_of_short_token(self) -> None:
+        """Log a warning if the token is short; to be called if other machines reach the service."""
+        if self.token and len(self.token.decode(errors="replace")) < MIN_TOKEN:
+            log.warning("A token of less than %d characters can be guessed. %s", MIN_TOKEN, _MAKE)
 
     def _check_host(self, request: Request) -> None:
         host = request.environ.get("HTTP_HOST")

@@ -1,0 +1,40 @@
+"""Warnings in the log about failed logins, at a bounded rate."""
+
+import logging
+import threading
+import time
+
+log = logging.getLogger("bookmarks")
+
+MAX_LINES = 5
+COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))
+PERIOD = 60.0  # In seconds.
+
+
+class FailedLogins:
+    """Log the first `MAX_LINES` failed logins of each minute, then only the counts 10, 100, ...
+
+    Without a bound, a client that guesses tokens could fill the disk with log lines.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._started = -PERIOD
+        self._count = 0
+
+    def add(self, address: str) -> None:
+        """Count a failed login of the client at this address, and log it."""
+        count = self._increment()
+        if count <= MAX_LINES:
+            log.warning("A login from %s failed: wrong token.", address)
+        elif count in COUNTS_LOGGED:
+            log.warning("%d logins failed within a minute, the last from %s.", count, address)
+
+    def _increment(self) -> int:
+        """Return the number of failed logins in this minute, this one included."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._started >= PERIOD:
+                self._started, self._count = now, 0
+            self._count += 1
+            return self._count
