@@ -57,6 +57,7 @@ from storage.index import Entry, State
 from storage.query import Query, parse_query
 from storage.store import Store, retry_if_stale
 
+__version__ = "0.1.0"
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
 
@@ -193,7 +194,8 @@ class Application:
     def description(self, request: Request) -> Response:
         """GET /openapi.json: respond with the description of the service for programs."""
         control, url = self.access_control, self._base(request).url
-        document = openapi.document(url, control.token is not None, control.public_read)
+        is_protected = control.token is not None
+        document = openapi.document(url, __version__, is_protected, control.public_read)
         return conditional.respond_asset(request, document)
 
     def get(self, request: Request, id: str) -> Response:
@@ -414,7 +416,8 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if not arguments or arguments[0].startswith("-") and arguments[0] not in ("-h", "--help"):
+    general = ("-h", "--help", "--version")
+    if not arguments or arguments[0].startswith("-") and arguments[0] not in general:
         arguments.insert(0, "serve")
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
@@ -426,6 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
+    parser.add_argument("--version", action="version", version=f"bookmarks {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)

@@ -53,6 +53,11 @@ def test_an_unknown_command_is_refused(capsys):
     assert "dance" in capsys.readouterr().err
 
 
+def test_the_version_is_printed(capsys):
+    assert exit_message("--version") == "0"
+    assert capsys.readouterr().out == f"bookmarks {bookmarks.__version__}\n"
+
+
 def test_check_prints_each_finding_and_exits_1_if_there_is_one(add, data, capsys):
     bookmark = add()
     assert bookmarks.main(["check", "--data", str(data)]) == 0

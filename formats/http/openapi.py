@@ -11,13 +11,14 @@ from formats.html.assets import Asset
 MEDIA_TYPE = "application/json"
 
 
-def document(base: str, has_token: bool, public_read: bool) -> Asset:
-    """Return the description of the service at the address `base`.
+def document(base: str, version: str, has_token: bool, public_read: bool) -> Asset:
+    """Return the description of this version of the service at the address `base`.
 
     With a token, every operation needs it; with `public_read`, GET and HEAD do not.
     """
     content, touched = _read()
     description = msgspec.json.decode(content)
+    description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not has_token:
         description["security"] = []
@@ -26,8 +27,8 @@ def document(base: str, has_token: bool, public_read: bool) -> Asset:
             for method in ("get", "head"):
                 path[method]["security"] = [{}]
     body = msgspec.json.encode(description) + b"\n"
-    version = int.from_bytes(sha256(body).digest()[:16])
-    return Asset(MEDIA_TYPE, body, version, touched)
+    digest = int.from_bytes(sha256(body).digest()[:16])
+    return Asset(MEDIA_TYPE, body, digest, touched)
 
 
 @functools.cache
