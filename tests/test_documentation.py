@@ -52,6 +52,7 @@ def test_the_quick_start_is_two_commands_of_one_line_each():
     assert [command.count("\n") for command in commands] == [1, 1]
     assert README.index("## Quick start") < README.index(commands[0])
     assert commands[0].rstrip().endswith("bookmarks")
+    assert "pip install -e . &&" in commands[0]  # Without -e, removed modules remain in build/.
     assert "pytest" in commands[1]
 
 

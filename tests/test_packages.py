@@ -1,5 +1,9 @@
-"""Installing a clean tree with pip, pipx and shiv, and running it on each Python."""
+"""Packages of a clean tree, their installation with pip, pipx and shiv, and each Python.
 
+These tests need a package index that pip can reach.
+"""
+
+import email
 import json
 import os
 import re
@@ -7,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -15,9 +20,11 @@ from pathlib import Path
 
 import pytest
 
+import bookmarks
 from tests.conftest import ROOT, documented_block, until
 
 TOOLS = Path(sys.executable).parent
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", "licenses/LICENSE"}
 
 
@@ -65,23 +72,51 @@ def tree(tmp_path):
     return clean_tree(tmp_path / "tree")
 
 
+def download_build_backend(folder):
+    """Download setuptools; without an index, skip the test, but fail in CI."""
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries=0"]
+    process = subprocess.run(
+        [*command, "-d", folder, "setuptools >= 64"], capture_output=True, text=True
+    )
+    if process.returncode:
+        assert "CI" not in os.environ, process.stderr
+        pytest.skip("needs a package index from which pip can download setuptools")
+
+
+def variables_for(folder):
+    """Return environment variables that make pip and uv install only the wheels of the folder."""
+    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
+    uv = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(folder), "UV_PYTHON_DOWNLOADS": "never"}
+    return pip | uv
+
+
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """Return a folder with the wheels of the project, its dependencies and its build backend."""
+    """Return a folder with the source archive and the wheel that is built from it.
+
+    The folder also has the wheels of the dependencies and of the build backend.
+    """
     folder = tmp_path_factory.mktemp("wheels")
     tree = clean_tree(tmp_path_factory.mktemp("tree"))
-    run("uv", "build", "-q", "--wheel", "-o", folder, tree)
-    (wheel,) = folder.glob("*.whl")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, wheel, "setuptools >= 64")
+    download_build_backend(folder)
+    run("uv", "build", "-q", "-o", folder, tree, **variables_for(folder))
+    (wheel,) = folder.glob("bookmarks-*.whl")
+    run(sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, wheel)
     return folder
 
 
 @pytest.fixture
 def offline(wheels):
     """Return environment variables that make pip and uv install only those wheels."""
-    folder = str(wheels)
-    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": folder}
-    return pip | {"UV_NO_INDEX": "1", "UV_FIND_LINKS": folder, "UV_PYTHON_DOWNLOADS": "never"}
+    return variables_for(wheels)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Return the folder of an empty virtual environment."""
+    folder = tmp_path / "environment"
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    return folder
 
 
 @contextmanager
@@ -166,12 +201,64 @@ def test_the_wheel_has_exactly_the_sources_and_the_metadata(wheels):
     assert names == sources | {metadata + name for name in METADATA}
 
 
-def test_pip_installs_a_clean_tree(tree, tmp_path, offline):
-    environment = tmp_path / "environment"
-    run(sys.executable, "-m", "venv", "--without-pip", environment)
+def test_the_source_archive_has_exactly_the_files_of_the_project(wheels):
+    (archive,) = wheels.glob("bookmarks-*.tar.gz")
+    with tarfile.open(archive) as members:
+        names = {member.name.partition("/")[2] for member in members if member.isfile()}
+    generated = {"PKG-INFO"} | {name for name in names if name.startswith("bookmarks.egg-info/")}
+    assert names - generated == project_files()
+
+
+def test_the_metadata_names_the_version_the_author_keywords_and_the_tested_pythons(wheels):
+    (wheel,) = wheels.glob("bookmarks-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        metadata = email.message_from_bytes(archive.read(name))
+    assert metadata["Version"] == bookmarks.__version__
+    assert metadata["Author"] and "XBEL" in metadata["Keywords"]
+    found = re.findall(r"Python :: (3\.\d+)", "".join(metadata.get_all("Classifier")))
+    assert tuple(found) == PYTHONS
+
+
+def install(environment, *packages, **options):
+    """Install packages into a virtual environment with pip."""
     pip = [sys.executable, "-m", "pip", "-q", "--python", environment]
-    run(*pip, "install", ".", cwd=tree, **offline)
+    run(*pip, "install", *packages, **options)
+
+
+def has_module(environment, name):
+    """Return whether the Python of a virtual environment finds the module."""
+    find = f"import importlib.util; print(importlib.util.find_spec({name!r}) is not None)"
+    return run(environment / "bin" / "python", "-c", find, cwd=environment) == "True\n"
+
+
+def test_pip_installs_a_clean_tree(tree, tmp_path, environment, offline):
+    install(environment, ".", cwd=tree, **offline)
     require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
+
+
+def test_an_upgrade_with_pip_removes_the_modules_of_the_older_version(tree, environment, offline):
+    (tree / "formats" / "removed.py").touch()
+    program = tree / "bookmarks.py"
+    program.write_text(program.read_text().replace(bookmarks.__version__, "0.0.1"))
+    install(environment, ".", cwd=tree, **offline)
+    assert has_module(environment, "formats.removed")
+    install(environment, "--upgrade", "bookmarks", **offline)
+    assert has_module(environment, "formats.xbel")
+    assert not has_module(environment, "formats.removed")
+
+
+def test_an_upgrade_of_a_clone_removes_the_modules_of_the_older_version(tree, offline):
+    (tree / "formats" / "removed.py").touch()
+    run(sys.executable, "-m", "venv", ".venv", cwd=tree)
+    install(tree / ".venv", ".", cwd=tree, **offline)
+    assert (tree / "build" / "lib" / "formats" / "removed.py").exists()
+    assert has_module(tree / ".venv", "formats.removed")
+    command = re.search("`git pull && (.*?)`", (ROOT / "README.md").read_text())[1]
+    (tree / "formats" / "removed.py").unlink()  # As the pull would.
+    run("bash", "-c", command, cwd=tree, **offline)
+    assert has_module(tree / ".venv", "formats.xbel")
+    assert not has_module(tree / ".venv", "formats.removed")
 
 
 def test_pipx_installs_a_clean_tree(tree, tmp_path, offline):
@@ -192,7 +279,7 @@ def interpreters():
     """Return the Pythons of this machine by version: this one, those on the path and pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     paths = {}
-    for version in ("3.11", "3.12", "3.13", "3.14"):
+    for version in PYTHONS:
         places = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
         # pyenv's shims on the path may not work, so its own paths come last and win.
         paths |= {version: path for path in places if path}
