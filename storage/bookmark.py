@@ -19,7 +19,7 @@ READ_ONLY_FIELDS = ("id", "created", "modified")
 
 # Lower case only, so that two ids never share a file on a case-insensitive disk. Without dots and
 # slashes an id cannot leave its folder or its path segment.
-ID = re.compile("(?!(?:feed|tags)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
+ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
 MAX_URI = 65_536
 MAX_TITLE = 4_096
@@ -100,7 +100,7 @@ def _check_id(value: object) -> str:
     if not ID.fullmatch(id):
         raise _RuleBroken(
             "must be 1 to 64 of a-z, 0-9, _ and -, begin with a letter or digit, "
-            "and be neither feed nor tags"
+            "and be none of feed, tags and health"
         )
     return id
 

@@ -11,6 +11,7 @@ from storage import files
 from storage.bookmark import ID
 from storage.errors import Invalid, Unavailable
 from storage.record import decode_bookmark, decode_tombstone
+from storage.tsid import number_of
 from storage.uri import uri_key
 
 _T = TypeVar("_T")
@@ -78,6 +79,7 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     names_by_uri: dict[str, str] = {}
+    ids_by_number = {number_of(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
         if finding := _check_name(path):
@@ -90,6 +92,9 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             first = names_by_uri.setdefault(uri_key(bookmark.uri), path.name)
             if first != path.name:
                 yield Finding(path, f"has the same uri as {first}", "delete one of the two")
+            other = ids_by_number.setdefault(number_of(path.stem), path.stem)
+            if other != path.stem:
+                yield Finding(path, f"has an id with the same number as {other}", _RENUMBER)
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, str]:
@@ -113,6 +118,7 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
 _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
 _RESTORE = "correct it by hand, or restore it from a backup"
+_RENUMBER = "add it again under another id if linkding's clients need it, then delete it"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
 

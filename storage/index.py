@@ -1,6 +1,6 @@
 """The bookmarks in memory: by id, by uri, by tag, in list order. Knows no file."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import Query
+from storage.tsid import number_of
 
 _VERSIONS = 1 << 128
 # Above this number of changes sorting everything once is faster than inserting each.
@@ -95,6 +96,7 @@ class Index:
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
     _sorted_timestamps: list[str] = field(default_factory=list)  # Of changes and deletions.
+    _ids_by_number: list[str] = field(default_factory=list)  # All ids, sorted by their numbers.
 
     @property
     def state(self) -> State:
@@ -133,6 +135,12 @@ class Index:
         entries = newest(self._sorted_tombstones, query.limit, query.offset)
         return [entry.tombstone for entry in entries]
 
+    def ids_of_number(self, number: int) -> Sequence[str]:
+        """Return the ids, those of tombstones too, that have this number."""
+        start = bisect_left(self._ids_by_number, number, key=number_of)
+        stop = bisect_right(self._ids_by_number, number, start, key=number_of)
+        return self._ids_by_number[start:stop]
+
     # --- Changing ---
 
     def change(
@@ -150,6 +158,8 @@ class Index:
             self._change_tombstone(id, tombstone)
         for id, entry in entries.items():
             self._change_entry(id, entry)
+        for id in {*tombstones, *entries}:
+            self._change_number(id)
 
     def _change_tombstone(self, id: str, tombstone: TombstoneEntry | None) -> None:
         if old := self.tombstones.pop(id, None):
@@ -170,6 +180,14 @@ class Index:
             self.version = (self.version + entry.version) % _VERSIONS
             self.entries[id] = entry
             self._insert(entry)
+
+    def _change_number(self, id: str) -> None:
+        is_used = id in self.entries or id in self.tombstones
+        was_used = id in self.ids_of_number(number_of(id))
+        if is_used and not was_used:
+            insort(self._ids_by_number, id, key=number_of)
+        elif was_used and not is_used:
+            self._ids_by_number.remove(id)
 
     def _insert(self, entry: Entry) -> None:
         others = self.holders(entry.key)
@@ -198,6 +216,7 @@ class Index:
         items: Iterable[Entry | TombstoneEntry]
         items = chain(self.entries.values(), self.tombstones.values())
         self.version = sum(item.version for item in items) % _VERSIONS
+        self._ids_by_number = sorted({*self.entries, *self.tombstones}, key=number_of)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
         deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)

@@ -31,7 +31,7 @@ from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, Index, Page, State, containing, newest, tag_counts
 from storage.query import Query
 from storage.record import digest, encode
-from storage.tsid import Minter
+from storage.tsid import Minter, number_of
 from storage.uri import uri_key
 
 log = logging.getLogger("bookmarks")
@@ -100,6 +100,18 @@ class Store:
             raise NotFound(id)
         return entry
 
+    def get_numbered(self, number: int) -> Entry:
+        """Return the bookmark whose id has this number. Raises NotFound or Unreadable.
+
+        If several ids have it none is found, so that no client changes the wrong bookmark.
+        """
+        with self._mutex:
+            ids = self._follower.refresh_for_list().ids_of_number(number)
+        with suppress(Gone):
+            if len(ids) == 1:
+                return self.get(ids[0])
+        raise NotFound(str(number))
+
     @property
     def change_count(self) -> int:
         """The number of changes seen so far, without looking for new ones."""
@@ -153,8 +165,12 @@ class Store:
     # --- Writing ---
 
     def mint(self) -> str:
-        """Return an id for a new bookmark."""
-        return self._minter.mint()
+        """Return an id for a new bookmark, with a number that no other id has."""
+        with self._mutex:
+            index = self._follower.refresh()
+            while index.ids_of_number(number_of(id := self._minter.mint())):
+                pass
+        return id
 
     def add(self, bookmark: Bookmark, state: State | None = None) -> Entry:
         """Store a new bookmark durably.

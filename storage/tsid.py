@@ -1,8 +1,9 @@
-"""Ids for new bookmarks: time-sorted unique identifiers (TSIDs)."""
+"""Ids for new bookmarks, time-sorted unique identifiers (TSIDs), and the numbers of ids."""
 
 import random
 import threading
 import time
+import zlib
 
 _CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _EPOCH_MS = 1_577_836_800_000  # 2020-01-01T00:00:00Z
@@ -26,3 +27,8 @@ class Minter:
             with self._lock:
                 number = self._last = max(milliseconds << 22 | number >> 42, self._last + 1)
         return "".join([_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)])
+
+
+def number_of(id: str) -> int:
+    """Return a 31-bit number, never 0, for clients whose ids are integers; two ids may share it."""
+    return zlib.crc32(id.encode()) & 0x7FFF_FFFF or 1

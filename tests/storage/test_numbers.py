@@ -1,0 +1,90 @@
+"""Each id has a number for clients whose ids are integers; ids that share one are not mixed up."""
+
+import pytest
+
+from storage.bookmark import create
+from storage.check import check
+from storage.errors import NotFound
+from storage.store import Store
+from storage.tsid import number_of
+
+# The CRC-32 of these ids agrees in its lower 31 bits.
+SAME = ("id-3985819", "id-4420602")
+
+
+def new(store, id):
+    return store.add(create({"uri": f"https://{id}.example/"}, id))
+
+
+def test_a_number_is_a_positive_integer_of_31_bits():
+    numbers = [number_of(f"id-{n}") for n in range(10_000)]
+    assert all(0 < number < 2**31 for number in numbers)
+    assert len(set(numbers)) > 9_990
+
+
+def test_the_number_of_an_id_never_changes():
+    assert number_of("0s9yex328jt74") == 475727080
+
+
+def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(data):
+    store, other = Store(data), Store(data)
+    entries = [new(store, f"id-{n}") for n in range(20)]
+    for each in (store, other, Store(data)):
+        for entry in entries:
+            found = each.get_numbered(number_of(entry.bookmark.id))
+            assert found.bookmark == entry.bookmark
+
+
+def test_a_number_stays_the_same_when_others_are_deleted(data):
+    store = Store(data)
+    entries = [new(store, f"id-{n}") for n in range(20)]
+    for entry in entries[::2]:
+        store.delete(entry)
+        with pytest.raises(NotFound):
+            store.get_numbered(number_of(entry.bookmark.id))
+    for entry in entries[1::2]:
+        assert store.get_numbered(number_of(entry.bookmark.id)).bookmark == entry.bookmark
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_no_bookmark_is_found_by_a_number_that_two_ids_share(data, is_deleted):
+    store = Store(data)
+    assert number_of(SAME[0]) == number_of(SAME[1])
+    first = new(store, SAME[0])
+    assert store.get_numbered(number_of(SAME[0])).bookmark == first.bookmark
+    new(store, SAME[1])
+    if is_deleted:
+        store.delete(first)
+    for each in (store, Store(data)):
+        with pytest.raises(NotFound):
+            each.get_numbered(number_of(SAME[0]))
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_new_id_has_a_number_that_no_other_id_has(data, monkeypatch, is_deleted):
+    store = Store(data)
+    entry = new(store, SAME[0])
+    if is_deleted:
+        store.delete(entry)
+    ids = iter([SAME[1], SAME[1], "another"])
+    monkeypatch.setattr(store._minter, "mint", lambda: next(ids))
+    assert store.mint() == "another"
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_check_names_ids_with_the_same_number(data, is_deleted):
+    store = Store(data)
+    first, _ = new(store, SAME[0]), new(store, SAME[1])
+    if is_deleted:
+        store.delete(first)
+    (finding,) = check(data)
+    assert finding.path.stem == SAME[1]
+    assert finding.problem == f"has an id with the same number as {SAME[0]}"
+
+
+def test_a_removed_file_frees_its_number(data):
+    store = Store(data)
+    new(store, SAME[0])
+    second = new(store, SAME[1])
+    (data / "bookmarks" / f"{SAME[0]}.json").unlink()
+    assert store.get_numbered(number_of(SAME[1])).bookmark == second.bookmark
