@@ -1,13 +1,17 @@
-"""Fixtures of the page's tests: a real Chromium with the actions of a user."""
+"""Fixtures of the page's tests: real browsers with the actions of a user."""
 
+import json
 import os
 import re
 import shutil
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from firefox import FIREFOX, Firefox
+from samples import SAMPLES
 from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service as Driver
@@ -23,12 +27,26 @@ DRIVER = shutil.which("chromedriver")
 
 
 class Browser:
-    """A Chromium that uses one service."""
+    """A browser that uses one service."""
 
-    def __init__(self, driver: webdriver.Chrome) -> None:
+    def __init__(self, driver: Any, address: str) -> None:
         self.driver = driver
-        self.address = ""
+        self.address = address
         self.expected = "(?!)"
+
+    def post(self, uri: str, path: str = "/", **fields: object) -> dict[str, Any]:
+        """Add or change a bookmark without the browser; return it."""
+        body = json.dumps({"uri": uri, **fields}).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.address + path, body, headers)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
+
+    def stored(self, query: str = "", **headers: str) -> list[dict[str, Any]]:
+        """Return the bookmarks of the service that the query selects."""
+        request = urllib.request.Request(f"{self.address}/?{query}", headers=headers)
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)
 
     def expect(self, status: int) -> None:
         """Do not report console messages about pages of the service with this status."""
@@ -131,20 +149,63 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
     """Return a browser of an empty service; assert at the end that its console is empty."""
     service.empty()
-    browser = Browser(chromium)
-    browser.address = service.address
+    browser = Browser(chromium, service.address)
     browser.console_messages()
     yield browser
     messages = browser.console_messages()
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    for handle in chromium.window_handles[1:]:
-        chromium.switch_to.window(handle)
-        chromium.close()
-    chromium.switch_to.window(chromium.window_handles[0])
-    chromium.get("about:blank")
+    close_windows(chromium)
     assert messages == []
+
+
+def close_windows(driver: Any) -> None:
+    """Close all windows but the first, and leave its page."""
+    first, *others = driver.window_handles
+    for handle in others:
+        driver.switch_to.window(handle)
+        driver.close()
+    driver.switch_to.window(first)
+    driver.get("about:blank")
+
+
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Run a headless Firefox for all tests; skip them without one, but fail in CI."""
+    if not FIREFOX:
+        assert "CI" not in os.environ, "needs Firefox"
+        pytest.skip("needs Firefox")
+    firefox = Firefox(tmp_path_factory.mktemp("firefox"))
+    yield firefox.driver
+    firefox.stop()
+
+
+@pytest.fixture(params=["Chromium", "Firefox"])
+def each_browser(service: Any, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Return a browser of an empty service, once Chromium and once Firefox."""
+    if request.param == "Chromium":
+        yield request.getfixturevalue("browser")
+        return
+    service.empty()
+    driver = request.getfixturevalue("firefox")
+    yield Browser(driver, service.address)
+    close_windows(driver)
+
+
+@pytest.fixture(params=["with script", "without script"])
+def either(browser: Browser, request: pytest.FixtureRequest) -> Browser:
+    """Return the browser, once with JavaScript and once without."""
+    browser.command("Emulation.setScriptExecutionDisabled", value="without" in request.param)
+    return browser
+
+
+@pytest.fixture
+def filled(browser: Browser) -> Browser:
+    """Return the browser of a service with the sample bookmarks."""
+    for uri, title, description, tags in reversed(SAMPLES):
+        browser.post(uri, title=title, description=description, tags=tags.split(", "))
+    return browser
 
 
 @pytest.fixture

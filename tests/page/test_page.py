@@ -11,37 +11,7 @@ from selenium.webdriver.common.keys import Keys
 @pytest.fixture
 def post(browser):
     """Return a function that adds or changes a bookmark without the browser."""
-
-    def post(uri, path="/", **fields):
-        body = json.dumps({"uri": uri, **fields}).encode()
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(browser.address + path, body, headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return json.load(response)
-
-    return post
-
-
-@pytest.fixture
-def filled(browser, post):
-    """Return the browser of a service with the sample bookmarks."""
-    for uri, title, description, tags in reversed(SAMPLES):
-        post(uri, title=title, description=description, tags=tags.split(", "))
-    return browser
-
-
-def stored(browser, query="", **headers):
-    """Return the bookmarks of the service that the query selects."""
-    request = urllib.request.Request(f"{browser.address}/?{query}", headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as response:
-        return json.load(response)
-
-
-@pytest.fixture(params=["with script", "without script"])
-def either(browser, request):
-    """Return the browser, once with JavaScript and once without."""
-    browser.command("Emulation.setScriptExecutionDisabled", value="without" in request.param)
-    return browser
+    return browser.post
 
 
 # --- With and without JavaScript ---
@@ -56,7 +26,7 @@ def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     either.leave(either.find(".brand").click)
     assert either.titles() == ["A & B"]
     assert [a.text for a in either.all(".list .tags a")] == ["x", "two words"]
-    (bookmark,) = stored(either)
+    (bookmark,) = either.stored()
     assert (bookmark["description"], bookmark["tags"]) == ("1\n2", ["x", "two words"])
 
 
@@ -66,7 +36,7 @@ def test_a_bookmark_can_be_added_on_the_list(either, post):
     either.find("summary").click()
     either.fill(uri="https://b.example/", title="B")
     either.leave(either.find(".editor .primary").click)
-    assert {b["uri"] for b in stored(either)} == {"https://a.example/", "https://b.example/"}
+    assert {b["uri"] for b in either.stored()} == {"https://a.example/", "https://b.example/"}
 
 
 def test_tags_and_words_filter_the_list(either, filled):
@@ -110,7 +80,7 @@ def test_a_bookmark_can_be_edited(either, post):
     assert either.find("h1").text == "New"
     either.open()
     assert either.titles() == ["New"]
-    assert [(b["id"], b["title"], b["tags"]) for b in stored(either)] == [(id, "New", ["x"])]
+    assert [(b["id"], b["title"], b["tags"]) for b in either.stored()] == [(id, "New", ["x"])]
 
 
 def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post):
@@ -127,7 +97,7 @@ def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post
     assert typed == {"title": "Title", "tags": "a, b"}
     either.fill(uri="https://a.example/")
     either.leave(either.find(".editor .primary").click)
-    assert stored(either)[0]["description"] == "Text"
+    assert either.stored()[0]["description"] == "Text"
 
 
 def test_a_conflict_shows_both_versions_and_saving_again_keeps_mine(either, post):
@@ -141,9 +111,9 @@ def test_a_conflict_shows_both_versions_and_saving_again_keeps_mine(either, post
     assert "Theirs" in either.find("#title-theirs").text
     assert "Their text" in either.find("#description-theirs").text
     assert either.all("#uri-theirs") == []
-    assert stored(either)[0]["title"] == "Theirs"
+    assert either.stored()[0]["title"] == "Theirs"
     either.leave(either.find(".editor .primary").click)
-    assert [(b["title"], b["description"]) for b in stored(either)] == [("Mine", "Old text")]
+    assert [(b["title"], b["description"]) for b in either.stored()] == [("Mine", "Old text")]
 
 
 def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
@@ -164,7 +134,7 @@ def test_adding_an_existing_address_overwrites_nothing(either, post):
     either.fill(uri="https://a.example/")
     either.leave(either.find(".editor .primary").click)
     assert "Text" in either.find("#description-theirs").text
-    assert stored(either)[0]["description"] == "Text"
+    assert either.stored()[0]["description"] == "Text"
 
 
 def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, post):
@@ -176,11 +146,12 @@ def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, pos
     urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=10).close()
     either.leave(either.find(".editor .primary").click)
     either.leave(either.find(".editor .primary").click)
-    (bookmark,) = stored(either)
+    (bookmark,) = either.stored()
     assert bookmark["title"] == "Mine" and bookmark["id"] != id
 
 
-def test_the_bookmarklet_saves_the_page_of_another_site(browser, other_site):
+def test_the_bookmarklet_saves_the_page_of_another_site(each_browser, other_site):
+    browser = each_browser
     browser.open()
     code = browser.find("#bookmarklet").get_attribute("href")
     browser.open(other_site)
@@ -195,7 +166,7 @@ def test_the_bookmarklet_saves_the_page_of_another_site(browser, other_site):
     values = [browser.find(f"#{name}").get_property("value") for name in names]
     assert values == [other_site, "A page & “more”", "Words said here."]
     browser.leave(browser.find(".editor .primary").click)
-    assert stored(browser)[0]["uri"] == other_site
+    assert browser.stored()[0]["uri"] == other_site
     browser.open(f"/?uri={other_site}&title=Other")
     assert browser.find("#title").get_property("value") == "A page & “more”"
 
@@ -232,11 +203,11 @@ def test_everything_works_with_the_token_as_password(either, serve):
     for link, button in [(".brand", ".list button"), (".edit", ".delete button")]:
         either.open(home)
         either.leave(either.find(link).click)
-        before = len(stored(either, Authorization="Bearer secret"))
+        before = len(either.stored(Authorization="Bearer secret"))
         shorten_timeouts(either)
         either.find(button).click()
         either.press(Keys.TAB)
-        either.wait(lambda: len(stored(either, Authorization="Bearer secret")) == before - 1)
+        either.wait(lambda: len(either.stored(Authorization="Bearer secret")) == before - 1)
         either.wait(lambda: len(either.titles()) == before - 1)
 
 
@@ -245,10 +216,10 @@ def test_deleting_works_without_javascript(browser, filled):
     browser.open()
     browser.leave(browser.all(".list button")[1].click)
     assert SAMPLES[1][1] not in browser.titles()
-    assert len(stored(browser)) == len(SAMPLES) - 1
+    assert len(browser.stored()) == len(SAMPLES) - 1
     browser.leave(browser.find(".edit").click)
     browser.leave(browser.find(".delete button").click)
-    assert len(stored(browser)) == len(SAMPLES) - 2
+    assert len(browser.stored()) == len(SAMPLES) - 2
 
 
 # --- With JavaScript ---
@@ -292,7 +263,7 @@ def test_a_deletion_can_be_undone(browser, filled):
     assert browser.focused.text == "Undo"
     browser.focused.click()
     assert browser.titles()[0] == SAMPLES[0][1]
-    assert len(stored(browser)) == len(SAMPLES)
+    assert len(browser.stored()) == len(SAMPLES)
 
 
 def test_a_double_click_deletes_one_bookmark(browser, post):
@@ -304,7 +275,7 @@ def test_a_double_click_deletes_one_bookmark(browser, post):
         browser.double_click(browser.all(".list .actions button")[8 - 2 * lines])
     assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
     browser.open()
-    browser.wait(lambda: len(stored(browser)) == 4)
+    browser.wait(lambda: len(browser.stored()) == 4)
 
 
 def test_undo_returns_the_focus_to_the_delete_button(browser, post):
@@ -316,7 +287,7 @@ def test_undo_returns_the_focus_to_the_delete_button(browser, post):
         assert browser.focused.text == "Undo"
         browser.press(Keys.ENTER)
         assert browser.focused.text == "Delete"
-    assert len(stored(browser)) == 1
+    assert len(browser.stored()) == 1
 
 
 def test_after_a_deletion_the_next_bookmark_has_the_focus(browser, filled):
@@ -357,7 +328,7 @@ def test_leaving_the_page_completes_a_deletion(browser, filled):
     browser.find(".list button").click()
     browser.find(".undo")
     browser.leave(browser.find(".brand").click)
-    browser.wait(lambda: len(stored(browser)) == len(SAMPLES) - 1)
+    browser.wait(lambda: len(browser.stored()) == len(SAMPLES) - 1)
 
 
 @pytest.mark.parametrize("way", ["link", "form"])
@@ -371,7 +342,7 @@ def test_the_next_page_does_not_show_the_deleted_bookmark(browser, filled, way):
         "form": lambda: browser.find("#q").send_keys(Keys.ENTER),
     }
     browser.leave(acts[way])
-    assert len(stored(browser)) == len(SAMPLES) - 1
+    assert len(browser.stored()) == len(SAMPLES) - 1
     assert title not in browser.titles()
 
 
@@ -380,7 +351,7 @@ def test_a_deletion_can_be_undone_after_a_jump_on_the_same_page(browser, filled)
     browser.find(".list button").click()
     browser.driver.execute_script("document.querySelector('a[href^=\"#\"]').click()")
     browser.find(".undo button").click()
-    assert len(stored(browser)) == len(SAMPLES)
+    assert len(browser.stored()) == len(SAMPLES)
 
 
 def test_a_deletion_is_completed_after_the_timeout(browser, filled):
@@ -391,7 +362,7 @@ def test_a_deletion_is_completed_after_the_timeout(browser, filled):
     browser.fill(q="")  # The timeout starts again when Undo loses the focus.
     browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
     assert browser.find(".total").text == "11 bookmarks"
-    assert len(stored(browser)) == len(SAMPLES) - 1
+    assert len(browser.stored()) == len(SAMPLES) - 1
 
 
 def test_deleting_a_bookmark_that_has_changed_shows_an_error(browser, post):
@@ -403,7 +374,7 @@ def test_deleting_a_bookmark_that_has_changed_shows_an_error(browser, post):
     browser.find(".list button").click()
     browser.fill(q="")
     assert "changed" in browser.find(".list [role=alert]").text
-    assert browser.titles() == ["Old"] and len(stored(browser)) == 1
+    assert browser.titles() == ["Old"] and len(browser.stored()) == 1
     browser.find(".list button").click()
     browser.wait(lambda: browser.titles() and browser.find(".list [role=alert]"))
     assert browser.focused.text == "Delete"
@@ -422,7 +393,7 @@ def test_deleting_the_open_bookmark_leads_to_the_list(browser, post):
     # Send the key at once: the page may be left before a later key reaches it.
     browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
     assert browser.driver.current_url == browser.address + "/"
-    assert stored(browser) == []
+    assert browser.stored() == []
 
 
 def test_back_does_not_show_an_undo_without_effect(browser, post):
@@ -461,8 +432,8 @@ def test_known_tags_are_completed(browser, filled):
     assert browser.find("#tags").get_property("value") == "durability, web, "
     assert not browser.find("[role=listbox]").is_displayed()
     browser.press("py", Keys.ESCAPE, Keys.ENTER)
-    browser.wait(lambda: stored(browser, "uri=https://new.example/"))
-    assert stored(browser, "uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
+    browser.wait(lambda: browser.stored("uri=https://new.example/"))
+    assert browser.stored("uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
 
 
 def test_the_tags_field_keeps_the_caret_when_it_gets_the_focus_again(browser, post):
@@ -592,7 +563,7 @@ def test_print_shows_no_controls(browser, filled):
     assert len(browser.titles()) == len(SAMPLES)
     hidden = browser.all(".top, aside, .list button, .edit")
     assert hidden and not any(element.is_displayed() for element in hidden)
-    browser.open(f"/{stored(browser)[0]['id']}")
+    browser.open(f"/{browser.stored()[0]['id']}")
     hidden = browser.all(".top, button, .hint")
     assert hidden and not any(element.is_displayed() for element in hidden)
     fields = browser.all(".editor, .editor input:not([type=hidden]), .editor textarea")
