@@ -32,6 +32,7 @@ import formats
 from formats import Format, commands
 from formats.base_url import BaseUrl, Parameters
 from formats.errors import HTTPError
+from formats.form import complete_address
 from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
 from formats.html.list import MAX_TAGS_SHOWN
@@ -162,6 +163,7 @@ class Application:
     def _add_page(self, request: Request, parameters: Parameters) -> Response:
         """Respond to the bookmarklet: the form of a new bookmark, or of the one with this uri."""
         values = dict(reversed(parameters))
+        values["uri"] = complete_address(values["uri"])
         if entry := self.store.holder(values["uri"].strip()):
             return self._read(request, "html", entry)
         state = self.store.state()

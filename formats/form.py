@@ -1,5 +1,6 @@
 """HTML forms: `application/x-www-form-urlencoded` and `multipart/form-data` (RFC 7578)."""
 
+import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl
 
@@ -11,6 +12,17 @@ from storage.bookmark import split_tags
 from storage.errors import Invalid
 
 MAX_FIELDS = 200
+
+# An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port.
+_WITHOUT_SCHEME = re.compile(
+    r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)", re.IGNORECASE
+)
+
+
+def complete_address(text: str) -> str:
+    """Return an address, with `https://` in front if people typed it without a scheme."""
+    address = text.strip()
+    return f"https://{address}" if _WITHOUT_SCHEME.match(address) else text
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:
@@ -105,5 +117,5 @@ def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
         elif name in fields:
             raise Invalid([(name, "is given twice")])
         else:
-            fields[name] = value
+            fields[name] = complete_address(value) if name == "uri" else value
     return fields

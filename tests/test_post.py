@@ -226,6 +226,44 @@ def test_a_malformed_form_is_400(app, body, content_type):
     send(app, body, content_type, 400)
 
 
+@pytest.mark.parametrize(
+    "typed, stored",
+    [
+        ("example.com/x", "https://example.com/x"),
+        (" www.example.com ", "https://www.example.com"),
+        ("example.com:8080?a=b#c", "https://example.com:8080?a=b#c"),
+        ("localhost:3000", "https://localhost:3000"),
+        ("LOCALHOST", "https://LOCALHOST"),
+        ("192.168.1.5:80/", "https://192.168.1.5:80/"),
+        ("[::1]:3000/x", "https://[::1]:3000/x"),
+        ("bücher.example/ä", "https://bücher.example/ä"),
+        ("http://example.com/", "http://example.com/"),
+        ("tel:112", "tel:112"),
+        ("mailto:a@example.com", "mailto:a@example.com"),
+        ("data:example.com,x", "data:example.com,x"),
+        ("javascript:location='//example.com/'", "javascript:location='//example.com/'"),
+    ],
+)
+def test_an_address_in_a_form_may_lack_its_scheme(app, typed, stored):
+    app.post("/", {"uri": typed}, status=303)
+    assert only(app)["uri"] == stored
+    app.post("/", multipart(("uri", typed)), {"Content-Type": "multipart/form-data; boundary=b"})
+    app.post(f"/{only(app)['id']}", {"uri": typed}, status=303)
+    assert only(app)["uri"] == stored
+    page = app.get("/", {"uri": typed}, headers={"Accept": "text/html"}, status=200)
+    assert page.forms[1].action == f"/{only(app)['id']}"
+
+
+@pytest.mark.parametrize("uri", ["none", "a@example.com", "two example.com", "."])
+def test_other_text_in_a_form_is_no_address(app, uri):
+    assert invalid_fields(app.post("/", {"uri": uri}, status=422)) == ["uri"]
+
+
+@pytest.mark.parametrize("uri", ["example.com/x", "192.168.1.5:80/"])
+def test_an_address_in_json_must_have_a_scheme(app, uri):
+    assert invalid_fields(app.post_json("/", {"uri": uri}, status=422)) == ["uri"]
+
+
 def test_a_form_with_an_unknown_field_or_without_uri_is_422(app):
     response = app.post("/", {"uri": URI, "colour": "red"}, status=422)
     assert invalid_fields(response) == ["colour"]
