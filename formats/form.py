@@ -15,7 +15,8 @@ MAX_FIELDS = 200
 
 # An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port.
 _WITHOUT_SCHEME = re.compile(
-    r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)", re.IGNORECASE
+    r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
+    re.IGNORECASE,
 )
 
 
