@@ -25,6 +25,8 @@ MAX_NAMED = 10_000
 MAX_VALUE_LENGTH = 200
 MAX_PENDING = 2_000  # Pending entries; many of them may have the same uri.
 _MAX_ATTEMPTS = 20
+# The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
+IGNORED = "is no bookmark"
 
 
 class SkippedEntry(msgspec.Struct):
@@ -36,11 +38,15 @@ class SkippedEntry(msgspec.Struct):
 
 
 class ImportReport(msgspec.Struct):
-    """The numbers of entries by outcome; `entries` names the first 10,000 skipped ones."""
+    """The numbers of entries by outcome; `entries` names the first 10,000 skipped ones.
+
+    A skipped entry could not be imported; an ignored one is no bookmark.
+    """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
+    ignored: int = 0
     skipped: int = 0
     entries: list[SkippedEntry] = []
 
@@ -48,7 +54,7 @@ class ImportReport(msgspec.Struct):
         """Return the numbers in one line."""
         return (
             f"{self.created} created, {self.updated} updated, {self.unchanged} unchanged, "
-            f"{self.skipped} skipped"
+            f"{self.ignored} ignored, {self.skipped} skipped"
         )
 
 
@@ -83,6 +89,9 @@ class Importer:
 
         Raises Busy, Full or Unavailable.
         """
+        if skip_reason == IGNORED:
+            self.report.ignored += 1
+            return
         try:
             if skip_reason:
                 raise Invalid([("entry", skip_reason)])

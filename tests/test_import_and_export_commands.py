@@ -27,6 +27,7 @@ NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <DL><p>
     <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
     <DT><A HREF="place:sort=8">Recent</A>
+    <DT><A HREF="/relative">Lost</A>
     <DT><A HREF="https://example.com/2">Two</A>
 </DL><p>
 """
@@ -54,10 +55,17 @@ def test_an_import_prints_its_numbers_and_each_skipped_entry(data, tmp_path):
     (tmp_path / "one.html").write_text(NETSCAPE)
     (tmp_path / "two.txt").write_text("https://example.com/2\nhttps://example.com/4\n")
     output, messages = run("import", "one.html", "two.txt", data=data, status=1, cwd=tmp_path)
-    assert output == "3 created, 0 updated, 1 unchanged, 1 skipped\n"
+    assert output == "3 created, 0 updated, 1 unchanged, 1 ignored, 1 skipped\n"
     (message,) = messages.splitlines()  # It is no terminal, so there is no progress bar.
-    assert message.startswith("one.html:4: place:sort=8: ")
+    assert message.startswith("one.html:5: /relative: ")
     assert len(list((data / "bookmarks").iterdir())) == 3
+
+
+def test_an_import_that_only_ignores_entries_succeeds(data, tmp_path):
+    (tmp_path / "x.csv").write_text("url,title\na:1,A\n,\n")
+    (tmp_path / "x.html").write_text(NETSCAPE.replace("/relative", "https://example.com/4"))
+    output, messages = run("import", "x.csv", "x.html", data=data, cwd=tmp_path)
+    assert (output, messages) == ("4 created, 0 updated, 0 unchanged, 2 ignored, 0 skipped\n", "")
 
 
 def test_a_dry_run_prints_the_same_and_creates_nothing(data, tmp_path):
@@ -80,7 +88,7 @@ def test_a_dry_run_fails_if_the_import_would(tmp_path, name):
 def test_an_export_is_imported_through_a_pipe(filled, tmp_path, name):
     exported, _ = run("export", "--format", name, data=filled)
     output, _ = run("import", "-", data=tmp_path / "other", input=exported.encode())
-    assert output == "3 created, 0 updated, 0 unchanged, 0 skipped\n"
+    assert output == "3 created, 0 updated, 0 unchanged, 0 ignored, 0 skipped\n"
     again, _ = run("export", "--format", name, data=tmp_path / "other")
     assert sorted(again.splitlines()) == sorted(exported.splitlines())
 
@@ -95,7 +103,7 @@ def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(data, tmp_
     (tmp_path / "bad").write_bytes(b"\0\1")
     (tmp_path / "good").write_text("https://example.com/\n")
     output, messages = run("import", tmp_path / "bad", tmp_path / "good", data=data, status=1)
-    assert output == "1 created, 0 updated, 0 unchanged, 1 skipped\n"
+    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
     assert "bad" in messages and "binary data" in messages
 
 
@@ -104,7 +112,7 @@ def test_a_missing_file_does_not_stop_the_import_of_others(data, tmp_path):
     many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
     output, messages = run("import", many, "nowhere.html", tmp_path, data=data, status=1)
     assert "nowhere.html" in messages and "Traceback" not in messages
-    assert output == "350 created, 0 updated, 0 unchanged, 2 skipped\n"
+    assert output == "350 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
     assert len(list((data / "bookmarks").iterdir())) == 350
 
 
@@ -112,14 +120,14 @@ def test_nothing_of_a_malformed_json_document_is_imported(data, tmp_path):
     lines = '{"uri": "https://example.com/"},\n' * 5_000
     (tmp_path / "x.json").write_text(f'[{lines}{{"uri": ')
     output, messages = run("import", tmp_path / "x.json", data=data, status=1)
-    assert output == "0 created, 0 updated, 0 unchanged, 1 skipped\n"
+    assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
     assert "line 5001" in messages
 
 
 def test_json_may_have_more_values_than_over_http(data, tmp_path):
     (tmp_path / "x.json").write_text("[" + "{}," * 500_000 + "{}]")
     output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
-    assert output == "0 created, 0 updated, 0 unchanged, 500001 skipped\n"
+    assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 500001 skipped\n"
 
 
 def test_a_running_service_has_the_imported_bookmarks(serve, data, tmp_path):

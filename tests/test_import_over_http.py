@@ -22,6 +22,7 @@ NETSCAPE = b"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <DL><p>
     <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
     <DT><A HREF="place:sort=8">Recent</A>
+    <DT><A HREF="/relative">Lost</A>
     <DT><A HREF="https://example.com/2">Two</A>
 </DL><p>
 """
@@ -56,7 +57,7 @@ def import_entries(app):
 
 
 def counts(report):
-    return tuple(report[name] for name in ("created", "updated", "unchanged", "skipped"))
+    return tuple(report[name] for name in ("created", "updated", "unchanged", "ignored", "skipped"))
 
 
 @pytest.fixture
@@ -70,7 +71,8 @@ def other(tmp_path):
 
 def test_a_json_array_is_imported(app):
     report = import_entries(app)
-    assert report == {"created": 3, "updated": 0, "unchanged": 0, "skipped": 0, "entries": []}
+    numbers = {"created": 3, "updated": 0, "unchanged": 0, "ignored": 0, "skipped": 0}
+    assert report == numbers | {"entries": []}
     bookmarks = {b["uri"]: b for b in app.get("/").json}
     assert bookmarks["https://example.com/3"]["created"] == "2001-02-03T04:05:06Z"
     assert bookmarks["https://example.com/?a=1&copy=2"]["tags"] == ["a", "b c"]
@@ -80,13 +82,13 @@ def test_a_json_array_is_imported(app):
 def test_an_exported_file_is_imported_without_loss(app, other, name):
     import_entries(app)
     exported = app.get(f"/?format={name}").body
-    assert counts(post_file(other, name, exported)) == (3, 0, 0, 0)
+    assert counts(post_file(other, name, exported)) == (3, 0, 0, 0, 0)
     again = other.get(f"/?format={name}").body
     if name == "netscape":  # This format has no ids, so bookmarks of one second change places.
         assert sorted(again.splitlines()) == sorted(exported.splitlines())
     else:
         assert again == exported
-    assert counts(post_file(other, name, exported)) == (0, 0, 3, 0)
+    assert counts(post_file(other, name, exported)) == (0, 0, 3, 0, 0)
 
 
 @pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.name)
@@ -95,14 +97,14 @@ def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, p
     assert sum(counts(report)[:3]) > 0
     again = upload(app, path.read_bytes())
     assert (again["created"], again["updated"]) == (0, 0)
-    assert again["skipped"] == report["skipped"]
+    assert (again["ignored"], again["entries"]) == (report["ignored"], report["entries"])
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_xbel_is_a_file_unless_it_has_one_bookmark(app, count):
     bookmarks = "".join(f'<bookmark href="https://example.com/{n}"/>' for n in range(count))
     report = post_file(app, "xbel", f'<xbel version="1.0">{bookmarks}</xbel>'.encode())
-    assert counts(report) == (count, 0, 0, 0)
+    assert counts(report) == (count, 0, 0, 0, 0)
 
 
 def test_xbel_with_one_bookmark_creates_that_bookmark(app):
@@ -129,19 +131,19 @@ def test_an_uploaded_file_of_no_known_format_is_refused(app, body):
 # --- Reports ---
 
 
-def test_the_report_names_each_skipped_entry(app):
+def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     report = post_file(app, "netscape", NETSCAPE)
-    assert counts(report) == (2, 0, 0, 1)
+    assert counts(report) == (2, 0, 0, 1, 1)
     (entry,) = report["entries"]
-    assert (entry["line"], entry["value"]) == (4, "place:sort=8")
-    assert "query" in entry["reason"]
+    assert (entry["line"], entry["value"]) == (5, "/relative")
+    assert "absolute" in entry["reason"]
 
 
 def test_a_browser_gets_the_report_as_a_page(app):
     headers = {"Accept": "text/html,*/*;q=0.1"}
     page = app.post("/", upload_files=[("file", "b.html", NETSCAPE)], headers=headers)
     assert page.content_type == "text/html"
-    page.mustcontain("2 created, 0 updated, 0 unchanged, 1 skipped", "place:sort=8")
+    page.mustcontain("2 created, 0 updated, 0 unchanged, 1 ignored, 1 skipped", "/relative")
 
 
 @pytest.mark.parametrize("value", [b"\\u0000", b"\\uffff"])
@@ -169,7 +171,7 @@ def test_an_import_is_a_conditional_request(app):
 
 def test_the_entries_before_a_syntax_error_are_imported(app):
     report = upload(app, b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/><bookmark hr')
-    assert counts(report) == (2, 0, 0, 1)
+    assert counts(report) == (2, 0, 0, 0, 1)
     assert "malformed" in report["entries"][0]["reason"]
 
 
@@ -196,7 +198,7 @@ def test_json_of_too_many_values_is_refused(app):
 def test_one_bookmark_must_be_small_and_a_file_may_be_large(app):
     description = "x" * 60_000
     entries = [{"uri": f"https://example.com/{n}", "description": description} for n in range(20)]
-    assert counts(post_file(app, "json", json.dumps(entries).encode())) == (20, 0, 0, 0)
+    assert counts(post_file(app, "json", json.dumps(entries).encode())) == (20, 0, 0, 0, 0)
     one = {"uri": "https://example.com/x", "description": " " * 2**20}
     post_file(app, "json", json.dumps(one).encode(), status=413)
 

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from formats.csv import FORMULA
 from formats.errors import Malformed
 from formats.imports.charset import decode
-from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri
+from formats.imports.entry import (
+    MAX_ENTRY,
+    TOO_LARGE,
+    ImportedEntry,
+    entry_with_uri,
+    ignored_entry,
+)
 from formats.imports.roles import fields_of_roles, role_of
 from storage.bookmark import FIELDS, split_tags
 
@@ -36,8 +42,10 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     while (row := _next_row(reader, lines, len(names))) is not None:
         if isinstance(row, ImportedEntry):
             yield row
-        elif any(row):
+        elif any(map(str.strip, row)):
             yield entry_with_uri(lines.first, read(row))
+        else:
+            yield ignored_entry(lines.first)
 
 
 def parse_header(line: str) -> tuple[str, list[str]]:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from storage.importer import IGNORED
+
 # The longest valid bookmark, with every character escaped, is shorter.
 MAX_ENTRY = 1024 * 1024
 # Folders below this depth have the tags of their parent.
@@ -10,8 +12,6 @@ MAX_DEPTH = 100
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 TOO_DEEP = "is nested too deeply"
 NO_URI = "has no uri"
-SEPARATOR = "is a separator"
-FIREFOX_QUERY = "is a query of Firefox, not a bookmark"
 
 
 class ImportedEntry(NamedTuple):
@@ -28,6 +28,11 @@ class ImportedEntry(NamedTuple):
 def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
     """Return the entry, to be skipped if it has no uri."""
     return ImportedEntry(line, fields, "" if fields.get("uri") else NO_URI)
+
+
+def ignored_entry(line: int) -> ImportedEntry:
+    """Return an entry that is no bookmark, such as a separator."""
+    return ImportedEntry(line, {}, IGNORED)
 
 
 def is_firefox_query(uri: object) -> bool:

@@ -9,12 +9,11 @@ from msgspec import Raw
 from formats.errors import Malformed
 from formats.imports.charset import decode_strictly
 from formats.imports.entry import (
-    FIREFOX_QUERY,
     MAX_DEPTH,
-    SEPARATOR,
     TOO_DEEP,
     ImportedEntry,
     entry_with_uri,
+    ignored_entry,
     is_firefox_query,
 )
 from formats.imports.folders import Folders, folder_tags, merge_tags
@@ -142,10 +141,9 @@ def _object_entry(raw: Raw, line: int, folders: tuple[str, ...]) -> Iterator[Imp
     if folders:
         own = fields.get("tags")
         fields["tags"] = merge_tags(own if isinstance(own, list) else [], folders)
-    if value.get("type") == _FIREFOX_SEPARATOR:
-        yield ImportedEntry(line, {}, SEPARATOR)
-    elif fields is not value and is_firefox_query(fields.get("uri")):
-        yield ImportedEntry(line, fields, FIREFOX_QUERY)
+    is_query = fields is not value and is_firefox_query(fields.get("uri"))
+    if value.get("type") == _FIREFOX_SEPARATOR or is_query:
+        yield ignored_entry(line)
     elif value.get("type") != _FIREFOX_FOLDER:
         yield entry_with_uri(line, fields)
 

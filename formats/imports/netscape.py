@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import (
-    FIREFOX_QUERY,
-    SEPARATOR,
     ImportedEntry,
     entry_with_uri,
+    ignored_entry,
     is_firefox_query,
 )
 from formats.imports.folders import Folders, folder_tags, merge_tags
@@ -256,29 +255,32 @@ class _Reader:
     def rule(self, token: _Token) -> None:
         """Handle <HR>: a separator."""
         self.end(token)
-        self._entries.append(ImportedEntry(self._line_of(token), {}, SEPARATOR))
+        self._entries.append(ignored_entry(self._line_of(token)))
 
     def end(self, token: _Token | None = None) -> None:
         """End the open entry or heading before the element of `token`, or at the segment's end."""
         if self._link:
-            fields = _fields(self._link.attributes, self._title, self._description)
-            if tags := merge_tags(fields.pop("tags", ()), self._folders.tags):
-                fields["tags"] = tags
-            line, reason = self._line_of(self._link), self._skip_reason(self._link, token is None)
-            entry = ImportedEntry(line, fields, reason) if reason else entry_with_uri(line, fields)
-            self._entries.append(entry)
+            self._entries.append(self._entry(self._link, token is None))
         elif self._heading:
             self._folder_tags = self._tags_of_heading(self._heading)
         self._link = self._heading = self._target = None
         self._title, self._description = [], []
 
-    def _skip_reason(self, link: _Token, is_end: bool) -> str:
+    def _entry(self, link: _Token, is_end: bool) -> ImportedEntry:
+        line = self._line_of(link)
+        if is_firefox_query(link.attributes.get("href")):
+            return ignored_entry(line)
+        fields = _fields(link.attributes, self._title, self._description)
+        if tags := merge_tags(fields.pop("tags", ()), self._folders.tags):
+            fields["tags"] = tags
+        if self._is_last and self._is_cut_off(link, is_end):
+            return ImportedEntry(line, fields, _CUT_OFF)
+        return entry_with_uri(line, fields)
+
+    def _is_cut_off(self, link: _Token, is_end: bool) -> bool:
         # Some programs end the line without </A>, so the title is complete there.
         has_title = "".join(self._title).endswith(("\n", _BREAK_MARK))
-        is_cut = link.is_cut or is_end and self._target is self._title and not has_title
-        if self._is_last and is_cut:
-            return _CUT_OFF
-        return FIREFOX_QUERY if is_firefox_query(link.attributes.get("href")) else ""
+        return link.is_cut or is_end and self._target is self._title and not has_title
 
     def _tags_of_heading(self, heading: _Token) -> tuple[str, ...]:
         attributes = heading.attributes

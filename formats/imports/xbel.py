@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from formats import xml
 from formats.errors import Malformed
 from formats.imports.dates import parse_date
-from formats.imports.entry import SEPARATOR, ImportedEntry, entry_with_uri
+from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, merge_tags
 from storage.bookmark import split_tags
 
@@ -19,7 +19,7 @@ _CHILDREN = {"title": "title", "desc": "description"}
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 _GROUP, _PRIVATE, _TIME = f"{_DESKTOP}group", f"{_DESKTOP}private", "time_added"
 _METADATA = (_GROUP, _PRIVATE, _TIME)
-_SKIPPED_ELEMENTS = {"alias": "is an alias of another bookmark", "separator": SEPARATOR}
+_IGNORED_ELEMENTS = ("alias", "separator")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -85,7 +85,7 @@ class XbelDocument:
             self._is_toolbar = attributes.get("toolbar") == "yes"
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
-        elif tag == "bookmark" or tag in _SKIPPED_ELEMENTS:
+        elif tag == "bookmark" or tag in _IGNORED_ELEMENTS:
             depth, tags = len(self._path), self._folders.tags
             self._entry = XbelEntry(tag, self.line(), depth, attributes, tags)
 
@@ -135,8 +135,8 @@ def own_fields(entry: XbelEntry) -> dict[str, object]:
 
 def _imported_entry(entry: XbelEntry) -> ImportedEntry:
     """Return the entry, with the dates and tags of other programs and no id of theirs."""
-    if entry.kind in _SKIPPED_ELEMENTS:
-        return ImportedEntry(entry.line, {}, _SKIPPED_ELEMENTS[entry.kind])
+    if entry.kind in _IGNORED_ELEMENTS:
+        return ignored_entry(entry.line)
     fields = own_fields(entry)
     if not entry.attributes.get("id", "").startswith("b-"):
         fields.pop("id", None)

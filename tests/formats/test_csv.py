@@ -330,6 +330,7 @@ def test_a_wrong_row_is_skipped_and_the_others_are_read():
         (5, "has no uri"),
         (6, large[1:-1]),
         (7, "a:\x00"),
+        (9, "is no bookmark"),
         (10, "a:3"),
         (11, UNCLOSED_QUOTE),
     ]

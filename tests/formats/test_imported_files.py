@@ -7,8 +7,11 @@ import pytest
 from formats import FILES
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
+from storage.importer import IGNORED
 
 FOLDER = Path(__file__).parent / "files"
+
+NO_BOOKMARK = ({}, IGNORED)
 
 # By file name: the format, and the line, fields and skip reason of each entry.
 EXPECTED = {
@@ -170,16 +173,7 @@ EXPECTED = {
     "firefox.html": (
         "netscape",
         [
-            (
-                12,
-                {
-                    "uri": "place:type=6&sort=14&maxResults=10",
-                    "title": "Recent Tags",
-                    "created": "2016-04-10T13:29:16Z",
-                    "modified": "2016-04-10T13:29:17Z",
-                },
-                "is a query of Firefox, not a bookmark",
-            ),
+            (12, *NO_BOOKMARK),
             (
                 15,
                 {
@@ -191,7 +185,7 @@ EXPECTED = {
                     "modified": "2016-05-19T19:31:20Z",
                 },
             ),
-            (19, {}, "is a separator"),
+            (19, *NO_BOOKMARK),
             (
                 19,
                 {
@@ -228,7 +222,7 @@ EXPECTED = {
                     "modified": "2016-05-19T19:31:20Z",
                 },
             ),
-            (1, {}, "is a separator"),
+            (1, *NO_BOOKMARK),
             (
                 1,
                 {
@@ -238,15 +232,7 @@ EXPECTED = {
                     "tags": ["Cats", "dogs"],
                 },
             ),
-            (
-                1,
-                {
-                    "uri": "place:sort=8&maxResults=10",
-                    "title": "Most visited",
-                    "tags": ["Cats", "dogs"],
-                },
-                "is a query of Firefox, not a bookmark",
-            ),
+            (1, *NO_BOOKMARK),
         ],
     ),
     # floccus, which gives each element a numeric id.
@@ -272,8 +258,8 @@ EXPECTED = {
                     "modified": "2002-09-01T00:00:00Z",
                 },
             ),
-            (13, {}, "is an alias of another bookmark"),
-            (14, {}, "is a separator"),
+            (13, *NO_BOOKMARK),
+            (14, *NO_BOOKMARK),
             (15, {"title": "Nowhere", "tags": ["Folder"]}, "has no uri"),
             (16, {"uri": "http://b.example/", "tags": ["Folder"]}),
         ],
@@ -420,7 +406,7 @@ EXPECTED = {
                     "created": "2006-07-04T12:13:30Z",
                 },
             ),
-            (21, {}, "is a separator"),
+            (21, *NO_BOOKMARK),
             (
                 24,
                 {
@@ -514,7 +500,7 @@ EXPECTED = {
                     "created": "1997-12-14T21:20:04Z",
                 },
             ),
-            (17, {}, "is a separator"),
+            (17, *NO_BOOKMARK),
             (
                 21,
                 {
@@ -688,6 +674,7 @@ EXPECTED = {
             ),
             (5, {"uri": "https://c.example/", "title": "C"}),
             (6, {}, "has 2 cells, not 6"),
+            (7, *NO_BOOKMARK),
         ],
     ),
     # A table of a database, in an undeclared charset.
