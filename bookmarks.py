@@ -44,6 +44,7 @@ from formats.http.base_url import base_url_of, parse_base_url
 from formats.http.cache import ResponseCache
 from formats.http.compression import compress
 from formats.http.conditional import add_validators, not_modified, require_conditions
+from formats.http.credentials import encode_tokens, read_tokens
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
@@ -65,19 +66,17 @@ HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 class Application:
     """The WSGI callable over one store.
 
-    With a `token`, every request needs it, or only changes if `public_read` is true. `base_url` is
-    the service's address for clients, if it differs from the one in their requests.
+    With `tokens`, every request needs one of them, or only changes if `public_read` is true.
+    `base_url` is the service's address for clients, if it differs from the one in their requests.
     """
 
     def __init__(
-        self, store: Store, token: str | None, public_read: bool, base_url: str | None
+        self, store: Store, tokens: Sequence[bytes], public_read: bool, base_url: str | None
     ) -> None:
         self.store = store
         self._configured_base = parse_base_url(base_url)
-        # os.environ decodes bytes that are not UTF-8 as surrogates.
-        secret = token.encode(errors="surrogateescape") if token else None
         url = self._configured_base.url if self._configured_base else None
-        self.access_control = security.AccessControl(secret, public_read, url)
+        self.access_control = security.AccessControl(tokens, public_read, url)
         self._cache = ResponseCache(store)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -196,7 +195,7 @@ class Application:
     def description(self, request: Request) -> Response:
         """GET /openapi.json: respond with the description of the service for programs."""
         control, url = self.access_control, self._base(request).url
-        is_protected = control.token is not None
+        is_protected = bool(control.tokens)
         document = openapi.document(url, __version__, is_protected, control.public_read)
         return conditional.respond_asset(request, document)
 
@@ -359,7 +358,7 @@ class Application:
     # --- Parts of every response ---
 
     def _cache_control(self, directive: str, visibility: str = "") -> str:
-        return ("private, " if self.access_control.token is not None else visibility) + directive
+        return ("private, " if self.access_control.tokens else visibility) + directive
 
     def _base(self, request: Request) -> BaseUrl:
         return self._configured_base or base_url_of(request)
@@ -390,16 +389,16 @@ ROUTES = (
 def make_app(
     data: str | os.PathLike[str] = "data",
     *,
-    token: str | None = None,
+    token: str | Sequence[str] | None = None,
     public_read: bool = False,
     base_url: str | None = None,
 ) -> Application:
-    """Return the WSGI application over the folder `data`.
+    """Return the WSGI application over the folder `data`; `token` is one token or several.
 
     Raises storage's Unavailable or Full if the folder cannot be created, Invalid if `base_url` is
-    no address.
+    no address or an empty sequence is given for `token`.
     """
-    return Application(Store(Path(data)), token, public_read, base_url)
+    return Application(Store(Path(data)), encode_tokens(token), public_read, base_url)
 
 
 @functools.cache
@@ -437,7 +436,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     _option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
     _option(serve, "--base-url", None, "the service's address for others", metavar="URL")
-    _option(serve, "--token-file", None, "a file with the required token", metavar="FILE")
+    _option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
     _option(serve, "--public-read", None, "require the token for changes only")
     _option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
     _option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
@@ -478,7 +477,7 @@ def _configure(options: argparse.Namespace) -> Application:
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
     return make_app(
         options.data,
-        token=security.read_token(file) if file else token,
+        token=read_tokens(file) if file else token,
         public_read=options.public_read,
         base_url=options.base_url,
     )
@@ -490,13 +489,13 @@ def _serve(options: argparse.Namespace) -> int:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configure(options)
     is_local = security.is_loopback(host.strip("[]"))
-    if not (app.access_control.token or options.no_auth or is_local):
+    if not (app.access_control.tokens or options.no_auth or is_local):
         sys.exit(
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
     if not is_local or options.trusted_proxy or options.base_url:
-        app.access_control.warn_of_short_token()
+        app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)

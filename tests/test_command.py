@@ -38,8 +38,9 @@ def test_the_base_url_must_be_an_address(data):
 def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
     token = tmp_path / "token"
     assert "token" in exit_message("--data", str(data), "--token-file", str(token))
-    token.write_text("\n")
-    assert "empty" in exit_message("--data", str(data), "--token-file", str(token))
+    for text in ("", "\n", " # comment\n\n#secret\n"):
+        token.write_text(text)
+        assert "no token" in exit_message("--data", str(data), "--token-file", str(token))
     token.write_bytes(b"\xff")
     assert "UTF-8" in exit_message("--data", str(data), "--token-file", str(token))
 

@@ -282,6 +282,16 @@ def test_a_token_file_that_other_users_can_read_causes_a_warning(
     assert ("chmod 600" in "".join(service.log)) == is_warned
 
 
+def test_a_token_file_may_have_several_tokens_and_comments(serve, tmp_path):
+    token = tmp_path / "token"
+    token.write_bytes(b"\xef\xbb\xbf# The phone\r\nfirst token#1\r\n\r\n  #old\r\n second \r\n")
+    token.chmod(0o600)
+    service = serve("--token-file", str(token))
+    sent = {"first token#1": 200, "second": 200, "old": 401, "#old": 401, "# The phone": 401}
+    for text, status in sent.items():
+        assert get(service.address, headers={"Authorization": f"Token {text}"})[0] == status
+
+
 def test_files_follow_the_umask_and_folders_are_private(tmp_path):
     code = (
         "import os, sys, webtest; os.umask(0o027); from bookmarks import make_app; "

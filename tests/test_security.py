@@ -216,11 +216,50 @@ def test_a_change_from_another_site_is_403(app, a, method, path, body, headers):
     assert app.get("/", status=200).json == [a]
 
 
+CROSS_SITE = [{"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://a.example"}]
+
+
 @each_unsafe
-def test_a_change_from_another_site_with_the_token_is_403(client, method, path, body):
+@pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
+@pytest.mark.parametrize("scheme", ["Bearer", "Token"])
+def test_a_right_token_in_bearer_or_token_exempts_from_the_cross_site_check(
+    client, method, path, body, headers, scheme
+):
     app = client(token=TOKEN)
-    send(app, method, path, body, 403, Sec_Fetch_Site="cross-site", **BEARER)
-    send(app, method, path, body, 403, Origin="https://a.example", **BEARER)
+    expected = {"POST /": 201, "DELETE /a": 204}.get(f"{method} {path}", 200)
+    send(app, method, path, body, expected, Authorization=f"{scheme} {TOKEN}", **headers)
+
+
+@each_unsafe
+@pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
+@pytest.mark.parametrize("public_read", [False, True])
+def test_nothing_else_exempts_from_the_cross_site_check(
+    client, method, path, body, headers, public_read
+):
+    app = client(token=TOKEN, public_read=public_read)
+    for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
+        send(app, method, path, body, 403, Authorization=authorization, **headers)
+    send(app, method, path, body, 403, **headers)
+
+
+def test_without_a_token_no_header_exempts_from_the_cross_site_check(app, a):
+    for authorization in ("Bearer x", "Bearer ", "Token", basic("")):
+        response = send(
+            app, "DELETE", "/a", None, 403, Origin="https://a.example", Authorization=authorization
+        )
+    assert "Authorization: Bearer" in response.json["detail"]
+
+
+def test_another_site_gets_no_permission_to_send_a_token(client):
+    app = client(token=TOKEN)
+    headers = {
+        "Origin": "https://a.example",
+        "Access-Control-Request-Method": "PUT",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    for more, status in (({}, 401), (BEARER, 204)):
+        response = app.options("/a", headers=headers | more, status=status)
+        assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
 @each_unsafe
@@ -268,6 +307,8 @@ def basic(password, user="anybody"):
         f"Bearer {TOKEN}",
         f"bearer {TOKEN}",
         f"BEARER  {TOKEN}",
+        f"Token {TOKEN}",
+        f"token {TOKEN}",
         basic(TOKEN),
         basic(TOKEN, ""),
         basic(TOKEN).replace("B", "b", 1),
@@ -292,7 +333,9 @@ def test_the_token_allows_every_request(client, authorization):
         f"Bearer {TOKEN}x",
         f"Bearer {TOKEN[:-1]}",
         f"Bearer {TOKEN.upper()}",
-        f"Token {TOKEN}",
+        f"Tokens {TOKEN}",
+        "Token",
+        "Token wrong",
         f"Basic {TOKEN}",
         basic("wrong"),
         basic("", TOKEN),
@@ -323,6 +366,32 @@ def test_a_token_may_have_any_bytes(data):
     basic = base64.b64encode(b"any:\xff\xfe").decode()
     for authorization in ("Bearer \xff\xfe", f"Basic {basic}"):
         send(app, "GET", "/", None, 200, Authorization=authorization)
+
+
+@pytest.mark.parametrize("token", [[TOKEN], ("first", TOKEN, "é"), TOKEN])
+def test_each_of_several_tokens_allows_every_request(client, token):
+    app = client(token=token)
+    for sent in [token] if isinstance(token, str) else token:
+        headers = {"Authorization": f"Bearer {sent}".encode().decode("latin-1")}
+        app.get("/", headers=headers, status=200)
+        app.get("/", headers={"Authorization": basic(sent)}, status=200)
+    for wrong in ("first, é", "firs", "", "['first']"):
+        app.get("/", headers={"Authorization": f"Bearer {wrong}"}, status=401)
+
+
+@pytest.mark.parametrize("token", [[], [""], ["first", ""], ()])
+def test_a_list_with_an_empty_token_or_with_none_is_refused(data, token):
+    with pytest.raises(Invalid, match="token must be"):
+        make_app(data, token=token)
+
+
+@pytest.mark.parametrize("authorization", ["Bearer wrong", basic("wrong"), "Token x", "Digest x"])
+def test_a_wrong_token_is_401_also_if_reading_is_public(client, authorization):
+    app = client(token=TOKEN, public_read=True)
+    for method in ("GET", "HEAD"):
+        send(app, method, "/", None, 401, Authorization=authorization)
+        send(app, method, "/", None, 200)
+        send(app, method, "/", None, 200, **BEARER)
 
 
 def test_public_read_allows_reading_without_the_token(client):
