@@ -118,15 +118,17 @@ class Browser:
         return [message for message in messages if not re.match(self.expected, message)]
 
 
-@pytest.fixture(scope="session")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    """Run a headless Chromium for all tests; skip them without one, but fail in CI."""
+def require_chromium() -> None:
+    """Skip the test without Chromium and its driver. In CI, which installs both, fail instead."""
     if not CHROMIUM or not DRIVER:
         assert "CI" not in os.environ, "needs chromium and chromedriver"
         pytest.skip("needs chromium and chromedriver")
+
+
+def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
+    """Return the options of a headless Chromium with this profile and more arguments."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("chromium")
     for argument in (
         "headless=new",
         "no-sandbox",
@@ -137,8 +139,17 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
         "hide-scrollbars",
         "window-size=1200,900",
         f"user-data-dir={profile}",
+        *more,
     ):
         options.add_argument(f"--{argument}")
+    return options
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """Run a headless Chromium for all tests; skip them without one, but fail in CI."""
+    require_chromium()
+    options = chromium_options(tmp_path_factory.mktemp("chromium"))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, Driver(DRIVER))
     yield driver
