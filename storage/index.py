@@ -5,14 +5,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import chain
-from operator import attrgetter
+from itertools import chain, compress
+from operator import attrgetter, not_
 from typing import TypeVar
 
 import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import Query
+from storage.search import MET, UNMET, Kind, Search, Term, fold_text
 from storage.tsid import number_of
 
 _VERSIONS = 1 << 128
@@ -258,16 +259,37 @@ def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_
     return items[start:stop][::-1]
 
 
-def containing(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
-    """Return the entries that have every folded word in title, description, uri or tags."""
-    for word in words:
-        entries = [entry for entry in entries if word in (entry.text or _text(entry))]
-    return list(entries)
+def search_entries(entries: Sequence[Entry], search: Search) -> list[Entry]:
+    """Return the entries that meet the search, in their order.
+
+    Each term is tested once, on the entries that no earlier term has decided.
+    """
+    waiting: list[list[Entry]] = [[] for _ in (*search, MET, UNMET)]
+    waiting[0] += entries
+    for number, term in enumerate(search):
+        outcomes = _test(term, waiting[number])
+        waiting[term.targets[True]] += compress(waiting[number], outcomes)
+        if term.targets[False] != UNMET:
+            waiting[term.targets[False]] += compress(waiting[number], map(not_, outcomes))
+        waiting[number] = []
+    if sum(MET in term.targets for term in search) == 1:
+        return waiting[MET]
+    met = set(waiting[MET])  # Several terms can decide, and each appends its entries.
+    return [entry for entry in entries if entry in met]
+
+
+def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
+    if term.kind is Kind.TAG:
+        return [term.value in entry.tags for entry in entries]
+    if term.kind is Kind.UNTAGGED:
+        return [not entry.tags for entry in entries]
+    return [term.value in (entry.text or _text(entry)) for entry in entries]
 
 
 def _text(entry: Entry) -> str:
+    """Return the text to search. No folded word has a line break, so none matches across fields."""
     b = entry.bookmark
-    entry.text = fold("\n".join((b.title, b.description, b.uri, *b.tags)))
+    entry.text = "\n".join(map(fold_text, (b.title, b.description, b.uri, *b.tags)))
     return entry.text
 
 

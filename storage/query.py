@@ -1,22 +1,21 @@
 """A query: which bookmarks to select, and which range of them."""
 
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from storage.bookmark import MAX_TAGS, fold
+from storage.bookmark import MAX_TAGS
 from storage.errors import BadQuery
+from storage.search import Search, parse_search, tag_key
 from storage.uri import uri_key
 
 MAX_NUMBER = 10**18 - 1
 _NUMBER = re.compile("[0-9]{1,18}")
-MAX_TERMS = MAX_TAGS
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Select the bookmarks that have all folded `tags`, all folded `words` and the uri key `key`.
+    """Select the bookmarks that have all folded `tags`, meet `search` and have the uri key `key`.
 
     The range begins at `offset`, newest first, and has `limit` bookmarks, all if that is None.
     `deletions` asks for the tombstones of the same range too; `counts` for this number of the most
@@ -24,7 +23,7 @@ class Query(msgspec.Struct, frozen=True):
     """
 
     tags: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    search: Search = ()
     key: str | None = None
     limit: int | None = None
     offset: int = 0
@@ -42,27 +41,22 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
     offset = _parse_number(values, "offset") or 0
     if limit is None:
         limit, offset = page_size, 0
-    tags = _check_number("tags", [_fold(value) for name, value in parameters if name == "tag"])
     uri = values.get("uri", "").strip()
-    words = [word for name, value in parameters if name == "q" for word in _fold(value).split()]
     return Query(
-        tags=tuple(sorted(set(tags) - {""})),
-        words=tuple(dict.fromkeys(_check_number("words in q", words))),
+        tags=_tags(value for name, value in parameters if name == "tag"),
+        search=parse_search(" ".join(value for name, value in parameters if name == "q")),
         key=uri_key(uri) if uri else None,
         limit=limit,
         offset=offset,
     )
 
 
-def _fold(text: str) -> str:
-    return fold(unicodedata.normalize("NFC", text.strip()))
-
-
-def _check_number(what: str, terms: list[str]) -> list[str]:
-    """Return the terms. Raises BadQuery if there are too many; each costs a search."""
-    if len(terms) > MAX_TERMS:
-        raise BadQuery(f"There must be at most {MAX_TERMS} {what}, not {len(terms):,}.")
-    return terms
+def _tags(values: Iterable[str]) -> tuple[str, ...]:
+    """Return the folded tags without empty ones. Raises BadQuery if there are too many."""
+    tags = [tag_key(value) for value in values]
+    if len(tags) > MAX_TAGS:
+        raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
+    return tuple(sorted(set(tags) - {""}))
 
 
 def _parse_number(values: Mapping[str, str], name: str) -> int | None:

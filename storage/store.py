@@ -28,7 +28,7 @@ from storage.errors import (
     Unreadable,
 )
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
-from storage.index import Entry, Index, Page, State, containing, newest, tag_counts
+from storage.index import Entry, Index, Page, State, newest, search_entries, tag_counts
 from storage.query import Query
 from storage.record import digest, encode
 from storage.tsid import Minter, number_of
@@ -148,13 +148,13 @@ class Store:
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
-            is_filter = query.tags or query.words or query.key is not None
+            is_filter = query.tags or query.search or query.key is not None
             counts = index.tag_counts(query.counts) if query.counts and not is_filter else []
             total, entries = len(matches), newest(matches, query.limit, query.offset)
-            if query.words or query.counts and is_filter:
+            if query.search or query.counts and is_filter:
                 matches = list(matches)  # Search and count a copy, after releasing the mutex.
-        if query.words:
-            matches = containing(matches, query.words)
+        if query.search:
+            matches = search_entries(matches, query.search)
             total, entries = len(matches), newest(matches, query.limit, query.offset)
         if is_filter and query.counts:
             counts = tag_counts(matches, query.counts)

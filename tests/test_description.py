@@ -230,7 +230,7 @@ def test_the_limits_are_those_of_the_service():
         ("Description", "maxLength"): bookmark.MAX_DESCRIPTION,
         ("Tag", "maxLength"): bookmark.MAX_TAG,
         ("Tags", "maxItems"): bookmark.MAX_TAGS,
-        ("tag", "maxItems"): query.MAX_TERMS,
+        ("tag", "maxItems"): bookmark.MAX_TAGS,
         ("limit", "maximum"): query.MAX_NUMBER,
         ("offset", "maximum"): query.MAX_NUMBER,
     }

@@ -24,7 +24,7 @@ from bookmarks import make_app
 from formats import LISTS
 from formats.form import MAX_FIELDS
 from storage.bookmark import MAX_TAGS, Bookmark
-from storage.query import MAX_TERMS
+from storage.search import MAX_TERMS
 from tests.formats.writing import write_list
 
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"

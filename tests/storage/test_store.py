@@ -20,6 +20,7 @@ from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Gone, Stale, StorageError, Unavailable, Unreadable
 from storage.query import Query
 from storage.record import encode
+from storage.search import parse_search
 from storage.store import Change, Store
 
 NOW = "2024-01-01T00:00:00Z"
@@ -404,7 +405,9 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "query", [Query(), Query(tags=("x",)), Query(tags=("x", "y")), Query(words=("b",))], ids=str
+    "query",
+    [Query(), Query(tags=("x",)), Query(tags=("x", "y")), Query(search=parse_search("b"))],
+    ids=["all", "tag", "tags", "search"],
 )
 def test_a_page_counts_the_tags_of_all_its_matches(store, query):
     tags = {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}

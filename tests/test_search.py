@@ -1,0 +1,311 @@
+"""The parameter q: the grammar of search expressions, and the folding of texts."""
+
+import random
+import unicodedata
+from collections import Counter
+
+import pytest
+
+from storage.bookmark import clean, create
+from storage.follower import new_entry
+from storage.index import search_entries
+from storage.search import MAX_TERMS, fold_text, parse_search, words_to_mark
+
+TITLES = {
+    "a": {"title": "Rust and Python", "tags": ["Programming", "unread"]},
+    "b": {"title": "Python or Ruby", "description": "As we may think", "tags": ["programming"]},
+    "c": {"title": "A trip to Zürich", "tags": ["Travel", "New Zealand"]},
+    "d": {"title": "C# e-mail 'quoted' back\\slash #hash !bang -dash", "tags": ["Zürich"]},
+    "e": {"title": "Not python-like (in brackets) :-)", "description": "one\ntwo three"},
+}
+
+
+@pytest.fixture
+def search(app):
+    """Return a function that returns the names of the bookmarks that a search finds."""
+    for name, fields in TITLES.items():
+        app.post_json("/", {"uri": f"x:{name}0", **fields}, status=201)
+
+    def search(q, path="/"):
+        response = app.get(path, {"q": q, "format": "json"}, status=200)
+        return "".join(sorted(bookmark["uri"][2] for bookmark in response.json))
+
+    return search
+
+
+@pytest.mark.parametrize(
+    "q, names",
+    [
+        # A word or phrase must occur in title, description, uri or a tag.
+        ("rust", "a"),
+        ("think", "b"),
+        ("x:c", "c"),
+        ("ravel", "c"),
+        ("rust python", "a"),
+        ("rust x:b0", ""),
+        ('"as we may"', "b"),
+        ('"we may think"', "b"),
+        ('"may we"', ""),
+        ('"think programming"', ""),
+        ('"one two three"', "e"),
+        ('"new zealand"', "c"),
+        ('"rust"and', ""),
+        ('"rust"python', "a"),
+        # and, or, not, - and parentheses
+        ("rust and python", "a"),
+        ("rust or zurich", "acd"),
+        ("rust or ruby and nothing", "a"),
+        ("(rust or ruby) and nothing", ""),
+        ("(rust or ruby) programming", "ab"),
+        ("programming(rust or ruby)", "ab"),
+        ("python not rust", "be"),
+        ("python -rust", "be"),
+        ("python and not rust and not ruby", "e"),
+        ("not (rust or ruby)", "cde"),
+        ("-(rust or ruby)", "cde"),
+        ("not rust ruby", "b"),
+        ("not rust or rust", "abcde"),
+        ('-"as we may"', "acde"),
+        ("((((rust))))", "a"),
+        ("", "abcde"),
+        (" \t ", "abcde"),
+        ('""', "abcde"),
+        # Operators are recognized in any case, and only as whole words.
+        ("rust OR zurich", "acd"),
+        ("Rust And PYTHON", "a"),
+        ("NoT rust oR rust", "abcde"),
+        ("android", ""),
+        ("python-like", "e"),
+        ('"or"', "b"),
+        ('"and"', "ac"),
+        ("pythonorruby", ""),
+        # #, - and ! count only at the beginning of a term, and followed by something.
+        ("c#", "d"),
+        ("#", "d"),
+        ("-", "de"),
+        ("!", "d"),
+        ("e-mail", "d"),
+        ("'quoted'", "d"),
+        ("back\\slash", "d"),
+        ('"#hash"', "d"),
+        ('"-dash"', "d"),
+        ('"!bang"', "d"),
+        # tags
+        ("#programming", "ab"),
+        ("#PROGRAMMING", "ab"),
+        ("#program", ""),
+        ("#new zealand", ""),
+        ('#"new zealand"', "c"),
+        ('#" New Zealand "', "c"),
+        ("#Zürich", "d"),
+        ("#Zu\u0308rich", "d"),
+        ("#zurich", ""),
+        ("-#programming", "cde"),
+        ('-#"new zealand" -#programming', "de"),
+        ("(#programming or #travel) python", "ab"),
+        # keywords
+        ("!untagged", "e"),
+        ("!UNTAGGED", "e"),
+        ("-!untagged", "abcd"),
+        ("!unread", "a"),
+        ("!untagged or !unread", "ae"),
+        # case and accents
+        ("ZURICH", "cd"),
+        ("Zürich", "cd"),
+        ("zu\u0308rich", "cd"),
+        ("zurich", "cd"),
+        ("pýthön", "abe"),
+    ],
+)
+def test_an_expression_selects_bookmarks(search, q, names):
+    assert search(q) == names
+
+
+@pytest.mark.parametrize(
+    "q, names",
+    [
+        # an operator without operand
+        ("python or", "b"),
+        ("and rust", "a"),
+        ("or", "b"),
+        ("not", "e"),
+        ("rust and and python", "a"),
+        ("not not python-like", "e"),
+        ("--dash", ""),
+        ("-or", ""),
+        # an unbalanced parenthesis
+        ("(rust", "a"),
+        ("rust)", "a"),
+        ("(python or ruby", "b"),
+        (":-)", "e"),
+        (")", "e"),
+        ("()", ""),
+        # an open quote
+        ('"rust', "a"),
+        ('"as we may', "b"),
+        ('#"new zealand', ""),
+        # an unknown keyword
+        ("!bang", "d"),
+        ("!archived rust", ""),
+    ],
+)
+def test_any_other_text_is_searched_for_as_plain_words(search, q, names):
+    assert search(q) == names
+
+
+@pytest.mark.parametrize("path", ["/", "/feed"])
+@pytest.mark.parametrize("term", ["a", "-a", "#a", "!unread", '"a b"', "(a)", "a or", "(", "-"])
+def test_only_a_search_of_more_than_100_terms_fails(app, path, term):
+    app.get(path, {"q": " ".join([term] * (MAX_TERMS - 1)) + " a"}, status=200)
+    problem = app.get(path, {"q": " ".join([term] * MAX_TERMS) + " a"}, status=400)
+    assert problem.json["detail"] == (
+        "A search has at most 100 words, phrases and tags. Leave some out."
+    )
+
+
+def test_a_list_the_feed_and_the_page_find_the_same(app, search):
+    q = "(rust or zurich) -#travel"
+    assert search(q) == "ad"
+    for path, headers in (("/", {"Accept": "text/html"}), ("/feed", {}), ("/?format=csv", {})):
+        text = app.get(path, {"q": q}, headers=headers, status=200).text
+        assert [name for name in TITLES if f"x:{name}0" in text] == ["a", "d"]
+
+
+def test_several_q_are_one_search(app, search):
+    assert len(app.get("/?q=python&q=-rust&q=-ruby", status=200).json) == 1
+
+
+def test_a_search_finds_the_present_text_of_a_changed_bookmark(app, add, search):
+    id = add(title="Before")["id"]
+    assert len(app.get("/?q=before", status=200).json) == 1
+    app.post_json(f"/{id}", {"title": "Áfter"}, status=200)
+    assert app.get("/?q=before", status=200).json == []
+    assert len(app.get("/?q=after", status=200).json) == 1
+
+
+def test_the_order_of_matches_is_that_of_the_list(app, add):
+    for n in range(30):
+        add(f"x:{n}", title="abc"[n % 3], tags=["even"] * (n % 2 == 0))
+    found = app.get("/", {"q": "c or (b #even) or -!untagged"}, status=200).json
+    listed = app.get("/", status=200).json
+    assert found == [b for b in listed if b["title"] == "c" or b["tags"]]
+
+
+# --- Random expressions ---
+
+
+def random_expression(chance, depth):
+    """Return an expression with a function from a set of words to whether it matches them."""
+    kind = chance.choice(["word", "and", "implicit", "or", "not", "minus"]) if depth else "word"
+    if kind == "word":
+        word = chance.choice("abcd")
+        return word, lambda words: word in words
+    left, matches_left = random_expression(chance, depth - 1)
+    if kind in ("not", "minus"):
+        return f"{'not ' if kind == 'not' else '-'}({left})", lambda words: not matches_left(words)
+    right, matches_right = random_expression(chance, depth - 1)
+    if kind == "or":
+        text = f"({left}) {chance.choice(['or', 'OR'])} {right}"
+        return text, lambda words: matches_left(words) or matches_right(words)
+    text = f"({left}) {'and' if kind == 'and' else ''} ({right})"
+    return text, lambda words: matches_left(words) and matches_right(words)
+
+
+def test_random_expressions_select_what_their_operators_say(app, add):
+    texts = ["".join(word for n, word in enumerate("abcd") if bits >> n & 1) for bits in range(16)]
+    for n, text in enumerate(texts):
+        add(f"x:{n}", title=text or "-")
+    chance = random.Random(1)
+    for _ in range(300):
+        q, matches = random_expression(chance, 4)
+        found = {int(b["uri"][2:]) for b in app.get("/", {"q": q}, status=200).json}
+        assert found == {n for n, text in enumerate(texts) if matches(text)}, q
+
+
+# --- Cost ---
+
+
+@pytest.mark.parametrize("q", ["(" * 5_000 + "a" + ")" * 5_000, "-(" * 5_000 + "a" + ")" * 5_000])
+def test_nesting_costs_no_tests(q):
+    assert len(parse_search(q)) == 1
+    assert searched_words(q, "a", "b") == ["a", "a"]
+
+
+def test_each_term_is_tested_at_most_once_for_each_bookmark():
+    words = [f"{letter}{n}" for n in range(50) for letter in "ab"]
+    q = " or ".join(f"-(-({a}) or {b})" for a, b in zip(words[::2], words[1::2], strict=True))
+    tested = searched_words(q, *(["a b c"] * 20))
+    assert len(tested) <= 20 * MAX_TERMS
+    assert max(Counter(tested).values()) == 20
+
+
+def test_the_second_of_two_words_is_searched_only_where_the_first_occurs():
+    assert searched_words("rare often", "often", "often", "rare often") == [*["rare"] * 3, "often"]
+
+
+def searched_words(q, *texts):
+    """Return every word that the search for `q` looks for in one of the texts, in order."""
+    searched = []
+
+    class Text(str):
+        def __contains__(self, word):
+            searched.append(word)
+            return super().__contains__(word)
+
+    bookmark = create(clean({"uri": "x:y"}), "a")
+    entries = [new_entry(bookmark, b"", 0.0) for _ in texts]
+    for entry, text in zip(entries, texts, strict=True):
+        entry.text = Text(text)
+    search_entries(entries, parse_search(q))
+    return searched
+
+
+# --- Folding ---
+
+
+@pytest.mark.parametrize(
+    "text, folded",
+    [
+        ("Zürich", "zurich"),
+        ("STRASSE Straße", "strasse strasse"),
+        ("ΑΣ ας", "ασ ασ"),
+        ("Ǆ ﬁ ① ½", "dz fi 1 1\u20442"),
+        ("İstanbul", "istanbul"),
+        ("Søren", "søren"),
+        ("a\nb", "a b"),
+    ],
+)
+def test_case_accents_and_compatibility_characters_are_folded(text, folded):
+    assert fold_text(text) == folded
+
+
+def test_each_character_is_folded_by_itself_and_only_once():
+    characters = [chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000]
+    chance = random.Random(1)
+    for start in range(0, len(characters), 5_000):
+        text = "".join(chance.sample(characters[start : start + 5_000], 1_000))
+        folded = fold_text(text)
+        assert folded == "".join(map(fold_text, text))
+        assert folded == fold_text(folded) == fold_text(unicodedata.normalize("NFC", text))
+        assert not any(map(unicodedata.combining, folded))
+
+
+# --- Marking ---
+
+
+@pytest.mark.parametrize(
+    "q, words",
+    [
+        ("Rust Zürich", ["rust", "zurich"]),
+        ('"As we" may', ["as we", "may"]),
+        ("rust -css not html", ["rust"]),
+        ("-(css or -rust) python", ["rust", "python"]),
+        ("not (a) b", ["b"]),
+        ("#tag !unread rust", ["rust"]),
+        ("(rust or", ["rust", "or"]),
+        ('""', []),
+        ("", []),
+    ],
+)
+def test_the_words_to_mark_are_those_that_must_occur(q, words):
+    assert words_to_mark(q) == words
