@@ -111,7 +111,7 @@ class Application:
             segments = path.split("/")
             if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
                 self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
-            raise HTTPError(404, "There is nothing at this path.")
+            raise HTTPError(404, "There is nothing at this address.")
         route, arguments = match
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
@@ -186,7 +186,7 @@ class Application:
     def file(self, request: Request, file: str) -> Response:
         """GET /{file}: respond with the page's style, script or icon, named by its digest."""
         if (asset := assets().get(file)) is None:
-            raise HTTPError(404, "There is nothing at this path.")
+            raise HTTPError(404, "There is nothing at this address.")
         response = conditional.respond_asset(request, asset)
         caching = self._cache_control("max-age=31536000, immutable", "public, ")
         response.headers.append(("Cache-Control", caching))

@@ -109,7 +109,7 @@ def _check_uri(value: object) -> str:
     uri = _check_string(value).strip()
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
-        raise _RuleBroken("must be an absolute URI with a scheme, such as https://example.com/")
+        raise _RuleBroken("must be an absolute address, such as https://example.com/")
     # A printable text without a space has no white space and no control character.
     if (" " in uri or not uri.isprintable()) and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")

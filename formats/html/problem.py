@@ -25,28 +25,34 @@ class Draft(msgspec.Struct, frozen=True):
     is_deletion: bool = False
 
 
-_HEADINGS = {
-    400: "This request cannot be read",
-    401: "A token is needed",
-    403: "This was sent by another site",
-    404: "There is nothing here",
-    409: "You have this bookmark already",
-    410: "This bookmark was deleted",
-    412: "The bookmark has changed",
-    413: "This is too large",
-    421: "This is not a name of this service",
-    422: "Something needs a correction",
-    500: "Something went wrong here",
-    503: "This is not possible now",
-    507: "The disk is full",
+# A heading for people, and a text in place of a detail that is meant for programs.
+_TEXTS: Mapping[int, tuple[str, str]] = {
+    400: ("This cannot be read", ""),
+    401: ("A token is needed", ""),
+    403: ("This was sent by another site", ""),
+    404: ("There is nothing here", ""),
+    405: ("This is not possible here", "This cannot be done at this address."),
+    406: ("There is no page here", "This address is meant for programs."),
+    409: ("You have this bookmark already", "Another bookmark has this address."),
+    410: ("This bookmark was deleted", ""),
+    412: ("The bookmark has changed", ""),
+    413: ("This is too large", ""),
+    415: ("This cannot be read", "The service does not know the type of what was sent."),
+    421: ("This is not a name of this service", ""),
+    422: ("Something needs a correction", ""),
+    500: ("Something went wrong here", ""),
+    503: ("This is not possible now", ""),
+    507: ("The disk is full", ""),
 }
 
 
 def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes:
     """Return the page of a problem, with the form that could not be saved if there is one."""
-    heading, detail = _HEADINGS.get(problem.status, problem.title), e(problem.detail)
+    heading, text = _TEXTS.get(problem.status, ("This did not work", ""))
+    detail = e(text or problem.detail)
     if draft is None:
-        main = f"<p>{detail}</p>\n{_errors(problem)}{_conflict_link(problem)}{_home_link(base)}"
+        what = _errors(problem) or f"<p>{detail}</p>\n"
+        main = f"{what}{_conflict_link(problem)}{_home_link(base)}"
     elif draft.is_deletion:
         main = f'<div class="alert" role="alert">\n<p>{detail}</p>\n</div>\n'
         main += _not_deleted(draft, draft.current) if draft.current else _home_link(base)
@@ -54,11 +60,10 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
         heading = "There are two versions"
         main = _both_versions(draft, draft.current, detail)
     else:
-        main = _same_form(draft, problem)
+        main = _same_form(draft, problem, detail)
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n'
-        f'<p class="status">{problem.status} {e(problem.title)}</p>\n<h1>{e(heading)}</h1>\n{main}'
-        f"</main>\n{END}"
+        f"<h1>{e(heading)}</h1>\n{main}</main>\n{END}"
     ).encode()
 
 
@@ -83,9 +88,8 @@ def _home_link(base: BaseUrl) -> str:
     return f'<p><a class="button" href="{e(base.path)}/">All bookmarks</a></p>\n'
 
 
-def _same_form(draft: Draft, problem: Problem) -> str:
+def _same_form(draft: Draft, problem: Problem, detail: str) -> str:
     """Return the form as it was sent, with the errors above it and beside each field."""
-    detail = e(problem.detail)
     beside = {name: f"{LABELS[name]} {e(why)}" for name, why in problem.errors if name in LABELS}
     if link := _conflict_link(problem):
         beside["uri"] = f"{detail} {link}"

@@ -1,5 +1,7 @@
 """The report of an import, as a page or as JSON."""
 
+import re
+
 import msgspec
 
 from formats.base_url import BaseUrl
@@ -21,7 +23,7 @@ def _page(report: ImportReport, base: BaseUrl) -> str:
     """Return a page with the numbers, and with the line and reason of each skipped entry."""
     rows = "".join(
         f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
-        f"<td>{e(entry.reason)}</td></tr>\n"
+        f"<td>{e(re.sub('^uri ', 'Address ', entry.reason))}</td></tr>\n"
         for entry in report.entries
     )
     table = (

@@ -478,6 +478,52 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     assert app.get("/", status=200).json[0]["title"] == "Typed"
 
 
+WORDS_OF_THE_PROTOCOL = re.compile(
+    r"\b((?<!,)[345]\d\d|ur[il]s?|http|json|xml|request|header|method|media type|etag|entity|"
+    r"precondition|conflict|unprocessable|not found|gone)\b",
+    re.IGNORECASE,
+)
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+
+
+@pytest.mark.parametrize(
+    "status, path, body, content_type",
+    [
+        (400, "/?limit=x&format=html", None, FORM),
+        (400, "/", b"\xff", FORM),
+        (404, "/none", None, FORM),
+        (404, "/no/path", None, FORM),
+        (405, "/feed", b"title=x", FORM),
+        (406, "/feed", None, FORM),
+        (409, "/one", b"uri=https://2.example/", FORM),
+        (410, "/deleted", None, FORM),
+        (410, "/deleted", b"title=x", FORM),
+        (410, "/deleted", b"_method=DELETE", FORM),
+        (412, "/one", b"title=x&_version=old", FORM),
+        (412, "/one", b"_method=DELETE&_version=old", FORM),
+        (412, "/", b"uri=https://2.example/&_version=new", FORM),
+        (413, "/", b"x" * 2_000_000, FORM),
+        (415, "/", b"x", "text/plain"),
+        (422, "/", b"uri=none&title=x&tags=" + b"x" * 300, FORM),
+        (422, "/one", b"uri=none", FORM),
+        (422, "/", b'{"uri": "none"}', JSON),
+        (200, "/", b'[{"uri": "none"}]', JSON),
+    ],
+)
+def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type):
+    for id in ("one", "deleted"):
+        fields = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}
+        app.put_json(f"/{id}", fields, status=201)
+    app.post_json("/", {"uri": "https://2.example/"}, status=201)
+    app.delete("/deleted", status=204)
+    headers = PAGE | {"Content-Type": content_type}
+    if body:
+        response = app.post(path, body, headers, status=status)
+    else:
+        response = app.get(path, headers=headers, status=status)
+    assert not WORDS_OF_THE_PROTOCOL.findall(Page(response.text).text)
+
+
 def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     id = add("https://1.example/")["id"]
     monkeypatch.setattr(app.app.store, "replace", lambda *arguments: 1 / 0)

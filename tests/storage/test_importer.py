@@ -115,7 +115,7 @@ def test_an_invalid_entry_is_skipped_and_the_others_are_imported(store):
     assert [(line, value) for line, value, _ in skipped] == [
         (2, "no uri"), (3, "only"), (4, f"{URI}2"),
     ]  # fmt: skip
-    assert skipped[0][2].startswith("uri must be an absolute URI")
+    assert skipped[0][2].startswith("uri must be an absolute address")
     assert skipped[1][2] == "uri is required"
     assert skipped[2][2].startswith("tags must not contain a tag with the character")
 
