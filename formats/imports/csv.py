@@ -1,9 +1,11 @@
 """Read CSV files with a header: this service's own, and those with columns of known names."""
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from formats.csv import FORMULA
 from formats.errors import Malformed
@@ -22,7 +24,7 @@ from storage.bookmark import FIELDS, split_tags
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-_BLANKS = re.compile(r"(?:[^\S\n]*+\n)*+")
+_MAX_BEGINNING = 200
 _OPTIONAL = ("id", "created", "modified")
 
 _ReadRow = Callable[[Sequence[str]], dict[str, object]]
@@ -30,22 +32,18 @@ _ReadRow = Callable[[Sequence[str]], dict[str, object]]
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
-    lines = _Lines(decode(data))
-    header = lines.next_row_start()
+    text = decode(data)
+    lines = io.StringIO(text)
+    header = next(filter(str.strip, lines), "")
     if header.lower().startswith("sep="):  # The delimiter, for spreadsheets.
-        header = lines.next_row_start()
+        header = next(filter(str.strip, lines), "")
     delimiter, names = parse_header(header)
-    if "uri" not in _roles(names):
+    roles = _roles(names)
+    if "uri" not in roles:
         raise Malformed("No column in the first line has a name for the address, such as url.")
-    read = _read_own_row if tuple(names) == FIELDS else _row_reader(_roles(names))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while (row := _next_row(reader, lines, len(names))) is not None:
-        if isinstance(row, ImportedEntry):
-            yield row
-        elif any(map(str.strip, row)):
-            yield entry_with_uri(lines.first, read(row))
-        else:
-            yield ignored_entry(lines.first)
+    read = _read_own_row if tuple(names) == FIELDS else _row_reader(roles)
+    for row in _rows(text, lines, delimiter):
+        yield _entry(row, roles, read)
 
 
 def parse_header(line: str) -> tuple[str, list[str]]:
@@ -67,67 +65,61 @@ def _roles(names: Iterable[str]) -> list[str]:
     return [role_of(name) for name in names]
 
 
-class _Lines:
-    """The lines of a text for csv.reader, which joins lines while a quote is open.
+class _Row(NamedTuple):
+    """A row: the numbers of its first and last line, its cells, the error if it cannot be parsed.
 
-    `first` is the number of a row's first line, `last` that of the last line read.
+    The only cell of a row with an error is the beginning of its text.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text, self._position = text, 0
-        self.first = self.last = 0
-
-    def begin_row(self) -> None:
-        """Begin a row with the next line that is not empty."""
-        blanks = _BLANKS.match(self._text, self._position)
-        assert blanks
-        self._position = blanks.end()
-        self.last += blanks[0].count("\n")
-        self.first = self.last + 1
-
-    def next_row_start(self) -> str:
-        """Return the first line of the next row, empty at the end."""
-        self.begin_row()
-        return next(self, "")
-
-    def __iter__(self) -> "_Lines":
-        return self
-
-    def __next__(self) -> str:
-        if self._position >= len(self._text):
-            raise StopIteration
-        end = self._text.find("\n", self._position)
-        line = self._text[self._position : end if end >= 0 else None]
-        self._position += len(line) + 1
-        self.last += 1
-        return line + "\n"
+    first: int
+    last: int
+    cells: list[str]
+    error: str = ""
 
 
-def _next_row(
-    reader: Iterator[list[str]], lines: _Lines, width: int
-) -> list[str] | ImportedEntry | None:
-    """Return the next row, an entry that names the reason to skip it, or None at the end."""
-    lines.begin_row()
-    try:
-        row = next(reader, None)
-    except csv.Error as error:
-        is_large = "field limit" in str(error)
-        misplaced = f"has a misplaced quotation mark: {error}"
-        return _skipped(lines, TOO_LARGE if is_large else misplaced)
-    if row and any(row) and (len(row) < width or any(row[width:])):
-        return _skipped(lines, f"has {len(row)} cells, not {width}")
-    return row
+def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
+    """Yield the rows of the text from the present position of `lines`, without blank lines."""
+    header_lines = text.count("\n", 0, lines.tell())
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        first, start, reason = header_lines + reader.line_num + 1, lines.tell(), ""
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            is_large = "field limit" in str(error)
+            reason = TOO_LARGE if is_large else f"has a misplaced quotation mark: {error}"
+            cells = [text[start : start + _MAX_BEGINNING].partition("\n")[0]]
+        if cells:
+            yield _Row(first, header_lines + reader.line_num, cells, reason)
 
 
-def _skipped(lines: _Lines, reason: str) -> ImportedEntry:
-    end = f", up to line {lines.last}" if lines.last > lines.first else ""
-    return ImportedEntry(lines.first, {}, reason + end)
+def _entry(row: _Row, roles: Sequence[str], read: _ReadRow) -> ImportedEntry:
+    """Return the entry in a row. A row that is too short needs at least its uri."""
+    if not any(map(str.strip, row.cells)):
+        return ignored_entry(row.first)
+    if row.error:
+        return _skipped(row, row.error)
+    uris = [cell.strip() for role, cell in zip(roles, row.cells, strict=False) if role == "uri"]
+    # An open quotation mark joins rows to one cell.
+    is_short = len(row.cells) < len(roles) and (not any(uris) or "\n" in "".join(uris))
+    if is_short or any(row.cells[len(roles) :]):
+        return _skipped(row, f"has {len(row.cells)} cells, not {len(roles)}")
+    entry = entry_with_uri(row.first, read(row.cells))
+    return _skipped(row, entry.skip_reason) if entry.skip_reason else entry
+
+
+def _skipped(row: _Row, reason: str) -> ImportedEntry:
+    """Return an entry that the first cells of its row name."""
+    end = f", up to line {row.last}" if row.last > row.first else ""
+    return ImportedEntry(row.first, {"title": ", ".join(filter(None, row.cells))}, reason + end)
 
 
 def _read_own_row(row: Sequence[str]) -> dict[str, object]:
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(FIELDS, cells, strict=False))
-    fields["tags"] = split_tags(str(fields["tags"]))
+    fields["tags"] = split_tags(str(fields.get("tags", "")))
     return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
 
 

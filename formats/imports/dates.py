@@ -31,7 +31,7 @@ def parse_date(value: object) -> str | None:
     if isinstance(value, str):
         text = value.strip()
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        text = str(value) if abs(value) < 1e20 else ""
+        text = str(int(value)) if abs(value) < 1e20 else ""
     else:
         return None
     if not text or len(text) > _MAX_LENGTH or text in _UNKNOWN_DATES:

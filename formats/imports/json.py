@@ -19,14 +19,12 @@ from formats.imports.entry import (
 from formats.imports.folders import Folders, folder_tags, merge_tags
 from formats.imports.roles import fields_of_roles, role_of
 from formats.json import parse_strictly
-from storage.bookmark import split_tags
+from storage.bookmark import FIELDS, split_tags
 
 # Members that are arrays of entries or folders (linkding, Karakeep, Firefox), or objects that
 # contain folders (Chromium).
 _ARRAYS = ("results", "bookmarks", "items", "children")
 _OBJECTS = ("roots", "bookmark_bar", "other", "synced")
-# Members that this service's own objects never have.
-_FOREIGN = frozenset(("href", "url", "typeCode", "dateAdded"))
 _FIREFOX_SEPARATOR = "text/x-moz-place-separator"
 _FIREFOX_FOLDER = "text/x-moz-place-container"
 _NO_OBJECT = "is no object"
@@ -153,7 +151,7 @@ def _object_entry(raw: Raw, line: int, folders: tuple[str, ...]) -> Iterator[Imp
 
 def _fields(value: dict[str, object]) -> dict[str, object]:
     """Return the fields of this service's own object, or of an object of another program."""
-    if "uri" in value and _FOREIGN.isdisjoint(value):
+    if _is_own(value):
         return value
     separator = ","
     if "href" in value and not value.get("title"):  # Pinboard, where `description` is the title.
@@ -171,6 +169,19 @@ def _fields(value: dict[str, object]) -> dict[str, object]:
             roles.setdefault(role, []).append(member)
     roles.setdefault("description", []).extend(_firefox_descriptions(value))
     return fields_of_roles(roles, _tags(roles.get("tags", ()), separator))
+
+
+def _is_own(value: dict[str, object]) -> bool:
+    """Return whether an object has no other fields than a bookmark, in the types of this service.
+
+    buku writes tags as one text, and other programs write dates as numbers.
+    """
+    dates = [value[name] for name in ("created", "modified") if name in value]
+    return (
+        value.keys() <= set(FIELDS)
+        and isinstance(value.get("tags", []), list)
+        and all(isinstance(date, str) and "-" in date for date in dates)
+    )
 
 
 def _tags(members: Iterable[object], separator: str) -> list[object]:

@@ -54,9 +54,6 @@ _ROOT_ATTRIBUTES = (
 )
 _SAFARI_READING_LIST = "com.apple.ReadingList"  # An id that is the same in every language.
 
-# Browsers handle white space in an address so: https://url.spec.whatwg.org/#url-parsing
-_URL_SPACES = str.maketrans({" ": "%20", "\t": None, "\n": None, "\r": None})
-
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders and marks become tags.
@@ -325,7 +322,6 @@ def _fields(
     for name, value in attributes.items():
         if value and (role := role_of(name)):
             values.setdefault(role, []).append(_unescape(value).strip())
-    values["uri"] = [str(uri).translate(_URL_SPACES) for uri in values.get("uri", ())]
     values["title"] = [_one_line(title)]
     values["description"] = [text] if (text := _join_lines(description)) else []
     tags = [tag for value in values.get("tags", ()) for tag in split_tags(str(value))]

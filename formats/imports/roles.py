@@ -11,15 +11,18 @@ _NAMES = {
     "uri": "uri url link href address givenurl bookmarkurl",
     "title": "title name giventitle websitetitle",
     "description": "description desc note notes comment comments excerpt selection extended",
-    "tags": "tags tag labels label keywords taglist tagnames documenttags",
+    "tags": "tags tag labels label keywords taglist tagnames documenttags category "
+    "categories",
     "folder": "folder folders foldername collection",
     "status": "status",
     "private": "private",
     "toread": "toread",
     "unread": "unread",
-    "created": "created createdat createdon creationdate date dateadded timeadded added addedat "
-    "adddate timestamp time savedat saved saveddate",
-    "modified": "modified modifiedat datemodified lastmodified updated updatedat lastupdate",
+    "created": "created createdat createdon createdtime creationdate creationtime datecreated "
+    "timecreated date dateadded timeadded added addedat addedon adddate addtime importdate "
+    "timestamp time savedat saved saveddate datesaved",
+    "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
+    "dateupdated lastupdate lastupdated",
 }
 _ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
 

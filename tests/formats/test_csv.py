@@ -322,10 +322,9 @@ def test_a_mark_does_not_replace_a_tag_of_an_entry_with_100_tags():
 
 def test_a_wrong_row_is_skipped_and_the_others_are_read():
     large = '"' + "x" * 200_000 + '"'
-    text = f'url,title\na:1,1\nshort\na:2,2,3\n,none\n{large},x\na:\x00,2"x\n\n,\na:3,3\na:4,"open'
+    text = f'url,title\na:1,1\n\na:2,2,3\n,none\n{large},x\na:\x00,2"x\n\n,\na:3,3\na:4,"open'
     assert lines_and_outcomes(text) == [
         (2, "a:1"),
-        (3, "has 1 cells, not 2"),
         (4, "has 3 cells, not 2"),
         (5, "has no uri"),
         (6, large[1:-1]),
@@ -334,6 +333,42 @@ def test_a_wrong_row_is_skipped_and_the_others_are_read():
         (10, "a:3"),
         (11, UNCLOSED_QUOTE),
     ]
+
+
+@pytest.mark.parametrize("row", ["a:1", "a:1,T", ' a:1 ,"T\nT"', "a:1,,N"])
+def test_a_row_that_is_too_short_needs_its_uri(row):
+    (entry,) = read(f"url,title,note,tags\n{row}\n")
+    assert (entry.fields["uri"], entry.skip_reason) == ("a:1", "")
+    (entry,) = read("title,url,note,tags\nT\n")
+    assert entry.skip_reason == "has 1 cells, not 4"
+
+
+def test_a_short_row_of_this_service_is_read():
+    assert read(f"{OWN_HEADER}\nx,a:b,T\n")[0].fields == {
+        "id": "x", "uri": "a:b", "title": "T", "tags": [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "row, name",
+    [
+        (",A,,B", "A, B"),
+        (",A", "A"),
+        ("a:1,A,B,C,D", "a:1, A, B, C, D"),
+        (',"A', ',"A'),
+        (f',{"A" * 300}', "A" * 300),
+        (f',"{"A" * 300}', f',"{"A" * 198}'),
+    ],
+)
+def test_a_skipped_row_is_named_by_its_first_cells(row, name):
+    (entry,) = read(f"url,title,note,tags\n{row}\n")
+    assert entry.skip_reason
+    assert entry.fields == {"title": name}
+
+
+@pytest.mark.parametrize("name", ["Category", "categories"])
+def test_categories_are_tags(name):
+    assert read(f"url,{name},tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize("repeated", ['"\n', '"x","\n', "x,"])

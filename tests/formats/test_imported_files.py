@@ -601,7 +601,11 @@ EXPECTED = {
                 },
             ),
             (3, {"uri": "https://b.example/", "title": "B", "created": "2022-03-04T05:06:08Z"}),
-            (5, {"title": "No address", "created": "2022-03-04T05:06:08Z"}, "has no uri"),
+            (
+                5,
+                {"title": "113, No address, Unsorted, 2022-03-04T05:06:08.000Z, false"},
+                "has no uri",
+            ),
         ],
     ),
     # Safari.
@@ -658,6 +662,21 @@ EXPECTED = {
             ),
         ],
     ),
+    # No program in particular: rows without their last cells, and skipped rows.
+    "short-rows.csv": (
+        "csv",
+        [
+            (2, {"uri": "https://a.example/b%20c", "title": "A", "tags": ["one", "two"]}),
+            (3, {"uri": "https://b.example/"}),
+            (4, {"title": "No address, x\ny"}, "has no uri, up to line 5"),
+            (6, *NO_BOOKMARK),
+            (
+                7,
+                {"title": '"https://c.example/'},
+                "has a misplaced quotation mark: unexpected end of data, up to line 8",
+            ),
+        ],
+    ),
     # A spreadsheet in a locale whose delimiter is the semicolon.
     "spreadsheet.csv": (
         "csv",
@@ -673,7 +692,7 @@ EXPECTED = {
                 },
             ),
             (5, {"uri": "https://c.example/", "title": "C"}),
-            (6, {}, "has 2 cells, not 6"),
+            (6, {"title": "E"}, "has 1 cells, not 6"),
             (7, *NO_BOOKMARK),
         ],
     ),

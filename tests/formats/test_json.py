@@ -43,10 +43,28 @@ def test_an_empty_list_has_no_entries(text):
     assert read(text) == []
 
 
-def test_the_fields_of_this_services_own_objects_are_kept_as_they_are():
-    fields = {"uri": "a:b", "tags": ["x"], "stars": 5, "private": True, "created": "never"}
+@pytest.mark.parametrize(
+    "more", [{}, {"id": "x", "title": 5}, {"tags": [5]}, {"created": "2024-13-01T00:00:00Z"}]
+)
+def test_the_fields_of_this_services_own_objects_are_kept_as_they_are(more):
+    fields = {"uri": "a:b", "description": "D"} | more
     assert read(json.dumps(fields)) == [(1, fields, "")]
     assert read(json.dumps([fields, fields])) == [(1, fields, "")] * 2
+
+
+@pytest.mark.parametrize(
+    "more, fields",
+    [
+        ({"stars": 5, "private": True, "id": 7}, {"tags": ["private"]}),
+        ({"tags": "x, y"}, {"tags": ["x", "y"]}),
+        ({"created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
+        ({"created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
+        ({"modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
+        ({"created": "never"}, {}),
+    ],
+)
+def test_an_object_of_another_program_may_have_the_member_uri(more, fields):
+    assert read(json.dumps([{"uri": "a:b"} | more])) == [(1, {"uri": "a:b"} | fields, "")]
 
 
 def test_each_entry_has_the_number_of_its_first_line():
@@ -237,9 +255,33 @@ def test_content_without_an_address_has_no_uri(content):
     assert read(json.dumps([{"content": content}]))[0].skip_reason == "has no uri"
 
 
-def test_an_object_with_the_member_uri_keeps_its_content_member():
-    fields = {"uri": "a:b", "content": {"url": "c:d", "title": "T"}}
-    assert read(json.dumps([fields])) == [(1, fields, "")]
+# 2024-01-02T03:04:05Z in seconds, milliseconds, microseconds, and microseconds since 1601.
+NUMBERS = (1704164645, 1704164645123, 1704164645123456, 13348638245123456)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("time_added", "addDate", "ADD_DATE", "dateAdded", "date_added", "created_at"),
+        *("createdAt", "timestamp", "time", "date", "created", "added", "saved_at", "importDate"),
+    ],
+)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_are_dates_under_each_name_of_a_date(name, number):
+    for value in (number, str(number), float(number)):
+        (entry,) = read(json.dumps([{"url": "a:b", name: value}]))
+        assert entry.fields == {"uri": "a:b", "created": "2024-01-02T03:04:05Z"}
+
+
+@pytest.mark.parametrize("number", [0, 1, 600_000_000, 5_000_000_000, 1e300, True, -1704164645])
+def test_a_number_before_1990_or_after_tomorrow_is_no_date(number):
+    assert read(json.dumps([{"url": "a:b", "time": number}]))[0].fields == {"uri": "a:b"}
+
+
+@pytest.mark.parametrize("uri", ["url", "uri", "href"])
+def test_the_status_unread_is_a_tag(uri):
+    value = {uri: "a:b", "status": "unread", "tags": ["x"]}
+    assert read(json.dumps([value]))[0].fields == {"uri": "a:b", "tags": ["x", "unread"]}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""White space in the addresses of a file is encoded as browsers do it, in every format."""
+
+import json
+
+import pytest
+
+from formats import FILES
+from storage.bookmark import clean
+
+FILES_WITH_ADDRESS = {
+    "json": lambda uri: json.dumps([{"uri": uri}, {"url": uri}], ensure_ascii=False),
+    "xbel": lambda uri: f'<xbel><bookmark href="{uri}"/></xbel>',
+    "csv": lambda uri: f'url,title\n"{uri}",A\n',
+    "netscape": lambda uri: f'<DT><A HREF="{uri}">A</A>\n',
+}
+
+
+@pytest.mark.parametrize("format", FILES_WITH_ADDRESS)
+@pytest.mark.parametrize(
+    "uri, expected",
+    [
+        (" https://a.example/My Documents/x y ", "https://a.example/My%20Documents/x%20y"),
+        ("https://a.example/?q=a\u00a0b", "https://a.example/?q=a%C2%A0b"),
+        ("https://a.example/\u3000\u2003x\u0085", "https://a.example/%E3%80%80%E2%80%83x"),
+        ("https://a.example/ü", "https://a.example/ü"),
+        ("javascript:alert('x y')", "javascript:alert('x%20y')"),
+    ],
+)
+def test_white_space_in_an_address_is_percent_encoded(format, uri, expected):
+    for entry in FILES[format](FILES_WITH_ADDRESS[format](uri).encode()):
+        assert (entry.fields["uri"], entry.skip_reason) == (expected, "")
+        assert clean(entry.fields)["uri"] == expected
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_tabs_and_line_breaks_in_an_address_are_removed(format):
+    for entry in FILES[format](FILES_WITH_ADDRESS[format]("https://a.\texample/\r\nx").encode()):
+        assert entry.fields["uri"] == "https://a.example/x"
+
+
+@pytest.mark.parametrize("format", FILES_WITH_ADDRESS)
+def test_an_address_of_white_space_is_missing(format):
+    for entry in FILES[format](FILES_WITH_ADDRESS[format](" \u00a0").encode()):
+        assert entry.skip_reason == "has no uri"
+
+
+@pytest.mark.parametrize("method, path", [("POST", "/"), ("PUT", "/a")])
+@pytest.mark.parametrize("uri", ["https://a.example/ x", "https://a.example/\u00a0x"])
+def test_a_single_bookmark_that_is_sent_must_not_contain_white_space(app, method, path, uri):
+    fields = {"uri": uri, "title": "", "description": "", "tags": []}
+    body = json.dumps(fields).encode()
+    options = {"method": method, "body": body, "content_type": "application/json"}
+    (error,) = app.request(path, status=422, **options).json["errors"]
+    assert error["field"] == "uri"
