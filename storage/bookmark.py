@@ -18,7 +18,7 @@ WRITABLE_FIELDS = ("uri", "title", "description", "tags")
 READ_ONLY_FIELDS = ("id", "created", "modified")
 
 # Lower case only, so that two ids never share a file on a case-insensitive disk. Without dots and
-# slashes an id cannot leave its folder or its path segment.
+# slashes an id cannot leave its folder or its path segment. The excluded names are other resources.
 ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
 MAX_URI = 65_536
@@ -33,7 +33,7 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A timestamp in our own form, on a day that exists in every month.
+# A timestamp in the stored form, on a day that exists in every month: valid without a calendar.
 _CANONICAL_TIMESTAMP = re.compile(
     "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
@@ -44,6 +44,7 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
 )
 
 
+# Without gc=False each garbage collection would visit every bookmark, and none is in a cycle.
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
     """One bookmark, every field valid. Timestamps are RFC 3339, UTC, whole seconds, `Z`."""
 
@@ -57,13 +58,13 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False):
-    """The rest of a deleted bookmark: its id and the time of its deletion."""
+    """The record of a deleted bookmark: its id and the time of its deletion."""
 
     id: str
     deleted: str
 
 
-# Some fields of a bookmark, each valid.
+# Valid values of some fields of a bookmark, by name.
 Fields = dict[str, Any]
 
 
@@ -77,7 +78,7 @@ class _RuleBroken(Exception):
 def _check_string(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBroken("must be a string")
-    if value.isprintable():
+    if value.isprintable():  # Faster than the search; XML allows every printable character.
         return value
     if match := _NOT_XML.search(value):
         raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
@@ -135,11 +136,13 @@ def _check_tags(value: object) -> tuple[str, ...]:
         if not isinstance(item, str):
             raise _RuleBroken("must contain only strings")
     is_short = max(map(len, value), default=0) <= MAX_TAG
-    tags = tuple(map(_check_tag if is_short else _check_tag.__wrapped__, value))
-    folded = tuple(map(fold_tag, tags))
-    if len(set(folded)) < len(tags):
-        firsts = dict(zip(reversed(folded), reversed(tags), strict=True))
-        tags = tuple(firsts[tag] for tag in dict.fromkeys(folded))
+    check = _check_tag if is_short else _check_tag.__wrapped__  # Cache no long texts.
+    tags = tuple(map(check, value))
+    if len(set(map(fold_tag, tags))) < len(tags):
+        first_spellings: dict[str, str] = {}
+        for tag in tags:
+            first_spellings.setdefault(fold_tag(tag), tag)
+        tags = tuple(first_spellings.values())
     if len(tags) > MAX_TAGS:
         raise _RuleBroken(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
     return tags
@@ -164,8 +167,8 @@ def _check_timestamp(value: object) -> str:
     if match is None:
         raise _RuleBroken("must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z")
     day, clock, zone = match.groups()
-    # datetime has no leap second (RFC 3339 section 5.7), so store the second before.
-    clock = clock.removesuffix(":60") + ":59" if clock.endswith(":60") else clock
+    if clock.endswith(":60"):  # datetime has no leap seconds (RFC 3339 section 5.7).
+        clock = clock.removesuffix(":60") + ":59"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}").astimezone(UTC)
     except (ValueError, OverflowError):
@@ -187,8 +190,8 @@ _RULES: Mapping[str, Callable[[object], str | tuple[str, ...]]] = {
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
     """Return the values, each checked and normalized by the rule of its field.
 
-    Raises Invalid with the `errors` found before and one for each field that is unknown or breaks
-    its rule, as (field, reason).
+    Raises Invalid with the given `errors` and one for each field that is unknown or breaks its
+    rule, as (field, reason).
     """
     fields: Fields = {}
     errors = list(errors)
@@ -211,12 +214,13 @@ def clean_changes(
 ) -> Fields:
     """Return the writable fields among the values.
 
-    Raises Invalid, also if a required field is missing or `id` is another.
+    Raises Invalid, also if a required field is missing or the values have another id than `id`.
     """
     errors = [(name, "is required") for name in required if name not in values]
     if values.get("id", id) != id:
         errors.append(("id", f"must be {id}, as in the address, or absent"))
-    return clean({n: v for n, v in values.items() if n not in READ_ONLY_FIELDS}, errors)
+    changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
+    return clean(changes, errors)
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
@@ -228,9 +232,9 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str, now: str = "") -> Bookmark:
-    """Return a new bookmark with these fields, created at `now` if they do not say.
+    """Return a new bookmark with these fields, created at `now` if they have no `created`.
 
-    Raises Invalid if there is no uri.
+    Raises Invalid if they have no uri.
     """
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
@@ -264,8 +268,8 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
 def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     """Return the bookmark with the fields of another source added; the same object if none is new.
 
-    Tags are added, an existing title or description stays, the earlier `created` wins. Raises
-    Invalid if there are too many tags.
+    Tags are added, an existing title or description stays, and `created` becomes the earlier of
+    both. Raises Invalid if there are too many tags.
     """
     has_title = bookmark.title != _default_title(bookmark.uri)
     try:
@@ -297,12 +301,12 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """Return the folded tag; equal tags share one object."""
+    """Return the folded tag; equal tags share one object, which saves memory."""
     return fold(tag)
 
 
 def replace_invalid_xml_chars(text: str) -> str:
-    """Return the text with U+FFFD for each character that XML cannot carry."""
+    """Return the text with U+FFFD in place of each character that XML cannot contain."""
     return _NOT_XML.sub("\ufffd", text)
 
 

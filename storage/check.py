@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 class Finding:
     """A problem with one file, and advice.
 
-    `repair` removes the file if that `is_safe`; the file of a deleted bookmark only while its
-    `tombstone` exists.
+    `repair` removes the file if `is_safe` is true. `tombstone` is that of a deleted bookmark, whose
+    file is removed only while the tombstone is valid.
     """
 
     path: Path
@@ -67,6 +67,7 @@ def repair(findings: list[Finding]) -> list[Finding]:
 
 
 def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
+    """Yield the problems with the folder's files; add each valid tombstone to `deleted`."""
     for path in _paths(folder):
         tombstone, problem = _decode(path, decode_tombstone)
         if finding := _check_name(path):
@@ -108,7 +109,7 @@ def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, 
 
 
 def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
-    """Return the finding for the file of a deleted bookmark, which an interrupt may have left."""
+    """Return the finding for the file of a deleted bookmark, which a crash may have left."""
     wrong = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
         return Finding(path, wrong, "it is no valid bookmark either: move it away")

@@ -30,9 +30,10 @@ _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
-# These errors concern every file; any other error of one file is that file's alone.
-_OUT_OF_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-_NO_LINK = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+# Reading any other file would fail in the same way; other errors concern one file alone.
+_ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
+# The file system does not support hard links, or O_TMPFILE.
+_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
@@ -41,7 +42,7 @@ class BadFile(StorageError):
 
 
 class ReadFailed(BadFile):
-    """The system gave an error for this file, which may pass."""
+    """The system could not read this file now; it may succeed later."""
 
 
 # --- Reading ---
@@ -71,7 +72,10 @@ def read(path: str | Path) -> Content:
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Read to the end, mostly in one call. A network file system may return less."""
+    """Return all bytes of an open file, of which the system says that it has `size` bytes.
+
+    One call returns them all, unless the file has grown or a network file system returns less.
+    """
     data = chunk = os.read(descriptor, size + 1)
     while len(data) != size and chunk:
         chunk = os.read(descriptor, 65_536)
@@ -81,7 +85,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
 
 def _read_error(error: OSError) -> StorageError:
     """Return the error of one file, or Unavailable if the error concerns every file."""
-    if error.errno in _OUT_OF_RESOURCES:
+    if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:
         return BadFile("is a symbolic link")
@@ -113,10 +117,10 @@ def _opened(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
         os.close(descriptor)
 
 
-def touched(status: os.stat_result) -> float:
+def changed_at(status: os.stat_result) -> float:
     """Return when a file was last changed, in seconds since 1970.
 
-    That is the later of mtime and ctime: `cp -a` and rsync set an old mtime, but no program can
+    This is the later of mtime and ctime: `cp -a` and rsync set an old mtime, but no program can
     set the ctime.
     """
     return max(status.st_mtime, status.st_ctime)
@@ -126,8 +130,8 @@ def touched(status: os.stat_result) -> float:
 
 
 @contextmanager
-def disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
-    """Raise Full or Unavailable, with this problem, for an OSError of the block."""
+def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
+    """Raise Full or Unavailable, with the text `problem`, for an OSError of the block."""
     try:
         yield
     except OSError as error:
@@ -137,18 +141,18 @@ def disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
 
 
 class Staged:
-    """New content for `folder/name` that has no name yet. A context manager.
+    """New content for `folder/name` that readers do not see before it is published.
 
-    Where the file system supports O_TMPFILE the content has no name at all: a crash leaves nothing
-    behind, and a copy of the folder never contains half a file. Leaving the block discards what
-    was not published. Raises Full or Unavailable.
+    Where the file system supports O_TMPFILE the new file has no name: a crash leaves nothing
+    behind, and a copy of the folder never contains half a file. Elsewhere it has a temporary name.
+    A context manager, which discards unpublished content at its end. Raises Full or Unavailable.
     """
 
     def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._has_temporary_name = False
-        with disk_errors():
+        with translate_disk_errors():
             self.descriptor = self._open(folder)
             try:
                 _write_bytes(self.descriptor, data)
@@ -171,28 +175,29 @@ class Staged:
         return descriptor
 
     @property
-    def touched(self) -> float:
+    def changed_at(self) -> float:
         """When the file was last changed, as its next reader will see it."""
-        with disk_errors():
-            return touched(os.fstat(self.descriptor))
+        with translate_disk_errors():
+            return changed_at(os.fstat(self.descriptor))
 
     def publish_new(self) -> None:
         """Give the content its name. Raises Stale if a file has that name."""
-        with disk_errors():
+        with translate_disk_errors():
             try:
                 self._link(self._target)
             except FileExistsError:
                 raise Stale from None
             except OSError as error:
-                if not self._has_temporary_name or error.errno not in _NO_LINK:
+                if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
-                # FAT has no hard links. The caller has the lock and knows that the name is free.
+                # On FAT, rename in place of link: the caller has locked the folder and knows that
+                # no file has the name.
                 os.rename(self._temporary, self._target)
                 self._has_temporary_name = False
 
     def publish(self) -> None:
-        """Give the content its name, in place of the file that had it."""
-        with disk_errors():
+        """Give the content its name, in place of the file that has it."""
+        with translate_disk_errors():
             if not self._has_temporary_name:
                 self._link(self._temporary)
                 self._has_temporary_name = True
@@ -227,7 +232,7 @@ def _write_bytes(descriptor: int, data: bytes) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file if it exists. Raises Full or Unavailable."""
-    with disk_errors():
+    with translate_disk_errors():
         path.unlink(missing_ok=True)
 
 
@@ -259,7 +264,7 @@ def sync_folder(folder: Path, *files: int) -> None:
 
 
 def sync_name(folder: Path, name: str) -> None:
-    """Make a file of the folder durable, whichever program wrote it.
+    """Make a file of the folder and its name durable, whichever program wrote it.
 
     Raises Stale if it does not exist, or Unavailable.
     """
@@ -278,7 +283,7 @@ def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) ->
     One syncfs makes an import 4 times faster than one fsync for each file. It reports only errors
     that occurred after `folder` was opened.
     """
-    with disk_errors():
+    with translate_disk_errors():
         if file_system(folder) in _SYNCFS_TYPES and (syncfs := _syncfs()):
             if syncfs(folder):
                 number = ctypes.get_errno()
@@ -320,10 +325,11 @@ def file_system(descriptor: int) -> str:
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
     mount_id = info.partition("mnt_id:")[2].split()[:1]
+    # A line is `ID ... - TYPE ...`: proc_pid_mountinfo(5).
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        mount, _, kind = line.partition(" - ")
+        mount, _, type = line.partition(" - ")
         if mount.split()[:1] == mount_id:
-            return kind.split()[0]
+            return type.split()[0]
     return ""
 
 
@@ -337,13 +343,13 @@ def make_folder(path: Path) -> None:
     """
     if path.is_dir():
         return
-    with disk_errors(f"The folder {path} cannot be created"):
+    with translate_disk_errors(f"The folder {path} cannot be created"):
         path.mkdir(0o700, exist_ok=True)
     sync_folder(path.parent)
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is the name of staged content."""
+    """Return whether this is a temporary name of staged content."""
     return name.startswith(".") and bool(_TEMPORARY.fullmatch(name))
 
 
@@ -370,7 +376,7 @@ class Lock:
         self._threads = threading.Lock()  # Threads of one process need a lock beside flock.
 
     def __enter__(self) -> tuple[int, int]:
-        """Return the device and inode of the locked folder; the path may lead to another now.
+        """Return the device and inode of the locked folder; the path may lead to another by now.
 
         Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
         """
@@ -378,10 +384,10 @@ class Lock:
         if not self._threads.acquire(timeout=LOCK_SECONDS):
             raise Busy(_BUSY)
         try:
-            with disk_errors():
+            with translate_disk_errors():
                 descriptor = os.open(self._folder, _FOLDER_FLAGS)
             try:
-                with disk_errors():
+                with translate_disk_errors():
                     status = os.fstat(descriptor)
                 _flock(descriptor, deadline)
             except BaseException:
@@ -396,7 +402,7 @@ class Lock:
     def __exit__(self, *_: object) -> None:
         descriptor = self._descriptor  # The next holder of the lock sets its own.
         with suppress(OSError):
-            # A child that was forked meanwhile has the same open file: closing would not unlock it.
+            # A child process forked meanwhile keeps the open file, so closing would not unlock it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         self._threads.release()
         os.close(descriptor)

@@ -18,12 +18,13 @@ from storage.watch import Watch
 log = logging.getLogger("bookmarks")
 
 SUFFIX = ".json"
-BOOKMARKS, TOMBSTONES = 0, 1
-# File systems store times with a resolution of up to two seconds (FAT). A file that changed this
-# shortly before it was read can change once more without a new time or size.
+BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files, each with its own folder.
+# FAT stores times with a resolution of two seconds. A file that was changed less than this before
+# it was read may change again without getting another time.
 _TIME_RESOLUTION_NS = 2_000_000_000
+_READ_AGAIN = 0  # The signature of a file that every rescan reads.
 
-_Name = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and an id.
+_FileKey = tuple[int, str]  # The kind of a file, and the id in its name.
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
 
 
@@ -44,6 +45,7 @@ class Follower:
         """Drop the index and the watch; the next refresh reads every file."""
         self.watch.close()
         self._index = Index()
+        # By kind, then by id.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True
@@ -57,25 +59,25 @@ class Follower:
 
         Raises Unavailable if the folders cannot be read.
         """
-        # Drained events cannot be read again: if this raises, the next refresh has to rescan.
+        # Events can be read only once: if this method raises, the next refresh has to rescan.
         must_rescan, self._must_rescan = self._must_rescan, True
         events = self.watch.read_events()
         if must_rescan or events is None:
-            self._apply(self._changed_names())
+            self._read_files(self._find_changed_files())
         elif events:
-            self._apply(self._names_of(events))
+            self._read_files(self._files_of(events))
         self._must_rescan = False
         return self._index
 
     def refresh_for_list(self) -> Index:
         """Return the up-to-date index for a response that lists bookmarks.
 
-        Raises Unavailable also if reading every file failed: an empty list would tell clients that
-        every bookmark is gone.
+        Raises Unavailable also if reading every file failed: clients would take an empty list for
+        the deletion of all bookmarks.
         """
         index = self.refresh()
         if not index.entries and (failed := self._failed_reads()):
-            self._apply(failed)  # The error may have passed.
+            self._read_files(failed)  # The error may have passed.
             if not index.entries and self._failed_reads():
                 raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
@@ -94,75 +96,82 @@ class Follower:
 
         A write through a hard link in another folder or below a FUSE mount causes no event.
         """
-        self._apply([(BOOKMARKS, id), (TOMBSTONES, id)])
+        self._read_files([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
 
-    def _failed_reads(self) -> list[_Name]:
+    def _failed_reads(self) -> list[_FileKey]:
+        """Return the bookmarks' files that the system could not read; invalid files are none."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
-    def _names_of(self, events: list[tuple[int, str]]) -> Iterator[_Name]:
+    def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_FileKey]:
+        """Yield the file of each event; its kind is the number of the folder."""
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id
             elif not file_name:  # New permissions of the folder may make its files readable.
                 yield from [(kind, id) for id in self._unreadable[kind]]
 
-    def _changed_names(self) -> Iterator[_Name]:
-        """Yield the name of each file whose identity, size or times differ from the last reading.
+    def _find_changed_files(self) -> Iterator[_FileKey]:
+        """Yield each file whose identity, size or times differ from those at its last reading.
 
-        Raises OSError if a folder cannot be listed.
+        Unreadable files are among them. Raises OSError if a folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):
-            known, ids = self._signatures[kind], list(self._signatures[kind])
-            if kind == BOOKMARKS or folder.exists():  # git keeps no empty folder of tombstones.
+            known = self._signatures[kind]
+            if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
+                ids = list(known)
+            else:
                 with files.open_folder(folder) as descriptor:
                     ids = _changed_ids(descriptor, known)
             yield from ((kind, id) for id in [*ids, *self._unreadable[kind]])
 
-    # --- Reading them ---
+    # --- Reading the changed files ---
 
-    def _apply(self, names: Iterable[_Name]) -> None:
-        """Read the named files and change the index to what they hold.
+    def _read_files(self, keys: Iterable[_FileKey]) -> None:
+        """Read these files and update the index with their content.
 
-        Raises Unavailable, and changes nothing, if the system cannot read now.
+        Raises Unavailable, and changes nothing, if the system can read no file now.
         """
         try:
-            self._read_and_commit(names)
+            self._read_and_commit(keys)
         except OSError as error:
             raise Unavailable(f"The data folder cannot be read: {error.strerror}.") from error
 
-    def _read_and_commit(self, names: Iterable[_Name]) -> None:
-        started, touched = time.time_ns(), self._folders_touched()
+    def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
+        """Read the tombstones first: the file of a bookmark that has one is not read."""
+        started, changed_at = time.time_ns(), self._folders_changed_at()
         ids: tuple[dict[str, None], dict[str, None]] = ({}, {})
-        for kind, id in names:
+        for kind, id in keys:
             ids[kind][id] = None
-        tombstones = _Batch(self.folders[TOMBSTONES], ids[TOMBSTONES], _tombstone_entry, started)
+        tombstones = _Batch(self.folders[TOMBSTONES], ids[TOMBSTONES], _parse_tombstone, started)
         changed = ids[BOOKMARKS] | ids[TOMBSTONES]
-        hidden = dict.fromkeys(id for id in changed if self._is_hidden(id, tombstones))
-        unhidden = [id for id in changed if id not in hidden]
-        bookmarks = _Batch(self.folders[BOOKMARKS], unhidden, _entry, started)
-        bookmarks.values.update(hidden)
-        self._commit(bookmarks, tombstones, max(touched, bookmarks.touched, tombstones.touched))
+        deleted = dict.fromkeys(id for id in changed if self._has_tombstone(id, tombstones))
+        active = [id for id in changed if id not in deleted]
+        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, started)
+        bookmarks.values.update(deleted)  # The value None removes an entry from the index.
+        changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
+        self._commit(bookmarks, tombstones, changed_at)
 
-    def _is_hidden(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
-        """Return whether a tombstone, valid or not, hides the bookmark file of this id."""
+    def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
+        """Return whether the id has a tombstone, valid or not, in the batch or from earlier."""
         if id in tombstones.values:
             return bool(tombstones.values[id]) or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
 
     def _commit(
-        self, bookmarks: "_Batch[Entry]", tombstones: "_Batch[TombstoneEntry]", touched: float
+        self, bookmarks: "_Batch[Entry]", tombstones: "_Batch[TombstoneEntry]", changed_at: float
     ) -> None:
+        """Update the index; count this as a change if anything differs from before."""
         index = self._index
         is_change = (
-            touched > index.touched
+            changed_at > index.changed_at
             or self._is_change(BOOKMARKS, bookmarks, index.entries)
             or self._is_change(TOMBSTONES, tombstones, index.tombstones)
         )
         index.change(bookmarks.values, tombstones.values)
-        index.touched = max(index.touched, touched)
+        index.changed_at = max(index.changed_at, changed_at)
         self._record(BOOKMARKS, bookmarks)
         self._record(TOMBSTONES, tombstones)
         self.change_count += is_change
@@ -179,24 +188,26 @@ class Follower:
         )
 
     def _record(self, kind: int, batch: "_Batch[_Value]") -> None:
+        """Remember the errors and signatures of a batch, and log each new error."""
         for id, error in batch.errors.items():
             if str(error) != str(self._unreadable[kind].get(id)):
                 log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
         set_each(self._unreadable[kind], batch.values, batch.errors)
         set_each(self._signatures[kind], batch.values, batch.signatures)
 
-    def _folders_touched(self) -> float:
-        """Return the time of the last change of the folders' names, in seconds since 1970."""
+    def _folders_changed_at(self) -> float:
+        """Return when a file name in the folders last changed, in seconds since 1970."""
         bookmarks, tombstones = self.folders
-        newest = tombstones if tombstones.exists() else tombstones.parent
-        return max(files.touched(bookmarks.stat()), files.touched(newest.stat()))
+        # Removing the folder of tombstones changes its parent.
+        other = tombstones if tombstones.exists() else tombstones.parent
+        return max(files.changed_at(bookmarks.stat()), files.changed_at(other.stat()))
 
 
 class _Batch(Generic[_Value]):
     """The files of some ids as they were read.
 
-    `values` has every id, with None for a file that is absent or has an error; `touched` is the
-    newest time of these files, in seconds since 1970.
+    `values` has every id, with None for a file that is absent or has an error; `changed_at` is
+    when the last of these files was changed, in seconds since 1970.
     """
 
     def __init__(
@@ -209,7 +220,7 @@ class _Batch(Generic[_Value]):
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
         self.signatures: dict[str, int] = {}
-        self.touched = 0.0
+        self.changed_at = 0.0
         contents = files.read_all(folder, [id + SUFFIX for id in ids])
         for id, content in zip(ids, contents, strict=True):
             self.values[id] = None
@@ -218,44 +229,51 @@ class _Batch(Generic[_Value]):
                     raise content
                 if content:
                     self.signatures[id] = _signature(content[1], started)
-                    touched = files.touched(content[1])
-                    self.touched = max(self.touched, touched)
-                    self.values[id] = parse(id, content[0], touched)
+                    changed_at = files.changed_at(content[1])
+                    self.changed_at = max(self.changed_at, changed_at)
+                    self.values[id] = parse(id, content[0], changed_at)
             except (files.BadFile, Invalid) as error:
                 self.errors[id] = error
 
 
-def new_entry(bookmark: Bookmark, data: bytes, touched: float) -> Entry:
+def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     """Return the index entry of a bookmark whose file holds `data`."""
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:  # One shared object saves 100 bytes a bookmark.
         tags = bookmark.tags
-    return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, touched)
+    return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at)
 
 
-def _entry(id: str, data: bytes, touched: float) -> Entry:
-    return new_entry(decode_bookmark(id, data), data, touched)
+def _parse_bookmark(id: str, data: bytes, changed_at: float) -> Entry:
+    return new_entry(decode_bookmark(id, data), data, changed_at)
 
 
-def _tombstone_entry(id: str, data: bytes, touched: float) -> TombstoneEntry:
+def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
     return TombstoneEntry(decode_tombstone(id, data), digest(data))
 
 
 def _id_of(file_name: str) -> str | None:
-    """Return the id whose file has this name, None if it is no name of ours."""
+    """Return the id in the file name `{id}.json`, None for any other name."""
     id = file_name.removesuffix(SUFFIX)
     return id if id != file_name and ID.fullmatch(id) else None
 
 
 def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
-    """Return the ids in an open folder that are new, changed or gone. Raises OSError."""
-    os.stat(".", dir_fd=folder)  # A folder without search permission can be listed but not read.
+    """Return the ids in an open folder whose files are new, changed or gone.
+
+    `known` has the signatures of the files that were read before. Raises OSError.
+    """
+    os.stat(".", dir_fd=folder)  # Raises PermissionError if no file of the folder can be read.
     now = time.time_ns()
-    changed = [id for id, s in known.items() if not s or s != _signature_of(folder, id, now)]
+    changed = [
+        id
+        for id, signature in known.items()
+        if signature == _READ_AGAIN or signature != _signature_of(folder, id, now)
+    ]
     with os.scandir(folder) as entries:
-        # Reading in the order of inodes is mostly reading in the order of the disk.
-        new = sorted(entries, key=os.DirEntry.inode)
-    ids = (_id_of(entry.name) for entry in new)
+        # Files with similar inode numbers are close together on most disks: read them in turn.
+        in_disk_order = sorted(entries, key=os.DirEntry.inode)
+    ids = (_id_of(entry.name) for entry in in_disk_order)
     return changed + [id for id in ids if id and id not in known]
 
 
@@ -263,17 +281,17 @@ def _signature_of(folder: int, id: str, started: int) -> int:
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
-        return 0
+        return _READ_AGAIN
     return _signature(status, started)
 
 
 def _signature(status: os.stat_result, started: int) -> int:
     """Return a number that changes with a file's identity, size or times.
 
-    0 if the file is so new that it may change again without changing its times; `started` is
-    the time, in nanoseconds, before the file was read.
+    It is `_READ_AGAIN` if the file is so new that it may change again without changing its times;
+    `started` is the time, in nanoseconds, before the file was read.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
     if max(modified, changed) > started - _TIME_RESOLUTION_NS:
-        return 0
+        return _READ_AGAIN
     return hash((status.st_ino, status.st_size, modified, changed))

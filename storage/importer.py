@@ -21,9 +21,9 @@ from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
 from storage.uri import uri_key
 
-MAX_NAMED = 10_000
+MAX_REPORTED = 10_000  # Skipped entries.
 MAX_VALUE_LENGTH = 200
-MAX_PENDING = 2_000  # Pending entries; many of them may have the same uri.
+MAX_PENDING = 2_000  # Entries; many of them may have the same uri, and so belong to one change.
 _MAX_ATTEMPTS = 20
 # The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
 IGNORED = "is no bookmark"
@@ -59,7 +59,11 @@ class ImportReport(msgspec.Struct):
 
 
 class _Plan:
-    """The pending change of one uri: the stored version, the new bookmark, and its entries."""
+    """The pending change of one uri.
+
+    `seen` is the stored version, `bookmark` the new one; `entries` are the lines and fields from
+    which it is made, and `outcomes` counts what becomes of them.
+    """
 
     def __init__(self, seen: Entry | None) -> None:
         self.seen = seen
@@ -112,7 +116,7 @@ class Importer:
 
     def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1
-        if len(self.report.entries) < MAX_NAMED:
+        if len(self.report.entries) < MAX_REPORTED:
             value = str(fields.get("uri") or fields.get("title") or "")[:MAX_VALUE_LENGTH]
             value = replace_invalid_xml_chars(value)
             self.report.entries.append(SkippedEntry(line, value, reason))
@@ -176,7 +180,10 @@ class Importer:
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
     def _plan_again(self, plan: _Plan, error: StorageError) -> None:
-        """Plan the entries again on top of another client's change, or skip them."""
+        """Plan the entries again on top of another client's change.
+
+        Skip them if they are invalid, or if the bookmark to update has become unreadable.
+        """
         is_final = isinstance(error, Invalid) or bool(plan.seen) and isinstance(error, Unreadable)
         for line, fields in plan.entries:
             try:
@@ -193,7 +200,7 @@ class Importer:
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the valid fields of an entry, without an id of another program's form.
+    """Return the valid fields of an entry, without an id that has the form of another program.
 
     Raises Invalid.
     """

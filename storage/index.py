@@ -16,16 +16,16 @@ from storage.query import Query
 from storage.search import MET, UNMET, Kind, Search, Term, fold_text
 from storage.tsid import number_of
 
-_VERSIONS = 1 << 128
-# Above this number of changes sorting everything once is faster than inserting each.
-_REBUILD = 500
+_VERSION_RANGE = 1 << 128  # Sums of versions are taken modulo this number.
+# For more changes than this, sorting everything once is faster than inserting each.
+_MAX_INSERTIONS = 500
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file.
 
     `version` is the digest of the file's bytes; `key` the uri as it is compared; `tags` the folded
-    tags; `touched` when the file was last changed, in seconds since 1970; `text` the folded text
+    tags; `changed_at` when the file was last changed, in seconds since 1970; `text` the folded text
     that is searched, empty before the first search.
     """
 
@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     version: int
     key: str
     tags: tuple[str, ...]
-    touched: float
+    changed_at: float
     text: str = ""
 
 
@@ -47,13 +47,13 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 class State(msgspec.Struct, frozen=True):
     """The validators of the whole collection.
 
-    `version` changes with every file; `modified` is the newest timestamp in bookmarks and
-    tombstones; `touched` is when a file or folder was last changed, in seconds since 1970.
+    `version` changes with every file; `modified` is the newest timestamp in all bookmarks and
+    tombstones; `changed_at` is when a file or folder was last changed, in seconds since 1970.
     """
 
     version: int
     modified: str
-    touched: float
+    changed_at: float
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -85,15 +85,17 @@ _tombstone_order: _Key[TombstoneEntry] = attrgetter("tombstone.deleted", "tombst
 class Index:
     """Every active bookmark and every tombstone. Not thread-safe.
 
-    `version` is the sum of all versions, `touched` the newest time of a file or folder.
+    `version` is the sum of the versions of all files, which does not depend on their order;
+    `changed_at` is when a file or folder was last changed. `_by_key` has the entries by uri key,
+    `_by_tag` by folded tag. All lists are sorted oldest first.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tombstones: dict[str, TombstoneEntry] = field(default_factory=dict)
-    touched: float = 0.0
+    changed_at: float = 0.0
     version: int = 0
-    _keys: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
-    _tags: dict[str, list[Entry]] = field(default_factory=dict)
+    _by_key: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
+    _by_tag: dict[str, list[Entry]] = field(default_factory=dict)
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
     _sorted_timestamps: list[str] = field(default_factory=list)  # Of changes and deletions.
@@ -101,15 +103,15 @@ class Index:
 
     @property
     def state(self) -> State:
-        """The validators of the present content."""
+        """The validators of the whole collection as it is now."""
         latest = self._sorted_timestamps[-1] if self._sorted_timestamps else EPOCH
-        return State(self.version, latest, self.touched)
+        return State(self.version, latest, self.changed_at)
 
     # --- Reading ---
 
     def holders(self, key: str) -> tuple[Entry, ...]:
         """Return the bookmarks whose uri has this comparison key, oldest first."""
-        return self._keys.get(key, ())
+        return self._by_key.get(key, ())
 
     def matches(self, query: Query) -> Sequence[Entry]:
         """Return the entries that have the query's tags and uri, oldest first.
@@ -121,15 +123,15 @@ class Index:
             return [entry for entry in self.holders(query.key) if has_all(entry.tags)]
         if not query.tags:
             return self._sorted_entries
-        rarest = min((self._tags.get(tag, []) for tag in query.tags), key=len)
+        rarest = min((self._by_tag.get(tag, []) for tag in query.tags), key=len)
         if len(query.tags) == 1:
             return rarest
         return [entry for entry in rarest if has_all(entry.tags)]
 
     def tag_counts(self, most: int | None = None) -> list[tuple[str, int]]:
         """Return the tags as first written, each with its number of bookmarks, most used first."""
-        counts = [(tag, len(entries)) for tag, entries in self._tags.items()]
-        return [(_spelling(tag, self._tags[tag]), n) for tag, n in _most_used(counts, most)]
+        counts = [(tag, len(entries)) for tag, entries in self._by_tag.items()]
+        return [(_spelling(tag, self._by_tag[tag]), n) for tag, n in _most_used(counts, most)]
 
     def deletions(self, query: Query) -> list[Tombstone]:
         """Return the tombstones in the query's range, newest first."""
@@ -150,7 +152,7 @@ class Index:
         tombstones: Mapping[str, TombstoneEntry | None],
     ) -> None:
         """Set the entry and the tombstone of each id; the value None removes it."""
-        if len(entries) + len(tombstones) > _REBUILD:
+        if len(entries) + len(tombstones) > _MAX_INSERTIONS:
             set_each(self.tombstones, tombstones, tombstones)
             set_each(self.entries, entries, entries)
             self._rebuild()
@@ -164,21 +166,21 @@ class Index:
 
     def _change_tombstone(self, id: str, tombstone: TombstoneEntry | None) -> None:
         if old := self.tombstones.pop(id, None):
-            self.version = (self.version - old.version) % _VERSIONS
-            _discard(self._sorted_tombstones, old, _tombstone_order)
+            self.version = (self.version - old.version) % _VERSION_RANGE
+            _remove_sorted(self._sorted_tombstones, old, _tombstone_order)
             self._remove_timestamp(old.tombstone.deleted)
         if tombstone:
-            self.version = (self.version + tombstone.version) % _VERSIONS
+            self.version = (self.version + tombstone.version) % _VERSION_RANGE
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
             insort(self._sorted_timestamps, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         if old := self.entries.pop(id, None):
-            self.version = (self.version - old.version) % _VERSIONS
+            self.version = (self.version - old.version) % _VERSION_RANGE
             self._remove(old)
         if entry:
-            self.version = (self.version + entry.version) % _VERSIONS
+            self.version = (self.version + entry.version) % _VERSION_RANGE
             self.entries[id] = entry
             self._insert(entry)
 
@@ -192,23 +194,23 @@ class Index:
 
     def _insert(self, entry: Entry) -> None:
         others = self.holders(entry.key)
-        self._keys[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
+        self._by_key[entry.key] = tuple(sorted((*others, entry), key=_entry_order))
         insort(self._sorted_timestamps, entry.bookmark.modified)
         insort(self._sorted_entries, entry, key=_entry_order)
         for tag in entry.tags:
-            insort(self._tags.setdefault(tag, []), entry, key=_entry_order)
+            insort(self._by_tag.setdefault(tag, []), entry, key=_entry_order)
 
     def _remove(self, entry: Entry) -> None:
-        if others := tuple(e for e in self._keys[entry.key] if e is not entry):
-            self._keys[entry.key] = others
+        if others := tuple(e for e in self._by_key[entry.key] if e is not entry):
+            self._by_key[entry.key] = others
         else:
-            del self._keys[entry.key]
-        _discard(self._sorted_entries, entry, _entry_order)
+            del self._by_key[entry.key]
+        _remove_sorted(self._sorted_entries, entry, _entry_order)
         self._remove_timestamp(entry.bookmark.modified)
         for tag in entry.tags:
-            _discard(self._tags[tag], entry, _entry_order)
-            if not self._tags[tag]:
-                del self._tags[tag]
+            _remove_sorted(self._by_tag[tag], entry, _entry_order)
+            if not self._by_tag[tag]:
+                del self._by_tag[tag]
 
     def _remove_timestamp(self, timestamp: str) -> None:
         del self._sorted_timestamps[bisect_left(self._sorted_timestamps, timestamp)]
@@ -216,7 +218,7 @@ class Index:
     def _rebuild(self) -> None:
         items: Iterable[Entry | TombstoneEntry]
         items = chain(self.entries.values(), self.tombstones.values())
-        self.version = sum(item.version for item in items) % _VERSIONS
+        self.version = sum(item.version for item in items) % _VERSION_RANGE
         self._ids_by_number = sorted({*self.entries, *self.tombstones}, key=number_of)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
@@ -230,7 +232,7 @@ class Index:
             keys[entry.key] = (*others, entry) if others else (entry,)
             for tag in entry.tags:
                 tags[tag].append(entry)
-        self._keys, self._tags = keys, dict(tags)
+        self._by_key, self._by_tag = keys, dict(tags)
 
 
 def tag_counts(entries: Sequence[Entry], most: int) -> list[tuple[str, int]]:
@@ -253,7 +255,10 @@ def _spelling(tag: str, entries: Iterable[Entry]) -> str:
 
 
 def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:
-    """Return a range of `items`, which are sorted oldest first, counted and sorted newest first."""
+    """Return `limit` items, newest first, after skipping the `offset` newest ones.
+
+    `items` are sorted oldest first.
+    """
     stop = max(len(items) - offset, 0)
     start = 0 if limit is None else max(stop - limit, 0)
     return items[start:stop][::-1]
@@ -294,7 +299,7 @@ def _text(entry: Entry) -> str:
 
 
 def set_each(target: dict[str, _T], ids: Iterable[str], values: Mapping[str, _T | None]) -> None:
-    """Set the value of each id, or remove the id from `target` where `values` has none."""
+    """Set the value of each id in `target`, or remove the id if `values` has no value for it."""
     for id in ids:
         if (value := values.get(id)) is not None:
             target[id] = value
@@ -302,5 +307,6 @@ def set_each(target: dict[str, _T], ids: Iterable[str], values: Mapping[str, _T 
             target.pop(id, None)
 
 
-def _discard(items: list[_Item], item: _Item, key: _Key[_Item]) -> None:
+def _remove_sorted(items: list[_Item], item: _Item, key: _Key[_Item]) -> None:
+    """Remove an item from a list that is sorted by `key`."""
     del items[bisect_left(items, key(item), key=key)]

@@ -23,7 +23,7 @@ class _BookmarkRecord(msgspec.Struct, gc=False):
 
 
 _T = TypeVar("_T", _BookmarkRecord, Tombstone)
-_BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning.
+_BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
 _bookmark_decoder = msgspec.json.Decoder(_BookmarkRecord)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -47,7 +47,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
         }
     )
     if modified == record.created:
-        del fields["modified"]  # One shared string saves 70 bytes a bookmark.
+        del fields["modified"]  # Both then share one string, which saves 70 bytes a bookmark.
     return create(fields, id, record.created)
 
 
@@ -62,7 +62,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 def _decode(decoder: msgspec.json.Decoder[_T], id: str, data: bytes) -> _T:
     try:
-        data.decode()  # msgspec does not check the members that it skips.
+        data.decode()  # msgspec does not check that unknown members are valid UTF-8.
         record = decoder.decode(data.removeprefix(_BOM))
     except RecursionError:
         raise Invalid([("file", "is nested too deeply")]) from None
@@ -76,8 +76,8 @@ def _decode(decoder: msgspec.json.Decoder[_T], id: str, data: bytes) -> _T:
 def encode(value: Bookmark | Tombstone, before: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Members of `before`, the file's previous content, that are no fields of ours stay where they
-    are. Raises Invalid if the result is larger than a file may be, or nested too deeply.
+    Unknown members of `before`, the previous content of the file, are kept in their place. Raises
+    Invalid if the result is larger than a file may be, or nested too deeply.
     """
     dense = msgspec.json.encode(value)
     try:

@@ -64,18 +64,19 @@ class Store:
         self._folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
         files.make_folder(self._folders[BOOKMARKS])
-        with suppress(Unavailable):  # A read-only disk can be served without this folder.
+        with suppress(Unavailable):  # Without this folder, a read-only disk can still be served.
             files.make_folder(self._folders[TOMBSTONES])
         self._follower = Follower(folder)
         self._open()
         for path in self._folders:
-            with suppress(Unavailable):  # A writer that was killed may have renamed without a sync.
+            with suppress(Unavailable):  # A killed writer may have renamed a file without a sync.
                 files.sync_folder(path)
-        # Locks and inotify watches belong to one process, so a forked child needs its own.
+        # The registration lasts as long as the process; a weak reference lets the store end before.
         reopen = weakref.WeakMethod(self._open)
         os.register_at_fork(after_in_child=lambda: (method := reopen()) and method())
 
     def _open(self) -> None:
+        """Create the locks and the watch anew: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
         self._lock = files.Lock(self._folders[BOOKMARKS])
         self._minter = Minter()
@@ -114,12 +115,15 @@ class Store:
 
     @property
     def change_count(self) -> int:
-        """The number of changes seen so far, without looking for new ones."""
+        """The number of changes that were seen, without looking for new ones."""
         return self._follower.change_count
 
     def refresh(self) -> int:
-        """Look for changes; return the number of changes seen so far."""
-        if not self._follower.is_quiet():  # System calls with the mutex would delay other threads.
+        """Look for changes; return the number of changes that were seen.
+
+        The mutex is locked only if there are any: waiting for it would delay every request.
+        """
+        if not self._follower.is_quiet():
             with self._mutex:
                 self._follower.refresh()
         return self._follower.change_count
@@ -130,7 +134,7 @@ class Store:
             return self._follower.refresh_for_list().state
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest if several have it."""
+        """Return the bookmark that has this uri, the oldest if several have it, or None."""
         key = uri_key(uri)
         with self._mutex:
             return next(iter(self._follower.refresh().holders(key)), None)
@@ -142,7 +146,7 @@ class Store:
             return index.tag_counts(), index.state
 
     def select(self, query: Query) -> Page:
-        """Return the bookmarks and deletions in the query's range, with the state of then."""
+        """Return the bookmarks and deletions in the query's range, and the state they belong to."""
         with self._mutex:
             index = self._follower.refresh_for_list()
             matches, state = index.matches(query), index.state
@@ -192,13 +196,13 @@ class Store:
     def _write(self, change: Change, state: State | None) -> Entry:
         data = self._new_content(change)
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
-            entry = new_entry(change.bookmark, data, 0.0)
+            entry = new_entry(change.bookmark, data, 0.0)  # Its time is set after publishing.
             with self._locked() as index:
                 if state and state.version != index.version:
                     raise Stale
                 self._publish(index, file, entry, change.seen)
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            entry.touched = file.touched
+            entry.changed_at = file.changed_at
         return entry
 
     def write_all(
@@ -212,7 +216,7 @@ class Store:
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
-        with files.disk_errors(), ExitStack() as stack:
+        with files.translate_disk_errors(), ExitStack() as stack:
             descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
             files.sync_files(descriptor, [file.descriptor for _, file, _ in staged])
@@ -223,7 +227,8 @@ class Store:
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            last = [file.descriptor for _, file, _ in staged[-1:]]  # For XFS: see sync_folder.
+            # Only the sync of a file reports that XFS has shut down: see sync_folder.
+            last = [file.descriptor for _, file, _ in staged[-1:]]
             names = [entry.bookmark.id + SUFFIX for entry in unchanged]
             files.sync_files(descriptor, last, names)
         return failed
@@ -231,7 +236,7 @@ class Store:
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
     ) -> Iterator[tuple[Change, files.Staged, Entry]]:
-        """Stage the changes, unsynced; append the impossible ones to `failed`."""
+        """Stage the changes without a sync; append the impossible ones to `failed`."""
         for change in changes:
             try:
                 data = self._new_content(change)
@@ -242,15 +247,15 @@ class Store:
             yield change, stack.enter_context(file), new_entry(change.bookmark, data, 0.0)
 
     def _new_content(self, change: Change) -> bytes:
-        """Return the bytes to store, with the unknown members of the file that they replace."""
+        """Return the file's new content, with the unknown members of the content it replaces."""
         if change.seen is None:
             return encode(change.bookmark)
         return encode(change.bookmark, self._read_seen(change.seen))
 
     def _read_seen(self, seen: Entry) -> bytes:
-        """Return the bytes of a bookmark's file if they are the version that the caller saw.
+        """Return the content of a bookmark's file if it is the version that the caller saw.
 
-        Raises Stale or Unreadable otherwise; the index then has what the file holds now.
+        Raises Stale or Unreadable otherwise, after updating the index with the file.
         """
         id = seen.bookmark.id
         try:
@@ -269,7 +274,11 @@ class Store:
     def _publish(
         self, index: Index, file: files.Staged, entry: Entry, seen: Entry | None
     ) -> None:
-        """Give a staged file its name if the id, its version and its uri allow that."""
+        """Give a staged file its name.
+
+        Raises Stale if the stored version is not `seen`, Conflict if another bookmark has the uri,
+        Gone or Unreadable.
+        """
         id = entry.bookmark.id
         if seen is not None:
             self._require_seen(seen)
@@ -287,20 +296,22 @@ class Store:
     def _publish_new(self, file: files.Staged, id: str) -> None:
         try:
             file.publish_new()
-        except Stale:  # No inotify event has reported the file that has this name.
+        except Stale:  # A file has the name, but no inotify event has reported it.
             self._follower.reread(id)
             raise
 
     def _require_seen(self, seen: Entry) -> None:
+        """Raise Stale unless the stored version is the one that the caller saw."""
         entry = self._follower.find(seen.bookmark.id)
         if entry is None or entry.version != seen.version:
             raise Stale
 
     def keep(self, seen: Entry) -> Entry:
-        """Make the version that the caller saw durable; another program may have written it.
+        """Make the version that the caller saw durable, and return it.
 
-        An update that changes no value calls this in place of `replace`. Raises Stale, Gone or
-        Unreadable if that version is no longer the current one; Busy or Unavailable.
+        An update that changes no value calls this in place of `replace`, because another program
+        may have written the file without a sync. Raises Stale, Gone or Unreadable if that version
+        is no longer the current one; Busy or Unavailable.
         """
         id = seen.bookmark.id
         self._read_seen(seen)
@@ -346,11 +357,11 @@ class Store:
                 if locked == self._follower.watch.identity:
                     yield index
                     return
-            # Another folder has replaced the locked one, so lock that one.
+            # Another folder has replaced the locked one: lock the new folder.
 
 
 def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
-    """Call `attempt`, which reads and then writes, until no other writer comes in between.
+    """Call `attempt`, which reads and then writes, until no other writer interferes.
 
     Raises Busy after 5 seconds.
     """

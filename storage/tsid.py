@@ -13,7 +13,7 @@ class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
     The ids of one minter ascend strictly; those of several machines differ without coordination.
-    All bits are random if the clock, without a battery, shows a time before 2020 at each start.
+    While the clock shows a time before 2020, as on a board without a battery, all bits are random.
     """
 
     def __init__(self) -> None:

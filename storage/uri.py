@@ -3,7 +3,8 @@
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
+# A uri of this form without `%` and dot segments needs no change.
+_MOSTLY_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _PORT = re.compile(r":([0-9]*)\Z")
@@ -14,7 +15,7 @@ def uri_key(uri: str) -> str:
 
     Characters outside of ASCII count as their percent-encoding (RFC 3987 section 3.1).
     """
-    if _NORMALIZED.fullmatch(uri) and "%" not in uri and "/." not in uri:
+    if _MOSTLY_NORMALIZED.fullmatch(uri) and "%" not in uri and "/." not in uri:
         return uri
     scheme, _, rest = uri.partition(":")
     scheme = scheme.lower()
@@ -29,7 +30,7 @@ def uri_key(uri: str) -> str:
     if path.startswith("/"):
         path = _remove_dot_segments(path)
     if path.startswith("//") and not authority:
-        path = "/." + path  # Without this the path would look like an authority.
+        path = "/." + path  # Otherwise the path would look like an authority.
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
 

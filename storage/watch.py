@@ -18,7 +18,7 @@ log = logging.getLogger("bookmarks")
 if sys.platform == "linux":
     from inotify_simple import INotify, flags, parse_events
 
-    _MASK = (
+    _FOLDER_EVENTS = (
         flags.CREATE
         | flags.MODIFY
         | flags.CLOSE_WRITE
@@ -29,10 +29,11 @@ if sys.platform == "linux":
         | flags.ONLYDIR
         | flags.EXCL_UNLINK  # Staged files without a name would cause events.
     )
-    _REPLACED = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
-    _LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
+    # A folder was created, removed or replaced.
+    _PARENT_EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
+    _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-_NO_BYTES = bytes(4)
+_NO_BYTES = bytes(4)  # The answer of FIONREAD, a C int, if no event is queued.
 
 
 class Watch:
@@ -40,14 +41,16 @@ class Watch:
 
     All folders but the first may be missing. The kernel queues an event inside the system call
     that changes a folder, so `read_events` returns every change that any process finished before.
-    Belongs to the process that opened it. `identity` is the device and inode of the first folder.
+    Belongs to the process that opened it. `identity` is the device and inode that the first folder
+    had when the watch was opened.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
         self._first = str(folders[0])
         self._names = {folder.name for folder in folders}
-        self._identities: list[tuple[int, int] | None] = []
+        self._numbers: dict[int, int] = {}  # The number of a folder by its watch descriptor.
+        self.identity: tuple[int, int] | None = None
         self._inotify: INotify | None = None
         self._has_warned = False
 
@@ -58,8 +61,8 @@ class Watch:
         queue overflowed, and always without inotify. An empty name stands for the folder itself.
         Raises Unavailable if the first folder is missing.
         """
-        # The parent reports when a folder is replaced, but nothing reports it of the parent.
-        if self._inotify is None or [_identity(self._first)] != self._identities[:1]:
+        # The watch of the parent reports a replaced folder, but no watch a replaced parent.
+        if self._inotify is None or _identity(self._first) != self.identity:
             self._open()
             return None
         size = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
@@ -68,10 +71,11 @@ class Watch:
         changes = []
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
-            number = self._numbers.get(event.wd)
-            if event.mask & _LOST or number is None and event.name in self._names:
-                self.close()
-                return self.read_events()
+            number = self._numbers.get(event.wd)  # None for an event of the parent.
+            is_replaced = number is None and event.name in self._names
+            if is_replaced or event.mask & _EVENTS_LOST:
+                self._open()
+                return None
             if number is not None:
                 changes.append((number, event.name))
         return changes
@@ -79,7 +83,7 @@ class Watch:
     def is_quiet(self) -> bool:
         """Return whether `read_events` would return no event; other threads may read meanwhile."""
         inotify = self._inotify
-        if inotify is None or [_identity(self._first)] != self._identities[:1]:
+        if inotify is None or _identity(self._first) != self.identity:
             return False
         try:
             return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
@@ -87,17 +91,15 @@ class Watch:
             return False
 
     def _open(self) -> None:
-        """Watch the folders that the paths lead to now."""
+        """Watch the folders that the paths lead to now. Raises Unavailable."""
         self.close()
-        others = [_identity(str(f)) if f.exists() else None for f in self._folders[1:]]
-        self.identity = _identity(self._first)
-        self._identities = [self.identity, *others]
-        existing = [number for number, identity in enumerate(self._identities) if identity]
+        existing = [n for n, folder in enumerate(self._folders) if n == 0 or folder.exists()]
+        self.identity, *_ = [_identity(str(self._folders[number])) for number in existing]
         try:
             if sys.platform == "linux" and not any(map(self._is_shared, existing)):
                 self._watch(existing)
         except OSError as error:  # Such as the limit of inotify instances of this user.
-            self._close_inotify()
+            self.close()
             if not self._has_warned:
                 log.warning("Without inotify each request compares all files: %s", error)
             self._has_warned = True
@@ -105,37 +107,35 @@ class Watch:
     def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
         # The parent comes first, so that no replacement of a folder goes unreported.
-        self._inotify.add_watch(self._folders[0].parent, _REPLACED)
+        self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
         self._numbers = {
-            self._inotify.add_watch(self._folders[number], _MASK): number for number in numbers
+            self._inotify.add_watch(self._folders[number], _FOLDER_EVENTS): number
+            for number in numbers
         }
 
     def _is_shared(self, number: int) -> bool:
-        """Return whether other machines can write to the folder; inotify does not see that."""
+        """Return whether other machines can write to the folder: inotify does not report that."""
         with files.open_folder(self._folders[number]) as descriptor:
-            return bool(_SHARED.match(files.file_system(descriptor)))
+            return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
         """Close the watch; the next `read_events` opens it again."""
-        self._close_inotify()
-        self._identities = []
-
-    def _close_inotify(self) -> None:
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
 
 
-# Types of network file systems. `fuse` may be one too, but `fuseblk` is a local disk.
-_SHARED = re.compile(
+# `fuse` and `fuse.sshfs` may be network file systems, but `fuseblk` is a local disk.
+_NETWORK_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)"
 )
 
 
 def _identity(folder: str) -> tuple[int, int]:
+    """Return the device and inode of a folder. Raises Unavailable if it is missing or a link."""
     try:
         status = os.lstat(folder)
     except OSError as error:

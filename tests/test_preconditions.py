@@ -211,12 +211,12 @@ def test_if_modified_since_gives_304(app, a, later, path):
 
 
 @pytest.mark.parametrize(
-    "touched, date",
+    "changed_at, date",
     [(-1e11, "Mon, 01 Jan 0001 00:00:00 GMT"), (-1e9, "Sun, 24 Apr 1938 22:13:20 GMT")],
 )
-def test_last_modified_of_a_file_before_1970_is_a_date(touched, date):
+def test_last_modified_of_a_file_before_1970_is_a_date(changed_at, date):
     response = Response(OK, [])
-    conditional.add_validators(response, "json", State(1, "2001-01-01T00:00:00Z", touched))
+    conditional.add_validators(response, "json", State(1, "2001-01-01T00:00:00Z", changed_at))
     assert dict(response.headers)["Last-Modified"] == date
 
 

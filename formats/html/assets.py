@@ -20,7 +20,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int
-    touched: float = 0.0
+    changed_at: float = 0.0
 
 
 @functools.cache

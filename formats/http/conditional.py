@@ -14,7 +14,7 @@ from formats.http.response import Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
-# The resources that have a `version` and the time `touched` of their last change.
+# The resources that have a `version` and the time `changed_at` of their last change.
 Resource = Entry | State | Asset
 
 CONDITION_VARIABLES = frozenset(
@@ -55,7 +55,7 @@ def last_modified(resource: Resource) -> int:
     copy has an old one.
     """
     # A file may have a time before the year 1, which no date can express.
-    return max(int(min(resource.touched, time.time())), _YEAR_1)
+    return max(int(min(resource.changed_at, time.time())), _YEAR_1)
 
 
 # --- Conditions ---
@@ -141,7 +141,7 @@ def _is_unmodified(request: Request, resource: Resource) -> bool:
     date = _parse_date(request, "if_modified_since")
     if date is None or last_modified(resource) > date:
         return False
-    return resource.touched < time.time() - 1
+    return resource.changed_at < time.time() - 1
 
 
 def _parse_date(request: Request, name: str) -> float | None:

@@ -16,7 +16,7 @@ def document(base: str, version: str, has_token: bool, public_read: bool) -> Ass
 
     With a token, every operation needs it; with `public_read`, GET and HEAD do not.
     """
-    content, touched = _read()
+    content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
@@ -28,7 +28,7 @@ def document(base: str, version: str, has_token: bool, public_read: bool) -> Ass
                 path[method]["security"] = [{}]
     body = msgspec.json.encode(description) + b"\n"
     digest = int.from_bytes(sha256(body).digest()[:16])
-    return Asset(MEDIA_TYPE, body, digest, touched)
+    return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 
 @functools.cache

@@ -136,7 +136,7 @@ def test_an_entry_with_a_skip_reason_is_reported(store):
 
 
 def test_the_report_names_a_bounded_number_of_skipped_entries(store, monkeypatch):
-    monkeypatch.setattr(importer, "MAX_NAMED", 5)
+    monkeypatch.setattr(importer, "MAX_REPORTED", 5)
     numbers, skipped = import_entries(store, *[{"uri": "x" * 1000}] * 9)
     assert numbers[3] == 9
     assert [len(value) for _, value, _ in skipped] == [importer.MAX_VALUE_LENGTH] * 5

@@ -83,7 +83,7 @@ def contents(index):
 @given(changes=st.lists(st.tuples(entries, deletions), max_size=12))
 @settings(max_examples=100, deadline=None, database=None)
 def test_an_index_changed_in_steps_equals_one_built_at_once(rebuild, changes):
-    before, module._REBUILD = module._REBUILD, rebuild
+    before, module._MAX_INSERTIONS = module._MAX_INSERTIONS, rebuild
     try:
         index = Index()
         for changed, deleted in changes:
@@ -92,7 +92,7 @@ def test_an_index_changed_in_steps_equals_one_built_at_once(rebuild, changes):
             fresh.change(index.entries, index.tombstones)
             assert contents(index) == contents(fresh)
     finally:
-        module._REBUILD = before
+        module._MAX_INSERTIONS = before
 
 
 @dataclass
