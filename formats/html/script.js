@@ -44,7 +44,7 @@
 
   // --- Completion of tags ---
 
-  const SHOWN = 8;
+  const SHOWN = 6;
   let known;
 
   function tags() {
@@ -55,20 +55,27 @@
   }
 
   function complete(input) {
-    const list = make("ul", { className: "completion", id: "completion", hidden: true });
-    list.setAttribute("role", "listbox");
-    list.setAttribute("aria-label", "Known tags");
+    const list = make("ul", { className: "completion", id: "completion", role: "listbox", ariaLabel: "Known tags" });
     input.after(list);
-    for (const [name, value] of Object.entries({
-      role: "combobox", "aria-autocomplete": "list", "aria-controls": list.id, "aria-expanded": "false",
-    })) input.setAttribute(name, value);
-    let chosen = -1;
+    Object.assign(input, { role: "combobox", ariaAutoComplete: "list" });
+    input.setAttribute("aria-controls", list.id);
+    const selected = () => find("[aria-selected=true]", list);
 
-    function close() {
-      list.hidden = true;
-      chosen = -1;
-      input.setAttribute("aria-expanded", "false");
+    function select(item) {
+      selected()?.setAttribute("aria-selected", "false");
+      item.setAttribute("aria-selected", "true");
+      item.scrollIntoView({ block: "nearest" });
+      input.setAttribute("aria-activedescendant", item.id);
+    }
+
+    // Show these tags with the first one selected, or hide the list if there are none.
+    function show(found) {
+      list.replaceChildren(...found.map(({ tag, count }, number) =>
+        make("li", { id: "completion-" + number, role: "option" }, make("bdi", {}, tag), make("span", {}, String(count)))));
+      list.hidden = !found.length;
+      input.ariaExpanded = String(!list.hidden);
       input.removeAttribute("aria-activedescendant");
+      if (found.length) select(list.firstChild);
     }
 
     // The tag that contains the caret: its start, its end, and its text up to the caret.
@@ -80,70 +87,58 @@
       return { start, end, text: value.slice(start, caret).trim().toLowerCase() };
     }
 
-    function take(tag) {
+    function take(item) {
       const { start, end } = word();
-      const before = input.value.slice(0, start) + (start ? " " : "") + tag + ", ";
+      const before = input.value.slice(0, start) + (start ? " " : "") + item.firstChild.textContent + ", ";
       input.value = before + input.value.slice(end).replace(/^[,\s]+/, "");
       input.setSelectionRange(before.length, before.length);
-      close();
+      show([]);
     }
 
-    function option({ tag, count }, number) {
-      const item = make("li", { id: "completion-" + number }, make("bdi", {}, tag), make("span", {}, String(count)));
-      item.setAttribute("role", "option");
-      item.setAttribute("aria-selected", "false");
-      item.dataset.tag = tag;
-      // The event mousedown comes before the click would take the focus from the field.
-      item.addEventListener("mousedown", (event) => { event.preventDefault(); take(tag); });
-      return item;
-    }
-
-    async function show() {
-      const { text } = word();
-      if (!text) return close();
-      const all = await tags();
+    // The unused tags that contain the text: first the text itself, then tags that begin with it.
+    function matches(all, text) {
       const used = new Set(input.value.toLowerCase().split(",").map((tag) => tag.trim()));
-      const free = all.filter(({ tag }) => tag.toLowerCase() === text || !used.has(tag.toLowerCase()));
-      const begins = free.filter(({ tag }) => tag.toLowerCase().startsWith(text));
-      const holds = free.filter(({ tag }) => tag.toLowerCase().indexOf(text) > 0);
-      const found = [...begins, ...holds].slice(0, SHOWN);
-      if (word().text !== text || document.activeElement !== input) return;
-      close();
-      if (!found.length || (found.length === 1 && found[0].tag === text)) return;
-      list.replaceChildren(...found.map(option));
-      list.hidden = false;
-      input.setAttribute("aria-expanded", "true");
+      const rank = (tag) => (tag === text ? 0 : tag.startsWith(text) ? 1 : 2);
+      const found = all.map(({ tag, count }) => ({ tag, count, folded: tag.toLowerCase() }))
+        .filter(({ folded }) => folded.includes(text) && (folded === text || !used.has(folded)))
+        .sort((one, other) => rank(one.folded) - rank(other.folded));
+      return found.length === 1 && found[0].tag === text ? [] : found.slice(0, SHOWN);
     }
 
-    function choose(step) {
-      const items = [...list.children];
-      items[chosen]?.setAttribute("aria-selected", "false");
-      chosen = (chosen + step + items.length + (chosen < 0 && step < 0 ? 1 : 0)) % items.length;
-      items[chosen].setAttribute("aria-selected", "true");
-      items[chosen].scrollIntoView({ block: "nearest" });
-      input.setAttribute("aria-activedescendant", items[chosen].id);
+    async function update() {
+      const { text } = word();
+      const all = text ? await tags() : [];
+      if (word().text === text && document.activeElement === input) show(matches(all, text));
     }
 
     // Only the first focus moves the caret. Later, the user has chosen where it is.
-    const begin = () => {
+    function begin() {
       tags();
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
       input.setSelectionRange(input.value.length, input.value.length);
-    };
-    if (document.activeElement !== input) input.addEventListener("focus", begin, { once: true });
-    input.addEventListener("input", show);
-    input.addEventListener("blur", close);
+    }
+
+    show([]);
+    if (document.activeElement === input) begin();
+    else input.addEventListener("focus", begin, { once: true });
+    input.addEventListener("input", update);
+    input.addEventListener("blur", () => show([]));
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault(); // The click would take the focus from the field.
+      const item = event.target.closest("li");
+      if (item) take(item);
+    });
     input.addEventListener("keydown", (event) => {
       if (list.hidden || event.isComposing) return;
       const keys = {
-        ArrowDown: () => choose(1),
-        ArrowUp: () => choose(-1),
-        Escape: close,
-        Enter: chosen >= 0 && (() => take(list.children[chosen].dataset.tag)),
-        Tab: chosen >= 0 && (() => take(list.children[chosen].dataset.tag)),
+        ArrowDown: () => select(selected().nextSibling || list.firstChild),
+        ArrowUp: () => select(selected().previousSibling || list.lastChild),
+        Enter: () => take(selected()),
+        Escape: () => show([]),
       };
-      const act = Object.hasOwn(keys, event.key) && keys[event.key];
-      if (act) { event.preventDefault(); act(); }
+      if (!Object.hasOwn(keys, event.key)) return;
+      event.preventDefault();
+      keys[event.key]();
     });
   }
 

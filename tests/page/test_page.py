@@ -419,45 +419,6 @@ def shorten_timeouts(browser):
     )
 
 
-def test_known_tags_are_completed(browser, filled):
-    browser.open("/?uri=https://new.example/")
-    browser.find("#tags").send_keys("dura")
-    assert [o.text.split() for o in browser.wait(lambda: browser.all("[role=option]"))] == [
-        ["durability", "2"]
-    ]
-    browser.press(Keys.ARROW_DOWN, Keys.ENTER, "we")
-    browser.wait(lambda: "web" in browser.find("[role=listbox]").text)
-    assert browser.find("#tags").get_attribute("aria-expanded") == "true"
-    browser.press(Keys.ARROW_DOWN, Keys.TAB)
-    assert browser.find("#tags").get_property("value") == "durability, web, "
-    assert not browser.find("[role=listbox]").is_displayed()
-    browser.press("py", Keys.ESCAPE, Keys.ENTER)
-    browser.wait(lambda: browser.stored("uri=https://new.example/"))
-    assert browser.stored("uri=https://new.example/")[0]["tags"] == ["durability", "web", "py"]
-
-
-def test_the_tags_field_keeps_the_caret_when_it_gets_the_focus_again(browser, post):
-    id = post("https://a.example/", tags=["first", "second"])["id"]
-    browser.open(f"/{id}")
-    browser.find("#title").click()
-    browser.press(Keys.TAB, "third, ", *[Keys.ARROW_LEFT] * len("ird, "))
-    field = "document.querySelector('#tags')"
-    browser.driver.execute_script(f"{field}.blur(); {field}.focus()")
-    browser.press("-")
-    assert browser.find("#tags").get_property("value") == "first, second, th-ird, "
-
-
-def test_known_tags_are_completed_with_a_token(browser, serve):
-    browser.address = serve(BOOKMARKS_TOKEN="secret").address
-    home = browser.address.replace("//", "//anybody:secret@") + "/"
-    browser.open(home)
-    browser.fill(uri="https://a.example/", tags="reading")
-    browser.leave(browser.find(".editor .primary").click)
-    browser.open(home + "?uri=")
-    browser.find("#tags").send_keys("rea")
-    browser.wait(lambda: "reading" in browser.find("[role=listbox]").text)
-
-
 def test_everything_can_be_done_by_keyboard(browser, filled):
     browser.open()
     browser.leave(lambda: browser.press("/", "sqlite", Keys.ENTER))
