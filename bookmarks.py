@@ -24,9 +24,9 @@ from webob import Request
 
 _FOLDER = Path(__file__).resolve().parent
 for _name in ("storage", "formats"):  # An embedding program may have packages of these names.
-    _path = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
-    if _path != _FOLDER / _name / "__init__.py":
-        raise ImportError(f"{_path} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
+    _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
+    if _found != _FOLDER / _name / "__init__.py":
+        raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
 
 import formats
 from formats import Format, commands
@@ -37,7 +37,7 @@ from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
 from formats.html.list import MAX_TAGS_SHOWN
 from formats.html.report import MEDIA_TYPES, write_report
-from formats.http import access_log, conditional, openapi, problems, process
+from formats.http import access_log, conditional, linkding, openapi, problems, process
 from formats.http import response as responses
 from formats.http import security
 from formats.http.base_url import base_url_of, parse_base_url
@@ -51,11 +51,12 @@ from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, se
 from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import make_listing
+from formats.problem import Problem
 from storage import bookmark as rules
 from storage import errors
-from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Bookmark, Fields
+from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Fields
 from storage.importer import Importer
-from storage.index import Entry, State
+from storage.index import Entry
 from storage.query import Query, parse_query
 from storage.store import Store, retry_if_stale
 
@@ -88,8 +89,8 @@ class Application:
             except (HTTPError, *problems.PROBLEMS) as error:  # type: ignore[misc]
                 response = self._finish(request, self._problem(request, error))
         except Exception:
-            response = problems.respond_internal_error(request, self._base(request))
-            response = self._finish(request, response)
+            problem = problems.log_internal_error(request)
+            response = self._finish(request, self._respond_problem(request, problem))
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
@@ -106,8 +107,8 @@ class Application:
     # --- Dispatch ---
 
     def _dispatch(self, request: Request) -> Response:
-        path = request.environ.get("PATH_INFO") or "/"  # Ids are ASCII: no need to decode it.
-        if (match := find_route(ROUTES, path)) is None:
+        path = _path(request)
+        if (match := find_route(ROUTES, path)) is None or not match[0].methods:
             segments = path.split("/")
             if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
                 self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
@@ -148,7 +149,7 @@ class Application:
             return response
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
-        listing = make_listing(page, self._base(request), path, parameters, query)
+        listing = make_listing(page, self.base(request), path, parameters, query)
         listing = replace(listing, exports=tuple(formats.LISTS))
         chunks = format.write(page.bookmarks, listing)
         response = respond(format, chunks)
@@ -168,7 +169,7 @@ class Application:
         state = self.store.state()
         if response := not_modified(request, "html", lambda: state):
             return response
-        page = write_add_page(values, self._base(request))
+        page = write_add_page(values, self.base(request))
         response = respond(formats.ONE["html"], page)
         add_validators(response, "html", state)
         return response
@@ -194,7 +195,7 @@ class Application:
 
     def description(self, request: Request) -> Response:
         """GET /openapi.json: respond with the description of the service for programs."""
-        control, url = self.access_control, self._base(request).url
+        control, url = self.access_control, self.base(request).url
         is_protected = bool(control.tokens)
         document = openapi.document(url, __version__, is_protected, control.public_read)
         return conditional.respond_asset(request, document)
@@ -211,7 +212,7 @@ class Application:
     def _show(self, request: Request, name: str, entry: Entry) -> Response:
         format = formats.ONE[name]
         version = conditional.version_text(entry.version)
-        response = respond(format, format.write(entry.bookmark, self._base(request), version))
+        response = respond(format, format.write(entry.bookmark, self.base(request), version))
         add_validators(response, name, entry)
         return response
 
@@ -248,7 +249,7 @@ class Application:
         for entry in entries:
             importer.add(*entry)
         report = importer.finish()
-        return responses.respond_with(*write_report(media_type, report, self._base(request)))
+        return responses.respond_with(*write_report(media_type, report, self.base(request)))
 
     def _post(
         self, request: Request, body: Mapping[str, object], fields: Fields, version: object
@@ -261,7 +262,7 @@ class Application:
                 if version:  # An add form must not overwrite a bookmark with empty fields.
                     raise errors.PreconditionFailed("You have this bookmark already.", holder)
                 changed = rules.update(holder.bookmark, fields)
-                return self._replace(changed, holder, seen), OK
+                return self.store.replace(changed, holder, seen), OK
             new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
             return self.store.add(new, seen), CREATED
         except (errors.Conflict, errors.Gone):  # Another client was faster.
@@ -277,7 +278,7 @@ class Application:
             raise errors.Invalid([("_method", "must be DELETE or absent")])
         if method == "DELETE":
             self._delete(request, id, version)
-            return see_other(f"{self._base(request).url}/")
+            return see_other(f"{self.base(request).url}/")
         fields = rules.clean_changes(body, id)
         name = "json" if is_form else negotiate(request, formats.ONE)
         entry = self._update(request, id, fields, version)
@@ -299,7 +300,7 @@ class Application:
         if entry is None:
             new = rules.create(fields | rules.clean_read_only(body), id)
             return self.store.add(new), CREATED
-        return self._replace(rules.update(entry.bookmark, fields), entry), OK
+        return self.store.replace(rules.update(entry.bookmark, fields), entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
@@ -317,7 +318,7 @@ class Application:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry, version)
-            return self._replace(rules.update(entry.bookmark, fields), entry)
+            return self.store.replace(rules.update(entry.bookmark, fields), entry)
 
         return retry_if_stale(attempt)
 
@@ -329,12 +330,6 @@ class Application:
 
         retry_if_stale(attempt)
 
-    def _replace(self, changed: Bookmark, entry: Entry, state: State | None = None) -> Entry:
-        """Store a changed bookmark; make sure that an unchanged one is durable."""
-        if changed is entry.bookmark:
-            return self.store.keep(entry)
-        return self.store.replace(changed, entry, state)
-
     def _find(self, id: str) -> Entry | None:
         """Return the bookmark, None if there never was one. Raises Gone or Unreadable."""
         try:
@@ -345,7 +340,7 @@ class Application:
     def _written(
         self, request: Request, name: str, entry: Entry, status: str, is_form: bool
     ) -> Response:
-        url = self._base(request).bookmark(entry.bookmark.id)
+        url = self.base(request).bookmark(entry.bookmark.id)
         if is_form:
             return see_other(url)
         response = self._show(request, name, entry)
@@ -360,15 +355,24 @@ class Application:
     def _cache_control(self, directive: str, visibility: str = "") -> str:
         return ("private, " if self.access_control.tokens else visibility) + directive
 
-    def _base(self, request: Request) -> BaseUrl:
+    def base(self, request: Request) -> BaseUrl:
+        """Return the service's address, as it is configured or as the request names it."""
         return self._configured_base or base_url_of(request)
 
     def _problem(self, request: Request, error: Exception) -> Response:
-        base = self._base(request)
-        problem = problems.problem_from_exception(error, base)
+        problem = problems.problem_from_exception(error, self.base(request))
         if problem.status == 410:
             problem.headers["Cache-Control"] = self._cache_control("max-age=86400", "public, ")
-        return problems.respond_problem(request, problem, base)
+        return self._respond_problem(request, problem)
+
+    def _respond_problem(self, request: Request, problem: Problem) -> Response:
+        match = find_route(ROUTES, _path(request))
+        respond_problem = match[0].respond_problem if match else problems.respond_problem
+        return respond_problem(request, problem, self.base(request))
+
+
+def _path(request: Request) -> str:
+    return request.environ.get("PATH_INFO") or "/"  # Ids are ASCII: no need to decode it.
 
 
 # --- Routes ---
@@ -383,6 +387,7 @@ ROUTES = (
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
     Route("/{file}", {"GET": App.file}),
+    *linkding.ROUTES,
 )
 
 

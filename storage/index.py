@@ -10,6 +10,7 @@ from operator import attrgetter, not_
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import Query
@@ -114,10 +115,13 @@ class Index:
         return self._by_key.get(key, ())
 
     def matches(self, query: Query) -> Sequence[Entry]:
-        """Return the entries that have the query's tags and uri, oldest first.
+        """Return the entries that the query selects by tags and uri, oldest first.
 
         The result may be a list of the index itself: do not change it, and copy it to keep it.
         """
+        if query.without_tag in self._by_tag:
+            others = self.matches(replace(query, without_tag=""))
+            return [entry for entry in others if query.without_tag not in entry.tags]
         has_all = frozenset(query.tags).issubset
         if query.key is not None:
             return [entry for entry in self.holders(query.key) if has_all(entry.tags)]

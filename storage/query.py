@@ -17,14 +17,16 @@ _NUMBER = re.compile("[0-9]{1,18}")
 class Query(msgspec.Struct, frozen=True):
     """Select the bookmarks that have all folded `tags`, meet `search` and have the uri key `key`.
 
-    The range begins at `offset`, newest first, and has `limit` bookmarks, all if that is None.
-    `deletions` asks for the tombstones of the same range too; `counts` for this number of the most
-    used tags of all matches, and for the version of each bookmark in the range.
+    A bookmark with the folded tag `without_tag` is left out. The range begins at `offset`, newest
+    first, and has `limit` bookmarks, all if that is None. `deletions` asks for the tombstones of
+    the same range too; `counts` for this number of the most used tags of all matches, and for the
+    version of each bookmark in the range.
     """
 
     tags: tuple[str, ...] = ()
     search: Search = ()
     key: str | None = None
+    without_tag: str = ""
     limit: int | None = None
     offset: int = 0
     deletions: bool = False

@@ -188,9 +188,12 @@ class Store:
     def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
         """Store the bookmark durably in place of the version that the caller saw.
 
-        Raises Stale if that version is no longer the current one; Gone or Unreadable; Conflict if
-        another bookmark has the new uri; Busy, Full or Unavailable.
+        If it is that version's own bookmark, only make sure that its file is durable. Raises Stale
+        if that version is no longer the current one; Gone or Unreadable; Conflict if another
+        bookmark has the new uri; Busy, Full or Unavailable.
         """
+        if bookmark is seen.bookmark:
+            return self._keep(seen)
         return self._write(Change(bookmark, seen), state)
 
     def _write(self, change: Change, state: State | None) -> Entry:
@@ -306,12 +309,10 @@ class Store:
         if entry is None or entry.version != seen.version:
             raise Stale
 
-    def keep(self, seen: Entry) -> Entry:
+    def _keep(self, seen: Entry) -> Entry:
         """Make the version that the caller saw durable, and return it.
 
-        An update that changes no value calls this in place of `replace`, because another program
-        may have written the file without a sync. Raises Stale, Gone or Unreadable if that version
-        is no longer the current one; Busy or Unavailable.
+        Another program may have written the file without a sync.
         """
         id = seen.bookmark.id
         self._read_seen(seen)

@@ -18,10 +18,12 @@ from pathlib import Path
 import pytest
 import webtest
 
-from bookmarks import make_app
+from bookmarks import ROUTES, make_app
+from formats.http import linkding
 
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
+OWN_ROUTES = tuple(route for route in ROUTES if route not in linkding.ROUTES)
 
 
 @pytest.fixture

@@ -84,12 +84,12 @@ def _document(problem: Problem) -> bytes:
     return msgspec.json.encode(document) + b"\n"
 
 
-def respond_internal_error(request: Request, base: BaseUrl) -> Response:
-    """Log the exception that is being handled; respond with a 500 that has only its number."""
+def log_internal_error(request: Request) -> Problem:
+    """Log the exception that is being handled; return a problem that has only its number."""
     number = secrets.token_hex(8)
     log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
     detail = f"Something went wrong. The server's log has the details of error {number}."
-    return respond_problem(request, Problem(500, detail), base)
+    return Problem(500, detail)
 
 
 def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:

@@ -4,21 +4,47 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from webob import Request
+
+from formats.base_url import BaseUrl
+from formats.http.problems import respond_problem
 from formats.http.response import Response
+from formats.problem import Problem
 from storage.bookmark import ID
+from storage.store import Store
 
-# A file name has a dot, so that it can be no id.
-_FILE = r"[a-z]+-[0-9a-f]+\.[a-z]+"
+_VALUES = {
+    "id": ID.pattern,
+    "number": "[0-9]{1,10}",
+    "verb": "archive|unarchive",
+    "file": r"[a-z]+-[0-9a-f]+\.[a-z]+",  # It has a dot, so that it can be no id.
+    "rest": ".*/.*",  # It has a slash, so that it can be no field.
+}
+
+
+class Service(Protocol):
+    """The application, as handlers in other modules use it."""
+
+    store: Store
+
+    def base(self, request: Request) -> BaseUrl:
+        """Return the service's address."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path template, its handlers by method, and the values that its {field} may have."""
+    """A path template, its handlers by method, and the values that its {field} may have.
+
+    A path that matches a template without methods does not exist. `respond_problem` makes the
+    responses to requests that fail.
+    """
 
     template: str
     methods: Mapping[str, Callable[..., Response]]
     fields: Sequence[str] = ()
+    respond_problem: Callable[[Request, Problem, BaseUrl], Response] = respond_problem
 
     @functools.cached_property
     def allow(self) -> str:
@@ -33,7 +59,7 @@ class Route:
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        values = {"id": ID.pattern, "field": "|".join(self.fields), "file": _FILE}
+        values = {**_VALUES, "field": "|".join(self.fields)}
         return re.compile(
             re.sub(
                 r"\\{([a-z]+)\\}",

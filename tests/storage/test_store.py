@@ -71,13 +71,13 @@ def test_a_write_over_another_version_than_the_one_seen_is_stale(store, other, a
     for write in (
         lambda: store.replace(with_title(a, "Mine"), a),
         lambda: store.delete(a),
-        lambda: store.keep(a),
+        lambda: store.replace(a.bookmark, a),
         lambda: store.add(bookmark("a", uri="x:a")),
         lambda: store.add(bookmark("b"), before),
     ):
         with pytest.raises(Stale):
             write()
-    assert store.keep(newer).version == newer.version
+    assert store.replace(newer.bookmark, newer).version == newer.version
     assert titles(store) == titles(other) == {"a": "Newer"}
 
 
@@ -86,7 +86,7 @@ def test_a_write_over_a_removed_file_is_stale(store, a, tmp_path):
     for write in (
         lambda: store.replace(with_title(a, "Mine"), a),
         lambda: store.delete(a),
-        lambda: store.keep(a),
+        lambda: store.replace(a.bookmark, a),
     ):
         with pytest.raises(Stale):
             write()
@@ -147,7 +147,7 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
     for access in (
         lambda: other.get("a"),
         lambda: other.replace(with_title(a, "New"), a),
-        lambda: other.keep(a),
+        lambda: other.replace(a.bookmark, a),
         lambda: other.delete(a),
         lambda: other.add(bookmark("a")),
     ):
@@ -223,7 +223,7 @@ def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path
         lambda: store.get("a"),
         lambda: store.add(bookmark("b")),
         lambda: store.replace(with_title(a, "New"), a),
-        lambda: store.keep(a),
+        lambda: store.replace(a.bookmark, a),
         lambda: store.delete(a),
         lambda: store.write_all([Change(bookmark("b"), None)]),
     ):

@@ -1,0 +1,341 @@
+"""linkding's API: shapes, statuses, marks, tags and numbers, as linkding's clients expect them."""
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from formats.http import linkding
+from storage.tsid import number_of
+from tests.conftest import URI, documentation
+
+MEMBERS = {
+    "id",
+    "url",
+    "title",
+    "description",
+    "notes",
+    "web_archive_snapshot_url",
+    "favicon_url",
+    "preview_image_url",
+    "is_archived",
+    "unread",
+    "shared",
+    "tag_names",
+    "date_added",
+    "date_modified",
+    "website_title",
+    "website_description",
+}
+
+
+@pytest.fixture
+def post(app):
+    """Return a function that creates or updates a bookmark by linkding's API."""
+
+    def post(url=URI, **members):
+        return app.post_json("/api/bookmarks/", {"url": url, **members}, status=201).json
+
+    return post
+
+
+def results(app, path="/api/bookmarks/", **parameters):
+    return [bookmark["url"] for bookmark in app.get(path, parameters).json["results"]]
+
+
+def stored(app, id=""):
+    """Return the bookmark, or the only one, as this service shows it."""
+    return app.get(f"/{id}", headers={"Accept": "application/json"}).json
+
+
+# --- One bookmark ---
+
+
+def test_a_bookmark_has_linkdings_members(app, post):
+    made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
+    assert made.keys() == MEMBERS
+    (own,) = stored(app)
+    assert made["id"] == number_of(own["id"])
+    assert made["title"], made["description"] == ("T", "D")
+    assert made["tag_names"] == ["a", "b\xa0c"]
+    assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
+    assert made["date_added"] == own["created"]
+    assert own["tags"] == ["a", "b c", "unread"]
+    assert app.get(f"/api/bookmarks/{made['id']}/").json == made
+
+
+def test_a_title_that_is_absent_is_the_url(post):
+    assert post()["title"] == URI
+
+
+def test_date_added_may_be_given(post):
+    made = post(date_added="2020-09-26T09:46:23.006313Z")
+    assert made["date_added"] == "2020-09-26T09:46:23Z"
+
+
+def test_members_that_linkding_does_not_document_are_ignored(app, post):
+    post(disable_scraping=True, unknown=[1])
+    app.post_json("/api/bookmarks/?disable_scraping", {"url": URI}, status=201)
+
+
+@pytest.mark.parametrize("sent", [{}, {"title": "", "description": ""}, {"title": None}])
+def test_posting_a_stored_url_again_keeps_what_is_not_sent(app, post, sent):
+    before = post(title="T", description="D", tag_names=["a"], shared=True)
+    assert post(**sent) == before
+
+
+def test_posting_a_stored_url_again_adds_tags_and_marks(app, post):
+    post(tag_names=["a", "b"], unread=True)
+    made = post(tag_names=["b", "c"], unread=False, shared=True)
+    assert made["tag_names"] == ["a", "b", "c"]
+    assert (made["unread"], made["shared"]) == (True, True)
+
+
+@pytest.mark.parametrize("names", [["c"], []])
+def test_an_edit_form_replaces_tags_and_marks(app, post, names):
+    post(tag_names=["a", "b"], unread=True, shared=True)
+    made = post(tag_names=names, notes="", unread=False)
+    assert made["tag_names"] == names
+    assert (made["unread"], made["shared"]) == (False, True)
+
+
+def test_notes_become_the_last_paragraph_of_the_description_once(app, post):
+    made = post(description="D", notes="N\r\nM")
+    assert (made["description"], made["notes"]) == ("D\n\nN\nM", "")
+    assert post(notes="N\nM")["description"] == "D\n\nN\nM"
+    assert post("https://other.example/", notes="N")["description"] == "N"
+
+
+@pytest.mark.parametrize("method", ["put_json", "patch_json"])
+def test_an_update_sets_what_is_sent_and_keeps_the_rest(app, post, method):
+    made = post(title="T", description="D", tag_names=["a"], unread=True)
+    path = f"/api/bookmarks/{made['id']}/"
+    changed = getattr(app, method)(path, {"url": URI, "title": "U", "tag_names": ["b"]}).json
+    assert (changed["title"], changed["description"]) == ("U", "D")
+    assert (changed["tag_names"], changed["unread"]) == (["b"], True)
+    assert getattr(app, method)(path, {"url": URI, "description": ""}).json["description"] == ""
+
+
+def test_an_update_that_changes_nothing_keeps_the_file(app, post, data):
+    made = post(tag_names=["a", "b c"], unread=True)
+    (file,) = (data / "bookmarks").glob("*.json")
+    before = file.stat().st_ino
+    app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": ["a", "b\xa0c"], "unread": True})
+    assert file.stat().st_ino == before
+
+
+def test_put_needs_the_url(app, post):
+    path = f"/api/bookmarks/{post()['id']}/"
+    assert app.put_json(path, {"title": "T"}, status=400).json.keys() == {"url"}
+
+
+def test_the_url_of_another_bookmark_is_refused(app, post):
+    post("https://other.example/")
+    path = f"/api/bookmarks/{post()['id']}/"
+    error = app.patch_json(path, {"url": "https://other.example/"}, status=400).json
+    assert error == {"url": ["A bookmark with this URL already exists."]}
+
+
+def test_archiving_hides_a_bookmark_from_the_list(app, post):
+    made = post(tag_names=["a"])
+    app.post(f"/api/bookmarks/{made['id']}/archive/", status=204)
+    assert results(app) == []
+    assert results(app, "/api/bookmarks/archived/") == [URI]
+    assert app.get(f"/api/bookmarks/{made['id']}/").json["is_archived"]
+    app.post(f"/api/bookmarks/{made['id']}/unarchive/", status=204)
+    assert results(app) == [URI]
+    assert results(app, "/api/bookmarks/archived/") == []
+
+
+def test_a_deleted_bookmark_is_404(app, post):
+    path = f"/api/bookmarks/{post()['id']}/"
+    app.delete(path, status=204)
+    for method in (app.get, app.delete):
+        assert method(path, status=404).json.keys() == {"detail"}
+
+
+@pytest.mark.parametrize("kind", ["urlencoded", "multipart"])
+def test_forms_are_read_with_tags_joined_by_commas(app, kind):
+    fields = {"url": URI, "tag_names": "a,b", "unread": "true", "title": "T"}
+    options = {"content_type": "multipart/form-data"} if kind == "multipart" else {}
+    made = app.post("/api/bookmarks/", fields, status=201, **options).json
+    assert (made["tag_names"], made["unread"], made["title"]) == (["a", "b"], True, "T")
+
+
+def test_a_number_that_two_ids_share_is_404_for_every_method(app):
+    for id in ("id-3985819", "id-4420602"):  # These have the same number.
+        fields = {"uri": f"https://{id}/", "title": "", "description": "", "tags": []}
+        app.put_json(f"/{id}", fields)
+    path = f"/api/bookmarks/{number_of('id-3985819')}/"
+    assert len(results(app)) == 2
+    for method in ("get", "delete", "put_json", "patch_json"):
+        body = [{"url": URI}] if "json" in method else []
+        getattr(app, method)(path, *body, status=404)
+    app.post(f"{path}archive/", status=404)
+    assert len(stored(app)) == 2
+
+
+# --- Lists ---
+
+
+def test_a_list_is_paged_with_absolute_links(app, post):
+    for number in range(5):
+        post(f"https://{number}.example/")
+    page = app.get("/api/bookmarks/?limit=2&offset=2&q=example").json
+    assert page["count"] == 5
+    assert len(page["results"]) == 2
+    address = "http://localhost/api/bookmarks/?q=example&limit=2&offset="
+    links = (page["next"], page["previous"])
+    assert [link.replace(":80", "") for link in links] == [f"{address}4", f"{address}0"]
+    assert len(app.get(page["next"]).json["results"]) == 1
+    assert app.get(page["next"]).json["next"] is None
+
+
+def test_a_list_has_100_bookmarks_by_default(app, post):
+    for number in range(101):
+        post(f"https://{number}.example/")
+    assert len(results(app)) == 100
+    assert len(results(app, offset="100")) == 1
+
+
+def test_a_list_is_searched_with_linkdings_grammar(app, post):
+    post("https://a.example/", tag_names=["two words"])
+    post("https://b.example/", tag_names=["two"], unread=True)
+    post("https://c.example/")
+    assert results(app, q="#two\xa0words") == ["https://a.example/"]
+    assert results(app, q="!untagged") == ["https://c.example/"]
+    assert results(app, q="!unread") == results(app, unread="yes") == ["https://b.example/"]
+
+
+def test_a_list_is_limited_to_bookmarks_since_a_moment(app, post):
+    post("https://a.example/", date_added="2020-01-01T00:00:00Z")
+    post("https://b.example/", date_added="2021-01-01T00:00:00Z")
+    assert results(app, added_since="2021-01-01T00:00:00Z") == ["https://b.example/"]
+    assert results(app, added_since="2021-01-01T00:00:01Z") == []
+    assert len(results(app, modified_since="2020-01-01T00:00:00+00:00")) == 2
+    error = app.get("/api/bookmarks/?added_since=x", status=400).json
+    assert error.keys() == {"added_since"}
+
+
+@pytest.mark.parametrize("path", ["/api/bookmarks/check/", "/api/bookmarks/check"])
+def test_check_finds_a_bookmark_by_its_url(app, post, path):
+    made = post()
+    found = app.get(path, {"url": "https://EXAMPLE.com"}).json
+    assert found["bookmark"] == made
+    assert found["auto_tags"] == []
+    missing = app.get(path, {"url": "https://other.example/"}).json
+    assert missing["bookmark"] is None
+    assert missing["metadata"] == {
+        "url": "https://other.example/",
+        "title": None,
+        "description": None,
+        "preview_image": None,
+    }
+    assert app.get(path, status=400).json.keys() == {"url"}
+
+
+def test_tags_are_listed_by_name_without_marks(app, post):
+    post(tag_names=["b", "A b"], unread=True, date_added="2020-01-01T00:00:00Z")
+    page = app.get("/api/tags/?limit=1").json
+    assert page["count"] == 2
+    (tag,) = page["results"]
+    assert tag == {"id": tag["id"], "name": "A\xa0b", "date_added": "2020-01-01T00:00:00Z"}
+    assert app.get(f"/api/tags/{tag['id']}/").json == tag
+    assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
+
+
+def test_adding_a_tag_stores_nothing(app):
+    made = app.post_json("/api/tags/", {"name": "new"}, status=201).json
+    assert made["name"] == "new"
+    assert app.get("/api/tags/").json["count"] == 0
+    assert app.post_json("/api/tags/", {"name": "a,b"}, status=400).json.keys() == {"tag_names"}
+
+
+def test_the_profile_and_the_bundles_are_fixed(app):
+    profile = app.get("/api/user/profile/").json
+    assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
+    assert profile["version"] == linkding.VERSION
+    empty = {"count": 0, "next": None, "previous": None, "results": []}
+    assert app.get("/api/bundles/").json == empty
+
+
+def test_health_says_whether_the_folder_can_be_read(app, data):
+    assert app.get("/health").json == {"status": "healthy", "version": linkding.VERSION}
+    (data / "bookmarks").rename(data / "away")
+    sick = app.get("/health", status=503).json
+    assert sick == {"status": "unhealthy", "version": linkding.VERSION}
+    (data / "away").rename(data / "bookmarks")
+    app.get("/health", status=200)
+
+
+# --- Errors and headers ---
+
+
+@pytest.mark.parametrize(
+    "body, member",
+    [
+        ({}, "url"),
+        ({"url": "no url"}, "url"),
+        ({"url": URI, "title": 1}, "title"),
+        ({"url": URI, "tag_names": "a\x01"}, "tag_names"),
+        ({"url": URI, "tag_names": [1]}, "tag_names"),
+        ({"url": URI, "tag_names": {}}, "tag_names"),
+        ({"url": URI, "date_added": "yesterday"}, "date_added"),
+        ({"url": URI, "description": "x" * 70_000}, "description"),
+        ([], "body"),
+    ],
+)
+def test_a_wrong_value_is_400_with_the_member(app, body, member):
+    error = app.post_json("/api/bookmarks/", body, status=400).json
+    assert error.keys() == {member}
+    assert all(isinstance(reason, str) for reason in error[member])
+
+
+def test_malformed_json_is_400(app):
+    error = app.post("/api/bookmarks/", "{", content_type="application/json", status=400)
+    assert error.json.keys() == {"non_field_errors"}
+
+
+@pytest.mark.parametrize(
+    "method, path, status",
+    [
+        ("GET", "/api/nothing/", 404),
+        ("GET", "/api/bookmarks/1/", 404),
+        ("GET", "/api/bookmarks/x/", 404),
+        ("GET", "/api/bookmarks/99999999999/", 404),
+        ("POST", "/api/bookmarks/1/", 405),
+        ("DELETE", "/api/bookmarks/", 405),
+        ("POST", "/api/bookmarks/", 415),
+    ],
+)
+def test_other_errors_have_a_detail(app, method, path, status):
+    headers = {"Accept": "text/html", "Content-Type": "image/png"}
+    response = app.request(path, method=method, headers=headers, body=b"x", status=status)
+    assert response.content_type == "application/json"
+    assert response.json.keys() == {"detail"}
+
+
+def test_an_internal_error_has_a_detail(app, monkeypatch):
+    monkeypatch.setattr(linkding, "query_parameters", None)
+    assert app.get("/api/bookmarks/", status=500).json.keys() == {"detail"}
+
+
+def test_responses_have_no_entity_tag(app, post):
+    made = post()
+    for path in ("/api/bookmarks/", f"/api/bookmarks/{made['id']}/", "/health"):
+        assert "ETag" not in app.get(path).headers
+
+
+def test_a_token_is_needed_in_any_of_its_forms(data):
+    app = webtest.TestApp(make_app(data, token="secret"))
+    assert app.get("/api/bookmarks/", status=401).json.keys() == {"detail"}
+    for scheme in ("Token", "Bearer"):
+        app.get("/api/bookmarks/", headers={"Authorization": f"{scheme} secret"}, status=200)
+
+
+def test_the_routes_are_documented():
+    page = documentation("linkding.md")
+    for route in linkding.ROUTES:
+        for method in route.methods:
+            path = route.template.replace("{verb}", "archive")
+            if path != "/api/bookmarks/check":
+                assert f"| {method} | `{path}` |" in page, (method, path)
