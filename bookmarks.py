@@ -57,7 +57,7 @@ from storage import errors
 from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Fields
 from storage.importer import Importer
 from storage.index import Entry
-from storage.query import Query, parse_query
+from storage.query import Query, first_values, parse_query
 from storage.store import Store, retry_if_stale
 
 __version__ = "0.1.0"
@@ -162,7 +162,7 @@ class Application:
 
     def _add_page(self, request: Request, parameters: Parameters) -> Response:
         """Respond to the bookmarklet: the form of a new bookmark, or of the one with this uri."""
-        values = dict(reversed(parameters))
+        values = first_values(parameters)
         values["uri"] = complete_address(values["uri"])
         if entry := self.store.holder(values["uri"].strip()):
             return self._read(request, "html", entry)
@@ -170,7 +170,7 @@ class Application:
         if response := not_modified(request, "html", lambda: state):
             return response
         page = write_add_page(values, self.base(request))
-        response = respond(formats.ONE["html"], page)
+        response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
         return response
 
@@ -203,14 +203,14 @@ class Application:
     def get(self, request: Request, id: str) -> Response:
         """GET /{id}: respond with one bookmark."""
         entry = self.store.get(id)
-        name = negotiate(request, formats.ONE, query_parameters(request))
+        name = negotiate(request, formats.ONE_BOOKMARK, query_parameters(request))
         return self._read(request, name, entry)
 
     def _read(self, request: Request, name: str, entry: Entry) -> Response:
         return not_modified(request, name, lambda: entry) or self._show(request, name, entry)
 
     def _show(self, request: Request, name: str, entry: Entry) -> Response:
-        format = formats.ONE[name]
+        format = formats.ONE_BOOKMARK[name]
         version = conditional.version_text(entry.version)
         response = respond(format, format.write(entry.bookmark, self.base(request), version))
         add_validators(response, name, entry)
@@ -219,12 +219,12 @@ class Application:
     def get_field(self, request: Request, id: str, field: str) -> Response:
         """GET /{id}/{field}: respond with the value of one field."""
         entry = self.store.get(id)
-        name = negotiate(request, formats.VALUES)
+        name = negotiate(request, formats.FIELD_VALUES)
         unchanged = not_modified(request, f"{field}.{name}", lambda: entry)
         return unchanged or self._show_field(name, entry, field)
 
     def _show_field(self, name: str, entry: Entry, field: str) -> Response:
-        format = formats.VALUES[name]
+        format = formats.FIELD_VALUES[name]
         response = respond(format, format.write(entry.bookmark, field))
         add_validators(response, f"{field}.{name}", entry)
         return response
@@ -239,7 +239,7 @@ class Application:
         body.pop("id", None)
         version = body.pop("_version", None) if is_form else None
         fields = rules.clean_changes(body, required=["uri"])
-        name = "json" if is_form else negotiate(request, formats.ONE)
+        name = "json" if is_form else negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._post(request, body, fields, version))
         return self._written(request, name, entry, status, is_form)
 
@@ -271,7 +271,7 @@ class Application:
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
         self.store.get(id)
-        body, is_form = read_bookmark(request, formats.PARTIAL)
+        body, is_form = read_bookmark(request, formats.READERS)
         method = body.pop("_method", "POST") if is_form else "POST"
         version = body.pop("_version", None) if is_form else None
         if method not in ("POST", "DELETE"):
@@ -280,15 +280,15 @@ class Application:
             self._delete(request, id, version)
             return see_other(f"{self.base(request).url}/")
         fields = rules.clean_changes(body, id)
-        name = "json" if is_form else negotiate(request, formats.ONE)
+        name = "json" if is_form else negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, version)
         return self._written(request, name, entry, OK, is_form)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
-        body, _ = read_bookmark(request, formats.WHOLE)
+        body, _ = read_bookmark(request, formats.WHOLE_READERS)
         fields = rules.clean_changes(body, id, WRITABLE_FIELDS)
-        name = negotiate(request, formats.ONE)
+        name = negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
         return self._written(request, name, entry, status, False)
 
@@ -306,7 +306,7 @@ class Application:
         """PUT /{id}/{field}: set one field."""
         self.store.get(id)
         fields = rules.clean({field: read_field(request, field)})
-        name = negotiate(request, formats.VALUES)
+        name = negotiate(request, formats.FIELD_VALUES)
         return self._show_field(name, self._update(request, id, fields), field)
 
     def delete(self, request: Request, id: str) -> Response:
@@ -452,7 +452,7 @@ def _parser() -> argparse.ArgumentParser:
     imports = subparsers.add_parser("import", help="import files of bookmarks")
     imports.set_defaults(run=commands.import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILES, help="default: detected")
+    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = subparsers.add_parser("export", help="write all bookmarks to a file")
     exports.set_defaults(run=commands.export)
@@ -523,9 +523,9 @@ def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     """Return a waitress server that SIGTERM and SIGINT end in an orderly way."""
     import waitress
 
-    from formats.http.waitress_fixes import Channel
+    from formats.http.waitress_fixes import FixedChannel
 
-    waitress.server.BaseWSGIServer.channel_class = Channel
+    waitress.server.BaseWSGIServer.channel_class = FixedChannel
     # All threads inherit this mask, so that no signal interrupts them; one thread waits for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, process.STOP_SIGNALS)
     channels: dict[int, Any] = {}

@@ -25,7 +25,7 @@ FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 class Format(NamedTuple):
     """A representation: its media type, other media types that ask for it, and its writer.
 
-    Browsers save one with a file name in place of showing it.
+    If it has a file name, browsers save it under this name in place of showing it.
     """
 
     media_type: str
@@ -37,15 +37,15 @@ class Format(NamedTuple):
 class FormatTable(dict[str, Format]):
     """Formats by name, in the order of preference.
 
-    `names` maps media types to names, `media_types` are those that are sent, and
-    `other_media_types` those that ask for the same. A format with a file name has no media type of
-    its own: only its name asks for it.
+    `media_types` are those that responses have, `other_media_types` further ones that a client may
+    ask for, and `names` maps both to the formats' names. A format with a file name shares the media
+    type of another format, so that only `format=` selects it.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         super().__init__(formats)
-        shown = {name: format for name, format in formats.items() if not format.file_name}
-        sent = {format.media_type.partition(";")[0]: name for name, format in shown.items()}
+        negotiable = {name: format for name, format in formats.items() if not format.file_name}
+        sent = {format.media_type.partition(";")[0]: name for name, format in negotiable.items()}
         others = {other: name for name, f in formats.items() for other in f.other_media_types}
         self.names = others | sent
         self.media_types, self.other_media_types = tuple(sent), tuple(others)
@@ -71,7 +71,7 @@ FEEDS = FormatTable(
 )
 
 # Their writers take a bookmark, the service's address and the bookmark's version.
-ONE = FormatTable(
+ONE_BOOKMARK = FormatTable(
     {
         "json": Format("application/json", (), json.write_bookmark),
         "xbel": Format("application/x-xbel", _XML, xbel.write_bookmark),
@@ -80,7 +80,7 @@ ONE = FormatTable(
 )
 
 # Their writers take a bookmark and the name of a field.
-VALUES = FormatTable(
+FIELD_VALUES = FormatTable(
     {
         "text": Format("text/plain; charset=utf-8", (), text.write_field),
         "json": Format("application/json", (), json.write_field),
@@ -97,9 +97,9 @@ TAGS = FormatTable({"json": Format("application/json", (), json.write_tags)})
 class PostedType(NamedTuple):
     """How a body of one media type is read.
 
-    `read` reads one bookmark, `read_whole` one with all fields (PUT); None if the type does not
-    allow that. `file_format` is the format of a whole file, which the body is if `is_file` says so
-    or `read` is None.
+    `read` reads one bookmark, and `read_whole` one that replaces all fields; they are None where
+    the type is not accepted. A body is a file to import, in the format `file_format`, if `is_file`
+    returns True or `read` is None.
     """
 
     read: Reader | None
@@ -109,7 +109,7 @@ class PostedType(NamedTuple):
 
 
 _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
-POSTED: Mapping[str, PostedType] = {
+POSTED_TYPES: Mapping[str, PostedType] = {
     "application/json": PostedType(json.read, json.read, "json", json.is_file),
     **dict.fromkeys(("application/x-xbel", *_XML), _POSTED_XBEL),
     "application/x-www-form-urlencoded": PostedType(form.read),
@@ -117,10 +117,11 @@ POSTED: Mapping[str, PostedType] = {
     "text/csv": PostedType(None, file_format="csv"),
     "text/html": PostedType(None, file_format="netscape"),
 }
-WHOLE = {name: posted.read_whole for name, posted in POSTED.items() if posted.read_whole}
-PARTIAL = {name: posted.read for name, posted in POSTED.items() if posted.read}
-FORMS = {name: read for name, read in PARTIAL.items() if not POSTED[name].file_format}
-FIELD: Mapping[str, Callable[[bytes], object]] = {
+# For PUT, for POST, for POST by a form, and for one field.
+WHOLE_READERS = {name: p.read_whole for name, p in POSTED_TYPES.items() if p.read_whole}
+READERS = {name: p.read for name, p in POSTED_TYPES.items() if p.read}
+FORM_READERS = {name: read for name, read in READERS.items() if not POSTED_TYPES[name].file_format}
+FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
     "text/plain": text.read_value,
     "application/json": json.read_value,
 }
@@ -128,7 +129,7 @@ FIELD: Mapping[str, Callable[[bytes], object]] = {
 
 # --- Reading files ---
 
-FILES: Mapping[str, FileReader] = {
+FILE_READERS: Mapping[str, FileReader] = {
     "json": import_json.read_file,
     "xbel": import_xbel.read_file,
     "csv": import_csv.read_file,
@@ -140,11 +141,12 @@ FILES: Mapping[str, FileReader] = {
 def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one.
 
-    Raises Malformed if no entry can be read; a later error is the reason to skip the last entry.
+    Raises Malformed if no entry can be read. After a later error, the last entry that is yielded
+    stands for the rest of the file, with the error as its reason to be skipped.
     """
     is_empty = True
     try:
-        for entry in FILES[format or detect_format(data)](data):
+        for entry in FILE_READERS[format or detect_format(data)](data):
             is_empty = False
             yield entry
     except Malformed as error:

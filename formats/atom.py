@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 from formats.base_url import BaseUrl, with_query
 from formats.listing import Listing
-from formats.xml import attribute
+from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
@@ -26,8 +26,9 @@ def _head(listing: Listing) -> str:
     title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
     # All pages of one feed have the same id (RFC 5005 section 3).
     id = with_query(f"{listing.base.url}/feed", listing.filter)
+    own, home = escape_attribute(listing.address), escape_attribute(f"{listing.base.url}/")
     links = "".join(
-        f'<link rel="{_RELATIONS[name]}" href="{attribute(url)}"/>\n'
+        f'<link rel="{_RELATIONS[name]}" href="{escape_attribute(url)}"/>\n'
         for name, url in listing.links.items()
     )
     return (
@@ -38,8 +39,8 @@ def _head(listing: Listing) -> str:
         f"<title>{escape(title)}</title>\n"
         f"<updated>{listing.page.state.modified}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
-        f'<link rel="self" type="application/atom+xml" href="{attribute(listing.address)}"/>\n'
-        f'<link rel="alternate" type="text/html" href="{attribute(listing.base.url)}/"/>\n{links}'
+        f'<link rel="self" type="application/atom+xml" href="{own}"/>\n'
+        f'<link rel="alternate" type="text/html" href="{home}"/>\n{links}'
     )
 
 
@@ -49,13 +50,13 @@ def _entry_id(id: str) -> str:
 
 
 def _entry(b: Bookmark, base: BaseUrl) -> str:
-    own = attribute(base.bookmark(b.id))
+    own = escape_attribute(base.bookmark(b.id))
     content = f'<content type="text">{escape(b.description)}</content>\n' if b.description else ""
-    categories = "".join(f'<category term="{attribute(tag)}"/>\n' for tag in b.tags)
+    categories = "".join(f'<category term="{escape_attribute(tag)}"/>\n' for tag in b.tags)
     return (
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
-        f'<link rel="alternate" href="{attribute(b.uri)}"/>\n'
+        f'<link rel="alternate" href="{escape_attribute(b.uri)}"/>\n'
         f'<link rel="self" href="{own}"/>\n<link rel="related" href="{own}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"

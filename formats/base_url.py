@@ -8,7 +8,7 @@ Parameters = list[tuple[str, str]]
 
 
 class BaseUrl(msgspec.Struct, frozen=True):
-    """An address without the slash at its end.
+    """The service's address, without a slash at its end.
 
     `url` is all of it, such as `https://example.com/marks`; `path` is its path, `/marks`, for
     links that stay on the same host.

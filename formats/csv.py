@@ -12,7 +12,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 class _LastLine:
-    """A file for csv.writer that keeps the last line."""
+    """A file for csv.writer that keeps only the last line, so that each is sent at once."""
 
     def write(self, line: str) -> None:
         self.text = line
@@ -25,10 +25,10 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     writer.writerow(FIELDS)
     yield line.text.encode()
     for b in bookmarks:
-        texts = _guard(b.uri), _guard(b.title), _guard(b.description), _guard(",".join(b.tags))
+        texts = map(_escape_formula, (b.uri, b.title, b.description, ",".join(b.tags)))
         writer.writerow((b.id, *texts, b.created, b.modified))
         yield line.text.encode()
 
 
-def _guard(cell: str) -> str:
+def _escape_formula(cell: str) -> str:
     return f"'{cell}" if FORMULA.match(cell) else cell

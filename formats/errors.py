@@ -6,7 +6,10 @@ class Malformed(Exception):
 
 
 class HTTPError(Exception):
-    """A request that cannot be served: the status, the reason, and headers of the response."""
+    """A request that cannot be served: the status, the reason, and headers of the response.
+
+    A `_` in the name of a header stands for `-`.
+    """
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)

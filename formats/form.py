@@ -62,7 +62,7 @@ def read_multipart_or_file(
     Raises Malformed, Invalid or HTTPError 413.
     """
     fields: list[tuple[str, str]] = []
-    parts = _parse(body, parameters)
+    parts = _parse_parts(body, parameters)
     for part in parts:
         name, filename, value = part
         if not name:  # RFC 7578 section 4.2
@@ -72,7 +72,7 @@ def read_multipart_or_file(
                 others = [other[0] for other in parts if other is not part]
                 raise Invalid([(other, "cannot be sent with a file") for other in others])
             return bytes(value)
-        if filename == "" and not value:
+        if filename == "" and not value:  # A file field without a chosen file.
             raise Invalid([(name, "must be a file that you choose")])
         fields.append((name, _decode(value)))
     if sum(len(value) for _, _, value in parts) > MAX_ENTRY:
@@ -80,7 +80,7 @@ def read_multipart_or_file(
     return _fields(fields)
 
 
-def _parse(
+def _parse_parts(
     body: bytes, parameters: Mapping[str, str]
 ) -> list[tuple[str, str | None, bytearray]]:
     """Return the name, the file name and the content of each part."""

@@ -13,7 +13,7 @@ from storage.bookmark import Bookmark
 from storage.errors import Invalid
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK = 20  # Bookmarks in one chunk; joining them is faster than sending each.
+_CHUNK = 20  # The number of bookmarks to join into one chunk: many small chunks are slower.
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
@@ -59,7 +59,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body that begins so is an array, and not one bookmark."""
+    """Return whether a body is an array, and so a file to import, by its first character."""
     return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
@@ -81,14 +81,14 @@ def _reject_constant(name: str) -> None:
     raise Malformed(f"has {name}, which is not a JSON value")
 
 
-def _unique_members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _reject_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise Malformed("has the same name twice in one object")
     return members
 
 
-# Python refuses integers of more than 4,300 digits; no field is a number, so a float will do.
+# No field is a number, so read integers as floats: int() refuses more than 4,300 digits.
 _decoder = json.JSONDecoder(
-    parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_unique_members
+    parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_names
 )

@@ -44,7 +44,7 @@ def _entry(b: Bookmark) -> str:
 
 
 def _href(uri: str) -> str:
-    # Readers take `place:` for a query of Firefox; with its colon escaped it is a bookmark.
+    # Readers skip `place:` as a query of Firefox, but read the same with an escaped colon.
     return _FIREFOX_QUERY.sub(r"\1&#58;", _escape(uri))
 
 

@@ -12,7 +12,7 @@ from formats.base_url import BaseUrl
 from formats.imports.entry import MAX_ENTRY
 from formats.imports.xbel import XbelDocument, own_fields
 from formats.listing import Listing
-from formats.xml import attribute
+from formats.xml import escape_attribute
 from storage.bookmark import Bookmark
 from storage.errors import Invalid
 
@@ -44,10 +44,10 @@ def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
 
 
 def _element(b: Bookmark) -> str:
-    tags = f' tags="{attribute(",".join(b.tags))}"' if b.tags else ""
+    tags = f' tags="{escape_attribute(",".join(b.tags))}"' if b.tags else ""
     description = f"<desc>{escape(b.description)}</desc>\n" if b.description else ""
     return (
-        f'<bookmark id="b-{b.id}" href="{attribute(b.uri)}" added="{b.created}"'
+        f'<bookmark id="b-{b.id}" href="{escape_attribute(b.uri)}" added="{b.created}"'
         f' modified="{b.modified}"{tags}>\n'
         f"<title>{escape(b.title)}</title>\n{description}</bookmark>\n"
     )
@@ -63,13 +63,13 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the same, with empty values where `desc` or `tags` are absent."""
+    """Return the fields of each bookmark for PUT: empty where `desc` or `tags` are absent."""
     empty = {"description": "", "tags": []}
     return [empty | fields for fields in read(body, parameters)]
 
 
 def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body that begins so has any other number of bookmarks than one.
+    """Return whether the body is a file to import: any other number of bookmarks than one.
 
     Raises Malformed or Invalid.
     """

@@ -14,17 +14,17 @@ _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"
 _SPECIAL = re.compile('[&<>"\t\n\r]')
 
 
-def attribute(value: str) -> str:
+def escape_attribute(value: str) -> str:
     """Return the value escaped for a double-quoted attribute."""
     # Most values need no escaping, and one search is faster than the replacements.
     return escape(value, _ATTRIBUTE_ENTITIES) if _SPECIAL.search(value) else value
 
 
 def parse(document: bytes, target: Any) -> None:
-    """Parse a document. Raises Malformed; the target has the parts before the error.
+    """Parse a document. Raises Malformed, after passing the parts before the error to `target`.
 
-    The target has the methods that `xml.etree.ElementTree.XMLParser` calls; its attribute `line` is
-    set to a function that returns the parser's line number.
+    `target` has the methods that `xml.etree.ElementTree.XMLParser` calls. Its attribute `line` is
+    set to a function that returns the number of the parser's line.
 
     Entity declarations and default values of attributes are refused: a few bytes of them can make
     a document of any size.

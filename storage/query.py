@@ -38,7 +38,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
     Without `limit` the limit is `page_size` and `offset` is ignored. Raises BadQuery.
     """
-    values = dict(reversed(parameters))
+    values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
     if limit is None:
@@ -51,6 +51,11 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
         limit=limit,
         offset=offset,
     )
+
+
+def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return each name with its first value: repetitions are ignored."""
+    return dict(reversed(parameters))
 
 
 def _tags(values: Iterable[str]) -> tuple[str, ...]:

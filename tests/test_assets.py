@@ -64,7 +64,7 @@ def test_each_page_links_the_files_below_the_prefix(app, prefix, quoted):
 
 def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):
     tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
-    monkeypatch.setattr("formats.http.conditional.edition", lambda: "other")
+    monkeypatch.setattr("formats.http.conditional.assets_digest", lambda: "other")
     later = webtest.TestApp(make_app(data))
     assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
     assert len(tags) == 1

@@ -107,17 +107,17 @@ SENT = {
     ("GET", "/"): formats.LISTS,
     ("GET", "/feed"): formats.FEEDS,
     ("GET", "/tags.json"): formats.TAGS,
-    ("POST", "/"): formats.ONE,
-    **{(method, "/{id}"): formats.ONE for method in ("GET", "POST", "PUT")},
-    **{(method, "/{id}/tags"): formats.VALUES for method in ("GET", "PUT")},
-    **{(method, "/{id}/{field}"): formats.VALUES for method in ("GET", "PUT")},
+    ("POST", "/"): formats.ONE_BOOKMARK,
+    **{(method, "/{id}"): formats.ONE_BOOKMARK for method in ("GET", "POST", "PUT")},
+    **{(method, "/{id}/tags"): formats.FIELD_VALUES for method in ("GET", "PUT")},
+    **{(method, "/{id}/{field}"): formats.FIELD_VALUES for method in ("GET", "PUT")},
 }
 RECEIVED = {
-    ("POST", "/"): formats.POSTED,
-    ("POST", "/{id}"): formats.PARTIAL,
-    ("PUT", "/{id}"): formats.WHOLE,
-    ("PUT", "/{id}/tags"): formats.FIELD,
-    ("PUT", "/{id}/{field}"): formats.FIELD,
+    ("POST", "/"): formats.POSTED_TYPES,
+    ("POST", "/{id}"): formats.READERS,
+    ("PUT", "/{id}"): formats.WHOLE_READERS,
+    ("PUT", "/{id}/tags"): formats.FIELD_READERS,
+    ("PUT", "/{id}/{field}"): formats.FIELD_READERS,
 }
 
 
@@ -131,12 +131,12 @@ def test_the_media_types_are_those_of_the_format_tables():
         assert set(body["content"]) == set(RECEIVED.get(key, ()))
     form = OPERATIONS["POST", "/"]["requestBody"]["content"]["multipart/form-data"]
     files = set(form["encoding"]["file"]["contentType"].split(", "))
-    assert files == {*formats.POSTED, "text/plain"} - set(formats.FORMS)
+    assert files == {*formats.POSTED_TYPES, "text/plain"} - set(formats.FORM_READERS)
 
 
 def test_the_values_of_format_are_those_of_the_format_tables():
     for method in ("GET", "HEAD"):
-        for path, table in [("/", formats.LISTS), ("/{id}", formats.ONE)]:
+        for path, table in [("/", formats.LISTS), ("/{id}", formats.ONE_BOOKMARK)]:
             assert parameters(method, path, "query")["format"]["enum"] == list(table)
 
 

@@ -37,8 +37,8 @@ def name_of(file: str) -> str:
 
 
 @functools.cache
-def edition() -> str:
-    """Return a text that changes when one of the files does."""
+def assets_digest() -> str:
+    """Return a text that changes when one of the files changes."""
     return hashlib.sha256(" ".join(assets()).encode()).hexdigest()[:12]
 
 

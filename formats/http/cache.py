@@ -14,13 +14,13 @@ from storage.store import Store
 
 MAX_SIZE = 16 * 1024 * 1024  # Of all cached responses and their keys, in bytes.
 MAX_RESPONSE_SIZE = 256 * 1024
-MAX_SEEN = 16_384
+MAX_SEEN = 16_384  # Requests to remember, of which no response is cached yet.
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
 _Key = tuple[str | None, ...]
 _REQUEST_VARIABLES = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING")
 _KEY_VARIABLES = (*_REQUEST_VARIABLES, "HTTP_IF_NONE_MATCH", *ADDRESS_VARIABLES)
-# Whether these conditions hold depends on the time of day too.
+# Whether a response to these conditions is 304 or 412 depends on the present time, too.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 
 

@@ -15,7 +15,7 @@ MARK = "-gzip"  # The end of a compressed representation's entity tag (RFC 9110 
 
 
 def entity_tag_mark(request: Request) -> str:
-    """Return the end of each entity tag for this client: `MARK` if it prefers gzip, else empty."""
+    """Return the end of every entity tag for this client: `MARK` if it prefers gzip, else empty."""
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
     return MARK if accepted and _prefers_gzip(accepted[:MAX_ACCEPT]) else ""
 

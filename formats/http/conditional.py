@@ -8,7 +8,7 @@ from email.utils import formatdate
 
 from webob import Request
 
-from formats.html.assets import Asset, edition
+from formats.html.assets import Asset, assets_digest
 from formats.http.compression import entity_tag_mark
 from formats.http.response import Response, respond_with
 from storage.errors import PreconditionFailed
@@ -43,8 +43,8 @@ def add_validators(response: Response, name: str, resource: Resource) -> None:
 
 def _entity_tag(resource: Resource, name: str) -> str:
     """Return the opaque tag of a representation; each has its own, so all are strong."""
-    if name == "html":  # A page links its style and script by their digests.
-        name = f"{name}-{edition()}"
+    if name == "html":  # A page changes with its style and script, which it links by their digests.
+        name = f"{name}-{assets_digest()}"
     return f"{version_text(resource.version)}.{name}"
 
 

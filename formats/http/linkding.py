@@ -27,7 +27,7 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
 from storage.errors import Conflict, Gone, Invalid, Stale
 from storage.index import Entry
-from storage.query import Query, parse_query
+from storage.query import Query, first_values, parse_query
 from storage.search import parse_search
 from storage.store import Store, retry_if_stale
 from storage.tsid import number_of
@@ -43,7 +43,7 @@ _MEMBERS = (*_TEXTS, "tag_names", "date_added", *MARKS)
 _FIELD_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 # The service fetches no page, so it does not know these.
 _NOT_FETCHED = ("favicon_url", "preview_image_url", "website_title", "website_description")
-_READERS = {"application/json": formats.PARTIAL["application/json"], **formats.FORMS}
+_READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # Forms send text.
 _REQUIRED, _EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # Clients separate tags by spaces, so a space inside a tag is sent as this character.
@@ -68,7 +68,7 @@ _NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "r
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
-    parameters = dict(reversed(query_parameters(request)))
+    parameters = first_values(query_parameters(request))
     quoted = _TAG_TERM.sub(r'#"\1"', parameters.get("q", "")).translate(_FROM_LINKDING)
     query = replace(query, search=parse_search(quoted))
     if parameters.get("unread") == "yes":

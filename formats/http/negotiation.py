@@ -10,9 +10,10 @@ from webob.acceptparse import create_accept_header
 from formats import FormatTable
 from formats.base_url import Parameters
 from formats.errors import HTTPError
+from storage.query import first_values
 
 MAX_ACCEPT = 4096  # A longer header counts as absent.
-# A parameter of a media range other than q, such as charset, restricts nothing here.
+# Parameters of a media range other than q, such as `charset=utf-8`, are removed and so ignored.
 _OTHER_PARAMETER = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
@@ -21,7 +22,7 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters | Non
 
     Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
-    name = dict(reversed(parameters)).get("format") if parameters else None
+    name = first_values(parameters or []).get("format")
     if name is not None:
         if name not in table:
             raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
@@ -32,7 +33,7 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters | Non
 def best_media_type(request: Request, offers: Sequence[str], others: Sequence[str] = ()) -> str:
     """Return the media type that Accept prefers, the first offer if it has no preference.
 
-    The `others` are further names of the same formats. Raises HTTPError 406.
+    `others` are further media types of the same formats. Raises HTTPError 406.
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
     accept = accept if len(accept) <= MAX_ACCEPT else ""
@@ -43,7 +44,7 @@ def best_media_type(request: Request, offers: Sequence[str], others: Sequence[st
 
 @functools.lru_cache(maxsize=256)
 def _best_media_type(accept: str, offers: tuple[str, ...], others: tuple[str, ...]) -> str | None:
-    # Another name counts only if Accept has it, so that a wildcard selects the usual one.
+    # Offer the others only if Accept names them, so that a wildcard selects one of the offers.
     offers += tuple(other for other in others if other in accept.lower())
     ranges = _OTHER_PARAMETER.sub("", accept)
     acceptable = create_accept_header(ranges or None).acceptable_offers(offers)

@@ -101,7 +101,7 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     if request.method != "POST" or problem.status in (401, 403, 421):
         return None
     try:
-        fields, _ = read_bookmark(request, formats.FORMS)
+        fields, _ = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
     tags = fields.get("tags", ())

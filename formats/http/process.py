@@ -9,13 +9,13 @@ from typing import Any
 
 from formats.http.request import MAX_FILE
 
-# Settings of waitress.
+# Settings of waitress, in bytes and seconds.
 WAITRESS = {
-    "ident": "",
-    "max_request_body_size": 2 * MAX_FILE,
+    "ident": "",  # No Server header.
+    "max_request_body_size": 2 * MAX_FILE,  # Below it, the service itself refuses bodies.
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # A response that the client reads slowly waits on the disk, where it holds no thread.
+    # Below this size, a response that the client reads slowly is buffered and holds no thread.
     "outbuf_high_watermark": 1024**3,
 }
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"

@@ -48,7 +48,7 @@ def read_bookmark(
     bookmarks = read(_read_body(request), parameters)
     if len(bookmarks) != 1:
         raise Invalid([("body", f"must contain one bookmark, not {len(bookmarks)}")])
-    return bookmarks[0], read in formats.FORMS.values()
+    return bookmarks[0], read in formats.FORM_READERS.values()
 
 
 def read_bookmark_or_file(
@@ -59,9 +59,9 @@ def read_bookmark_or_file(
 
     Raises HTTPError, Malformed or Invalid.
     """
-    posted, parameters = _choose_reader(request, formats.POSTED)
+    posted, parameters = _choose_reader(request, formats.POSTED_TYPES)
     is_multipart = posted.read is form.read_multipart
-    # A form has parts around its file.
+    # A form may have parts before and after its file.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
@@ -86,9 +86,9 @@ def read_field(request: Request, field: str) -> object:
 
     Raises HTTPError or Malformed.
     """
-    read, _ = _choose_reader(request, formats.FIELD, "text/plain")
+    read, _ = _choose_reader(request, formats.FIELD_READERS, "text/plain")
     value = read(_read_body(request))
-    is_text = field == "tags" and read is formats.FIELD["text/plain"]
+    is_text = field == "tags" and read is formats.FIELD_READERS["text/plain"]
     return split_tags(str(value)) if is_text else value
 
 
@@ -121,8 +121,8 @@ def _unsupported(detail: str, readers: Mapping[str, object]) -> HTTPError:
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     """Return the body, and leave it in the request to be read again.
 
-    Raises HTTPError 413 if it has more than `limit` bytes, 411 if the server cannot tell where it
-    ends; Malformed if it is incomplete.
+    Raises HTTPError 413 if it has more than `limit` bytes, 411 if its end cannot be known, or
+    Malformed if it is incomplete.
     """
     length = request.content_length
     if length is None and not request.environ.get("wsgi.input_terminated"):

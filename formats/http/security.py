@@ -18,12 +18,12 @@ from formats.http.failed_logins import FailedLogins
 log = logging.getLogger("bookmarks")
 
 MIN_TOKEN = 16  # In characters.
-_MAKE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+_HOW_TO_MAKE_ONE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name has at most 253 characters, a port five.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
-# Chromium answers only the first challenge.
+# Basic comes first, because Chromium answers only the first challenge.
 _CHALLENGE = 'Basic realm="Bookmarks", charset="UTF-8", Bearer realm="Bookmarks"'
 _UNAUTHORIZED = (
     "Send a right token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
@@ -74,7 +74,8 @@ class AccessControl:
     def warn_of_short_tokens(self) -> None:
         """Log a warning if a token is short; to be called if other machines reach the service."""
         if any(len(token.decode(errors="replace")) < MIN_TOKEN for token in self.tokens):
-            log.warning("A token of less than %d characters can be guessed. %s", MIN_TOKEN, _MAKE)
+            text = "A token of less than %d characters can be guessed. %s"
+            log.warning(text, MIN_TOKEN, _HOW_TO_MAKE_ONE)
 
     def _check_host(self, request: Request) -> None:
         host = request.environ.get("HTTP_HOST")
@@ -84,11 +85,10 @@ class AccessControl:
             return
         if len(host) > MAX_HOST:
             raise HTTPError(400, "The Host header is too long.")
-        if self.tokens or not _is_own_name(host, self.base_url):
-            if not HOST.fullmatch(host):
-                raise HTTPError(400, "The Host header is not the name or address of a host.")
-            if not self.tokens:
-                raise HTTPError(421, "This service does not answer to the name in Host.")
+        if not HOST.fullmatch(host):
+            raise HTTPError(400, "The Host header is not the name or address of a host.")
+        if not self.tokens and not _is_own_name(host, self.base_url):
+            raise HTTPError(421, "This service does not answer to the name in Host.")
 
 
 def _host_name(url: str) -> str:
@@ -110,8 +110,6 @@ def is_loopback(name: str) -> bool:
 @functools.lru_cache(maxsize=256)
 def _is_own_name(host: str, base_url: str | None) -> bool:
     """Return whether Host names the loopback interface or the base address."""
-    if not HOST.fullmatch(host):
-        return False
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 

@@ -12,11 +12,11 @@ from waitress.utilities import BadRequest
 MAX_CHUNK_LINE, MAX_TRAILER = 4096, 16_384
 
 
-class Receiver(ChunkedReceiver):  # type: ignore[misc]
+class BoundedReceiver(ChunkedReceiver):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         # waitress limits neither a chunk-size line nor a trailer, and copies an unfinished one
         # again for each packet: 8 MiB take 4 seconds of CPU.
-        data = data[:MAX_CHUNK_LINE]  # The channel passes the rest in its next call.
+        data = data[:MAX_CHUNK_LINE]  # The channel passes the rest with its next call.
         line = self.control_line + data
         if len(line) > MAX_CHUNK_LINE + 1 and b"\r\n" not in line[: MAX_CHUNK_LINE + 2]:
             self.error = BadRequest("The chunk-size line is too long")
@@ -27,7 +27,7 @@ class Receiver(ChunkedReceiver):  # type: ignore[misc]
         return consumed
 
 
-class Parser(HTTPRequestParser):  # type: ignore[misc]
+class FixedParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         # The channel would answer `Expect: 100-continue` with 100, never answer the complete or
@@ -39,17 +39,17 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
         if self.chunked:
-            self.body_rcv = Receiver(OverflowableBuffer(self.adj.inbuf_overflow))
+            self.body_rcv = BoundedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
-class Channel(HTTPChannel):  # type: ignore[misc]
-    parser_class = Parser
+class FixedChannel(HTTPChannel):  # type: ignore[misc]
+    parser_class = FixedParser
 
     def write_soon(self, data: bytes) -> object:
         try:
             return super().write_soon(data)
         except OSError:
-            # A buffer that the temporary folder has no room for would keep the connection open
-            # and the event loop spinning until the channel's timeout.
+            # If the temporary folder has no room for the buffer, waitress would keep the connection
+            # open, and its event loop would spin, until the channel's timeout.
             self.will_close = True
             raise

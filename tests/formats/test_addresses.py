@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from formats import FILES
+from formats import FILE_READERS
 from storage.bookmark import clean
 
 FILES_WITH_ADDRESS = {
@@ -27,20 +27,21 @@ FILES_WITH_ADDRESS = {
     ],
 )
 def test_white_space_in_an_address_is_percent_encoded(format, uri, expected):
-    for entry in FILES[format](FILES_WITH_ADDRESS[format](uri).encode()):
+    for entry in FILE_READERS[format](FILES_WITH_ADDRESS[format](uri).encode()):
         assert (entry.fields["uri"], entry.skip_reason) == (expected, "")
         assert clean(entry.fields)["uri"] == expected
 
 
 @pytest.mark.parametrize("format", ["json", "csv"])
 def test_tabs_and_line_breaks_in_an_address_are_removed(format):
-    for entry in FILES[format](FILES_WITH_ADDRESS[format]("https://a.\texample/\r\nx").encode()):
+    data = FILES_WITH_ADDRESS[format]("https://a.\texample/\r\nx").encode()
+    for entry in FILE_READERS[format](data):
         assert entry.fields["uri"] == "https://a.example/x"
 
 
 @pytest.mark.parametrize("format", FILES_WITH_ADDRESS)
 def test_an_address_of_white_space_is_missing(format):
-    for entry in FILES[format](FILES_WITH_ADDRESS[format](" \u00a0").encode()):
+    for entry in FILE_READERS[format](FILES_WITH_ADDRESS[format](" \u00a0").encode()):
         assert entry.skip_reason == "has no uri"
 
 

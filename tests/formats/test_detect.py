@@ -2,7 +2,7 @@
 
 import pytest
 
-from formats import FILES
+from formats import FILE_READERS
 from formats.errors import Malformed
 from formats.imports.detect import detect_format
 
@@ -43,7 +43,7 @@ from formats.imports.detect import detect_format
 )
 def test_a_known_format_is_detected(head, name):
     assert detect_format(head) == name
-    assert name in FILES
+    assert name in FILE_READERS
 
 
 @pytest.mark.parametrize(

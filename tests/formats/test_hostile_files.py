@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats import FILES
+from formats import FILE_READERS
 from formats.errors import Malformed
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
@@ -32,7 +32,7 @@ def assert_readable(format, data):
     A file may be malformed after some entries.
     """
     try:
-        for entry in FILES[format](data):
+        for entry in FILE_READERS[format](data):
             assert isinstance(entry, ImportedEntry) and entry.line >= 1
             assert entry.skip_reason == entry.skip_reason.strip()
             with suppress(Invalid):
@@ -65,12 +65,12 @@ def test_a_mutated_file_is_read_or_malformed(path):
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.one_of(st.binary(max_size=99), st.lists(st.sampled_from(PARTS)).map(b"".join)))
-@pytest.mark.parametrize("format", FILES)
+@pytest.mark.parametrize("format", FILE_READERS)
 def test_any_bytes_are_read_or_malformed(format, data):
     assert_readable(format, data)
     assert_readable(format, b"url,title\n" + data)
     with suppress(Malformed):
-        assert detect_format(data) in FILES
+        assert detect_format(data) in FILE_READERS
 
 
 REPETITIONS = [
@@ -114,7 +114,7 @@ def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
         started = time.process_time()
         count = 0
         with suppress(Malformed):
-            for _ in FILES[format](data):
+            for _ in FILE_READERS[format](data):
                 count += 1
         times.append(time.process_time() - started)
         assert count <= size

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from formats import FILES
+from formats import FILE_READERS
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.importer import IGNORED
@@ -732,7 +732,7 @@ def test_the_format_is_detected_and_each_entry_is_read(file):
 
 def assert_read(data, format, expected):
     assert detect_format(data) == format
-    assert list(FILES[format](data)) == [ImportedEntry(*entry) for entry in expected]
+    assert list(FILE_READERS[format](data)) == [ImportedEntry(*entry) for entry in expected]
 
 
 # An XML document that declares UTF-8 cannot be in another charset.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from formats import FILES
+from formats import FILE_READERS
 from formats.imports.detect import detect_format
 from storage.bookmark import FIELDS, ID, MAX_TAG, MAX_TAGS, clean, create
 from storage.errors import Invalid
@@ -93,7 +93,7 @@ def make_bookmark(values):
 
 def read(format, data, ids=()):
     """Return the bookmarks in a file; `ids` are theirs if the format has none."""
-    entries = list(FILES[format](data))
+    entries = list(FILE_READERS[format](data))
     assert [entry for entry in entries if entry.skip_reason] == []
     ids = ids if format == "netscape" else [entry.fields["id"] for entry in entries]
     return [create(clean(e.fields), id, "") for e, id in zip(entries, ids, strict=True)]
@@ -167,7 +167,7 @@ def test_each_unusual_character_survives_the_round_trip(format, character):
 def test_a_file_has_all_seven_fields_except_netscapes_id(format):
     fields = {"id": "a", "uri": "x:y", "title": "A", "description": "B", "tags": ["c"]}
     bookmark = make_bookmark(fields | {"created": "2001-01-01T00:00:00Z"})
-    (entry,) = FILES[format](write_list(format, [bookmark]))
+    (entry,) = FILE_READERS[format](write_list(format, [bookmark]))
     assert set(entry.fields) == set(FIELDS) - ({"id"} if format == "netscape" else set())
 
 
@@ -175,7 +175,7 @@ def test_a_file_has_all_seven_fields_except_netscapes_id(format):
 @given(values=st.lists(VALUES, max_size=3))
 def test_uri_title_and_tags_survive_the_round_trip_through_text(values):
     bookmarks = [b for one in values if (b := make_bookmark(one))]
-    entries = list(FILES["text"](write_list("text", bookmarks)))
+    entries = list(FILE_READERS["text"](write_list("text", bookmarks)))
     expected = [(b.uri, b.title, b.tags) for b in bookmarks]
     result = [create(clean(entry.fields), "a", "") for entry in entries]
     assert [(b.uri, b.title, b.tags) for b in result] == expected
