@@ -42,8 +42,8 @@ def edit_form(
 ) -> str:
     """Return a form with these values.
 
-    `errors` (escaped already) and the `saved` values of another client are shown beside their
-    fields. The first field with an error has the focus, or else the field `focus`.
+    `errors`, as HTML, and the `saved` values of another client are shown beside their fields. The
+    first field with an error has the focus, or else the field `focus`.
     """
     errors, saved = errors or {}, saved or {}
     focus = next((name for name in _FIELDS if name in errors), focus)

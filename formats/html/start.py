@@ -7,7 +7,8 @@ from formats.base_url import BaseUrl
 from formats.html.frame import e
 
 # Open the form with the page's address and title and the selected text. Cutting by code points
-# and toWellFormed keep surrogate pairs whole; encodeURIComponent throws an error at half of one.
+# keeps surrogate pairs whole, and toWellFormed replaces halves of pairs that the page has itself:
+# encodeURIComponent throws an error at a half.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\

@@ -34,7 +34,7 @@ from storage.tsid import number_of
 
 VERSION = "1.44.0"  # Of the implemented API. Clients refuse servers with an older one.
 PAGE_SIZE = 100
-# The tag that stands for each of linkding's marks.
+# The tag that stands for each of linkding's marks. Clients get the marks, not these tags.
 MARKS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _HIDDEN_TAGS = frozenset(MARKS.values())
 _TEXTS = ("url", "title", "description", "notes")
@@ -146,7 +146,7 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def get_fixed(service: Service, request: Request, document: object) -> Response:
-    """GET /api/user/profile/ and /api/bundles/: respond with what is always the same."""
+    """GET /api/user/profile/ and /api/bundles/: respond with a constant document."""
     return _respond(document)
 
 
@@ -157,12 +157,13 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def create(service: Service, request: Request) -> Response:
-    """POST /api/bookmarks/: create a bookmark, or add what is sent to the one that has the url.
+    """POST /api/bookmarks/: create a bookmark, or update the one that has the url.
 
-    An edit form, which sends notes, shows the stored values first: its tags and marks replace them.
+    An update adds tags and marks to the stored ones. An edit form, which is known by its notes, has
+    shown the stored ones to the user, so it replaces them.
     """
     sent = _read(request, _MEMBERS)
-    is_edited = "notes" in sent
+    replaces_tags = "notes" in sent
     filled = {name: value for name, value in sent.items() if value or name not in _TEXTS}
     if "url" not in filled:
         raise Invalid([("url", _REQUIRED)])
@@ -170,8 +171,9 @@ def create(service: Service, request: Request) -> Response:
 
     def attempt() -> Entry:
         if holder := service.store.holder(uri):
-            changes = _clean(filled, holder.bookmark.description, holder.bookmark.tags, is_edited)
-            return service.store.replace(rules.update(holder.bookmark, changes), holder)
+            before = holder.bookmark
+            changes = _clean(filled, before.description, before.tags, replaces_tags)
+            return service.store.replace(rules.update(before, changes), holder)
         new = rules.create({"uri": uri} | _clean(filled), service.store.mint())
         try:
             return service.store.add(new)
@@ -225,9 +227,9 @@ def _read(request: Request, members: Sequence[str]) -> dict[str, object]:
 def _clean(
     sent: Mapping[str, object], description: str = "", tags: Tags = (), replaces_tags: bool = True
 ) -> Fields:
-    """Return the fields that the members set in a bookmark with this description and these tags.
+    """Return the fields that the sent members set in a bookmark.
 
-    Raises Invalid.
+    `description` and `tags` are those that are stored. Raises Invalid.
     """
     fields = {"title": sent["title"]} if "title" in sent else {}
     if "url" in sent:
@@ -241,7 +243,7 @@ def _clean(
 
 
 def _add_notes(description: object, notes: object) -> object:
-    """Return the description with the notes as its last paragraph."""
+    """Return the description with the notes as its last paragraph, unless it ends with them."""
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
     description, notes = description.strip(), notes.strip().replace("\r\n", "\n")
@@ -250,7 +252,10 @@ def _add_notes(description: object, notes: object) -> object:
 
 
 def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tags:
-    """Return the tags that replace the stored ones, or else are added. Raises Invalid."""
+    """Return the stored tags, replaced by the sent tags and marks or with those added.
+
+    A mark or the tags stay as they are if they are not sent. Raises Invalid.
+    """
     shown = tuple(tag for tag in stored if not _is_hidden(tag))
     names = _read_names(sent["tag_names"]) if "tag_names" in sent else shown
     had_marks = set(map(fold_tag, stored)) & _HIDDEN_TAGS
@@ -264,7 +269,7 @@ def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tag
 
 
 def _read_names(names: object) -> Tags:
-    """Return the tags in an array, or in a text with commas. Raises Invalid."""
+    """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
     tags: Tags = rules.clean({"tags": names})["tags"]
     return tuple(tag.translate(_FROM_LINKDING) for tag in tags)
@@ -294,7 +299,7 @@ def _show(bookmark: Bookmark) -> dict[str, object]:
 
 
 def _show_tag(store: Store, tag: str, count: int) -> dict[str, object]:
-    """Return a tag as linkding shows it, added with the oldest of the bookmarks that have it."""
+    """Return a tag as linkding shows it; its date is that of the oldest bookmark with the tag."""
     query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())
@@ -323,7 +328,7 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
 
 
 def respond_unhealthy(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return that the data folder cannot be read, or another problem."""
+    """Return the problem of GET /health: 503 if the data folder cannot be read."""
     if problem.status != 503:
         return respond_problem(request, problem, base)
     return _respond({"status": "unhealthy", "version": VERSION}, "503 Service Unavailable")

@@ -12,7 +12,7 @@ from storage.errors import Invalid
 _EPOCH = datetime(1970, 1, 1)
 _YEAR_1, _YEAR_9999_END = -62_135_596_800, 253_402_300_799  # In seconds since 1970.
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-# Browsers write these for an unknown date: the epochs of Unix (1970) and of Windows (1601).
+# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 _UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _MAX_LENGTH = 64
@@ -41,9 +41,10 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Return the same, but of numbers only those between 1990 and tomorrow.
+    """Return a date as RFC 3339 text, None for any other value or an unlikely number.
 
-    A member named `time` may count anything. Chromium counts microseconds since 1601.
+    A number may count something else than time, so it must mean a date between 1990 and tomorrow,
+    if need be in the microseconds since 1601 that Chromium counts.
     """
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -57,11 +58,12 @@ def parse_plausible_date(value: object) -> str | None:
 def seconds_since_1970(timestamp: str) -> str:
     """Return a bookmark's timestamp as a number from which `parse_date` returns the same."""
     text = str((datetime.fromisoformat(timestamp[:19]) - _EPOCH) // timedelta(seconds=1))
-    # A leading zero distinguishes a real date from the number that means an unknown one.
+    # A leading zero distinguishes the date 1970-01-01T00:00:00Z from 0 for an unknown date.
     return re.sub(r"\d", r"0\g<0>", text, count=1) if text in _UNKNOWN_DATES else text
 
 
 def _from_number(number: int) -> str | None:
+    """Return a date from the largest unit of time with which the number is a date."""
     for unit in (1, 1_000, 1_000_000):
         if _YEAR_1 <= number // unit <= _YEAR_9999_END:
             return (_EPOCH + timedelta(seconds=number // unit)).isoformat() + "Z"

@@ -17,18 +17,18 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "compressed: unpack it"),
     (b"%PDF-", "a PDF document"),
 )
-# The beginning of a JSON object or array; `[a]` and `{a}` are plain text.
+# A JSON object or array begins so; `[a]` and `{a}` are plain text.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
 # White space, comments, instructions and a DOCTYPE may precede the first element.
 _PROLOG = re.compile(
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.S | re.I
 )
-_ELEMENT = re.compile(r"<([A-Za-z][\w:.-]*)")
+_START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 _NETSCAPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark|<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.I)
 # The control characters that text files do not contain: all but white space and ESC.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_HEAD = 64 * 1024
-_LINES = 100  # A list of addresses may begin with other lines.
+_HEAD = 64 * 1024  # Detection reads only these first bytes,
+_MAX_LINES = 100  # and looks for an address in these first lines.
 
 
 def detect_format(data: bytes) -> str:
@@ -51,7 +51,7 @@ def detect_format(data: bytes) -> str:
 
 def _detect_markup(beginning: str) -> str:
     prolog = _PROLOG.match(beginning)
-    root = _ELEMENT.match(beginning, prolog.end() if prolog else 0)
+    root = _START_TAG.match(beginning, prolog.end() if prolog else 0)
     if root and root[1].lower() == "xbel":
         return "xbel"
     if _NETSCAPE.search(beginning):
@@ -61,7 +61,7 @@ def _detect_markup(beginning: str) -> str:
 
 
 def _detect_plain_text(beginning: str) -> str:
-    lines = [line for line in beginning.split("\n", _LINES)[:_LINES] if line.strip()]
+    lines = [line for line in beginning.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
     header = lines[1:2] if lines[0].lower().startswith("sep=") else lines[:1]
     # A line that begins with a uri is no header, though its title may be the name of a column.
     if any(is_header(line) and not begins_with_uri(line.strip()) for line in header):

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from storage.importer import IGNORED
 
-# The longest valid bookmark, with every character escaped, is shorter.
+# The longest valid bookmark is shorter, even with every character escaped.
 MAX_ENTRY = 1024 * 1024
-# Folders below this depth have the tags of their parent.
+# Deeper folders add no tags.
 MAX_DEPTH = 100
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"

@@ -19,7 +19,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def begins_with_uri(line: str) -> bool:
-    """Return whether the line has one of the forms that are read here."""
+    """Return whether the line has a form that `read_file` reads as a bookmark."""
     return bool(_URI.fullmatch(str(_fields(line)["uri"])))
 
 

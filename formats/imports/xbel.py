@@ -14,7 +14,7 @@ _ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
 _DATES = ("added", "modified")
 _CHILDREN = {"title": "title", "desc": "description"}
 
-# Metadata of a bookmark: KDE writes its date, GNOME its groups and whether it is private
+# Metadata in a bookmark element: KDE writes its date, GNOME its groups and whether it is private
 # (https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec).
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 _GROUP, _PRIVATE, _TIME = f"{_DESKTOP}group", f"{_DESKTOP}private", "time_added"
@@ -57,7 +57,8 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    While the text of an element is collected, `_pieces` has the parts that came so far.
+    `_pieces` has the collected parts of the text of the open element `_name`, which is `_depth`
+    elements deep; it is None while no text is collected.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,8 @@ class XbelDocument:
         self.root = self.root or tag
         if self._entry:
             is_child = len(self._path) == self._entry.depth + 1 and tag in _CHILDREN
-            if tag in _METADATA or is_child and tag not in self._entry.texts:
+            is_first = tag not in self._entry.texts
+            if tag in _METADATA or is_child and is_first:
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(())
