@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import chain, compress
-from operator import attrgetter, not_
+from operator import and_, attrgetter, or_
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import Query
-from storage.search import MET, UNMET, Kind, Search, Term, fold_text
+from storage.search import Kind, Search, Term, fold_text
 from storage.tsid import number_of
 
 _VERSION_RANGE = 1 << 128  # Sums of versions are taken modulo this number.
@@ -271,20 +271,19 @@ def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_
 def search_entries(entries: Sequence[Entry], search: Search) -> list[Entry]:
     """Return the entries that meet the search, in their order.
 
-    Each term is tested once, on the entries that no earlier term has decided.
+    Each term is tested once on every entry. A number holds its outcomes, one byte for each entry,
+    so that an operator combines all of them at once.
     """
-    waiting: list[list[Entry]] = [[] for _ in (*search, MET, UNMET)]
-    waiting[0] += entries
-    for number, term in enumerate(search):
-        outcomes = _test(term, waiting[number])
-        waiting[term.targets[True]] += compress(waiting[number], outcomes)
-        if term.targets[False] != UNMET:
-            waiting[term.targets[False]] += compress(waiting[number], map(not_, outcomes))
-        waiting[number] = []
-    if sum(MET in term.targets for term in search) == 1:
-        return waiting[MET]
-    met = set(waiting[MET])  # Several terms can decide, and each appends its entries.
-    return [entry for entry in entries if entry in met]
+    stack = [int.from_bytes(bytes([1]) * len(entries))]
+    for step in search:
+        if isinstance(step, Term):
+            stack.append(int.from_bytes(bytes(_test(step, entries))))
+        elif step == "not":
+            stack.append(stack.pop() ^ stack[0])
+        else:
+            combine = and_ if step == "and" else or_
+            stack.append(combine(stack.pop(), stack.pop()))
+    return list(compress(entries, stack[-1].to_bytes(len(entries))))
 
 
 def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
