@@ -31,6 +31,7 @@ for _name in ("storage", "formats"):  # An embedding program may have packages o
 import formats
 from formats import Format, commands
 from formats.base_url import BaseUrl, Parameters
+from formats.commands import add_option
 from formats.errors import HTTPError
 from formats.form import complete_address
 from formats.html.assets import assets
@@ -427,10 +428,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments.insert(0, "serve")
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    try:
-        return int(options.run(options))
-    except (errors.StorageError, OSError) as error:
-        sys.exit(f"bookmarks: {error}")
+    return commands.run(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -439,43 +437,16 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
-    _option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
-    _option(serve, "--base-url", None, "the service's address for others", metavar="URL")
-    _option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
-    _option(serve, "--public-read", None, "require the token for changes only")
-    _option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
-    _option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
-    _option(serve, "--access-log", None, "log one line for each request")
-    checks = subparsers.add_parser("check", help="check the files in the data folder")
-    checks.set_defaults(run=commands.check_files)
-    checks.add_argument("--repair", action="store_true", help="repair what loses nothing")
-    imports = subparsers.add_parser("import", help="import files of bookmarks")
-    imports.set_defaults(run=commands.import_files)
-    imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
-    imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    exports = subparsers.add_parser("export", help="write all bookmarks to a file")
-    exports.set_defaults(run=commands.export)
-    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help="default: output")
-    exports.add_argument("--format", choices=commands.EXPORTS, default="json", help="default: json")
-    for command in (serve, checks, imports, exports):
-        _option(command, "--data", "data", "the data folder", metavar="DIR")
+    add_option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
+    add_option(serve, "--base-url", None, "the service's address for others", metavar="URL")
+    add_option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
+    add_option(serve, "--public-read", None, "require the token for changes only")
+    add_option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
+    add_option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
+    add_option(serve, "--access-log", None, "log one line for each request")
+    add_option(serve, "--data", "data", "the data folder", metavar="DIR")
+    commands.add_parsers(subparsers)
     return parser
-
-
-def _option(
-    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
-) -> None:
-    """Add an option, or without `metavar` a flag, that an environment variable can set too."""
-    variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
-    value = os.environ.get(variable) or default
-    if metavar:
-        help = f"{help} (default: {default}; {variable})"
-        parser.add_argument(name, default=value, metavar=metavar, help=help)
-    else:
-        is_set = (value or "").lower() in ("1", "true", "yes", "on")
-        help = f"{help} ({variable}=1)"
-        parser.add_argument(name, action="store_true", default=is_set, help=help)
 
 
 def _configure(options: argparse.Namespace) -> Application:
@@ -530,7 +501,12 @@ def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     signal.pthread_sigmask(signal.SIG_BLOCK, process.STOP_SIGNALS)
     channels: dict[int, Any] = {}
     limit = process.connection_limit()
-    server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
+    try:
+        server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
+    except (OSError, ValueError) as error:
+        address = "{host}:{port}".format(**settings)
+        reason = getattr(error, "strerror", "the host name is unknown")
+        sys.exit(f"bookmarks: cannot listen on {address}: {reason}. Choose another with --listen.")
     stop = functools.partial(process.stop_on_signal, server.task_dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server

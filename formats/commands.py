@@ -1,12 +1,13 @@
-"""The commands import, export and check."""
+"""The commands import, export and check, and the options of all commands."""
 
 import argparse
 import os
 import secrets
 import shutil
+import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -15,20 +16,89 @@ import formats
 from formats.errors import Malformed
 from formats.listing import Listing
 from storage.check import check, repair
-from storage.importer import Importer
+from storage.errors import StorageError
+from storage.importer import Importer, SkippedEntry
 from storage.query import Query
 from storage.store import Store
 
 EXPORTS = [name for name in formats.LISTS if name != "html"]
+EXPORT_SUFFIXES = {
+    ".html": "netscape",
+    ".xbel": "xbel",
+    ".csv": "csv",
+    ".json": "json",
+    ".txt": "text",
+}
+_STANDARD_OUTPUT = ("-", "/dev/stdout")
 _T = TypeVar("_T")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command in the options; return its exit status.
+
+    Exits with one line for an error of the storage or of the system.
+    """
+    try:
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # The reader of the output has ended, as `head` does.
+        # Python flushes the output at its exit, which would print another error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except (StorageError, OSError) as error:
+        sys.exit(f"bookmarks: {error}")
+
+
+# --- Options ---
+
+
+def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the parsers of the commands in this module."""
+    checks = subparsers.add_parser("check", help="check the files in the data folder")
+    checks.set_defaults(run=check_files)
+    checks.add_argument("--repair", action="store_true", help="repair what loses nothing")
+    imports = subparsers.add_parser("import", help="import files of bookmarks")
+    imports.set_defaults(run=import_files)
+    imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
+    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    exports = subparsers.add_parser("export", help="write all bookmarks to a file")
+    exports.set_defaults(run=export)
+    help = "default: standard output"
+    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
+    help = "default: as the suffix of FILE says; json for standard output"
+    exports.add_argument("--format", choices=EXPORTS, help=help)
+    for command in (checks, imports, exports):
+        add_option(command, "--data", "data", "the data folder", metavar="DIR")
+
+
+def add_option(
+    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
+) -> None:
+    """Add an option, or without `metavar` a flag, that an environment variable can set too."""
+    variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
+    value = os.environ.get(variable) or default
+    if metavar:
+        stated = f"default: {default}; " if default else ""
+        help = f"{help} ({stated}{variable})"
+        parser.add_argument(name, default=value, metavar=metavar, help=help)
+    else:
+        is_set = (value or "").lower() in ("1", "true", "yes", "on")
+        help = f"{help} ({variable}=1)"
+        parser.add_argument(name, action="store_true", default=is_set, help=help)
+
+
+# --- Commands ---
 
 
 def check_files(options: argparse.Namespace) -> int:
     """Print what is wrong in the data folder; return 1 if anything is, or remains after repair."""
     findings = check(Path(options.data))
-    if options.repair:
-        findings = repair(findings)
-    for finding in findings:
+    repaired, findings = repair(findings) if options.repair else ([], findings)
+    for finding in repaired + findings:
         print(finding)
     return 1 if findings else 0
 
@@ -39,9 +109,14 @@ def import_files(options: argparse.Namespace) -> int:
     is_new = options.dry_run and data.parent.is_dir() and not data.exists()
     # A dry run must not create the data folder.
     with TemporaryDirectory() if is_new else nullcontext(data) as folder:
-        importer = Importer(Store(Path(folder)), options.dry_run)
-        for name in options.files:
-            _import_file(importer, name, options.format)
+        importer = _CommandImporter(Store(Path(folder)), options.dry_run)
+        try:
+            for name in options.files:
+                _import_file(importer, name, options.format)
+        except KeyboardInterrupt:
+            stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
+            print(stored, "Run the same command again to import the rest.", file=sys.stderr)
+            raise
         print(importer.finish().summary())
     return 1 if importer.report.skipped else 0
 
@@ -53,20 +128,66 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
         for entry in _show_progress(entries, name):
             importer.add(*entry)
         importer.flush()
-    except (Malformed, OSError) as error:
+    except Malformed as error:
         importer.add(0, {}, str(error))
+    except OSError as error:
+        importer.add(0, {}, error.strerror or str(error))
     for skipped in importer.report.entries[reported:]:
-        print(f"{name}:{skipped.line}: {skipped.value}: {skipped.reason}", file=sys.stderr)
+        print(_describe(name, skipped), file=sys.stderr)
+
+
+class _CommandImporter(Importer):
+    """An importer whose report counts all that is stored, also if Ctrl-C interrupts it."""
+
+    def flush(self) -> None:
+        with _defer_interrupt():
+            super().flush()
+
+
+@contextmanager
+def _defer_interrupt() -> Iterator[None]:
+    """Handle a SIGINT at the end of the block."""
+    received: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if received and callable(handler):  # SIG_IGN, with which `nohup` starts a command, is not.
+        handler(signal.SIGINT, None)
+
+
+def _describe(name: str, skipped: SkippedEntry) -> str:
+    """Return one line; an error of the whole file has no line number and no value."""
+    place = f"{name}:{skipped.line}" if skipped.line else name
+    return ": ".join(part for part in (place, skipped.value, skipped.reason) if part)
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write all bookmarks to a file. Raises StorageError or OSError."""
+    """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
+    format = formats.LISTS[options.format or _format_of(options.file)]
     # The store would create a missing folder, and the export would look like an empty collection.
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}.")
     page = Store(Path(options.data)).select(Query())
-    write_file(options.file, formats.LISTS[options.format].write(page.bookmarks, Listing(page)))
+    try:
+        write_file(options.file, format.write(page.bookmarks, Listing(page)))
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # It may name a temporary file.
+        name = "standard output" if options.file in _STANDARD_OUTPUT else options.file
+        sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
     return 0
+
+
+def _format_of(file: str) -> str:
+    """Return the name of the format that the suffix of the file says, json for the output."""
+    if file in _STANDARD_OUTPUT:
+        return "json"
+    if not (format := EXPORT_SUFFIXES.get(Path(file).suffix.lower())):
+        suffixes = ", ".join(EXPORT_SUFFIXES)
+        sys.exit(f"bookmarks: {file} ends in none of {suffixes}. Name the format with --format.")
+    return format
 
 
 def _read(name: str) -> bytes:
@@ -88,7 +209,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
 
     Raises OSError.
     """
-    is_output, path = name in ("-", "/dev/stdout"), Path(name)
+    is_output, path = name in _STANDARD_OUTPUT, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
         # Replace the target of a symbolic link; Path.resolve raises RuntimeError for a loop.
         _replace(Path(os.path.realpath(path)), chunks)

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,21 +49,24 @@ def check(folder: Path) -> list[Finding]:
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
-def repair(findings: list[Finding]) -> list[Finding]:
-    """Remove the files that are safe to remove; return the other findings.
+def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Remove the files that are safe to remove; return their findings and the other ones.
 
     Raises Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe]
+    removed = []
     # A tombstone must be durable before the bookmark that it deletes is removed.
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
         files.sync_folder(folder)
     for finding in safe:
         if finding.tombstone is None or _decode(finding.tombstone, decode_tombstone)[0]:
             files.remove(finding.path)
-    for folder in {finding.path.parent for finding in safe}:
+            removed.append(finding)
+    for folder in {finding.path.parent for finding in removed}:
         files.sync_folder(folder)
-    return [finding for finding in findings if finding not in safe]
+    others = [finding for finding in findings if finding not in removed]
+    return [replace(finding, advice="removed") for finding in removed], others
 
 
 def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:

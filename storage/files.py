@@ -344,7 +344,11 @@ def make_folder(path: Path) -> None:
     if path.is_dir():
         return
     with translate_disk_errors(f"The folder {path} cannot be created"):
-        path.mkdir(0o700, exist_ok=True)
+        try:
+            path.mkdir(0o700, exist_ok=True)
+        except FileNotFoundError:
+            parent = f"{path} needs the folder {path.parent}, which does not exist"
+            raise Unavailable(f"The data folder {parent}. Create it first.") from None
     sync_folder(path.parent)
 
 

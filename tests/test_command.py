@@ -2,12 +2,16 @@
 
 import json
 import signal
+import socket
+import subprocess
+import sys
 import urllib.request
 
 import pytest
 
 import bookmarks
 from formats.http import process
+from tests.conftest import ROOT
 
 
 def exit_message(*arguments):
@@ -46,7 +50,37 @@ def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
 
 
 def test_a_data_folder_that_cannot_be_created_is_an_error(tmp_path):
-    assert "No such file" in exit_message("--data", str(tmp_path / "no" / "data"))
+    data = tmp_path / "no" / "data"
+    problem = f"The data folder {data} needs the folder {data.parent}, which does not exist."
+    assert exit_message("--data", str(data)) == f"bookmarks: {problem} Create it first."
+
+
+def test_a_port_that_is_in_use_is_named_in_one_line(data):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        command = [sys.executable, str(ROOT / "bookmarks.py"), "--listen", address]
+        process = subprocess.run([*command, "--data", data], capture_output=True, text=True)
+    problem = f"bookmarks: cannot listen on {address}: Address already in use."
+    assert process.stderr == f"{problem} Choose another with --listen.\n"
+    assert process.returncode == 1
+
+
+def test_an_unknown_host_name_to_listen_on_is_named(data, monkeypatch):
+    def fail(*arguments):
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, signals: None)
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    message = exit_message("--data", str(data), "--listen", "unknown.example:80", "--no-auth")
+    assert "unknown.example:80: the host name is unknown" in message
+
+
+@pytest.mark.parametrize("command", ["serve", "check", "import", "export"])
+def test_the_help_names_defaults_and_variables(command, capsys):
+    assert exit_message(command, "--help") == "0"
+    text = capsys.readouterr().out
+    assert "(default: data; BOOKMARKS_DATA)" in text
+    assert "None" not in text
 
 
 def test_an_unknown_command_is_refused(capsys):

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
@@ -15,7 +16,7 @@ import webtest
 
 from bookmarks import make_app
 from formats.commands import write_file
-from tests.conftest import ROOT
+from tests.conftest import ROOT, until
 
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
 ENTRIES = [
@@ -81,7 +82,7 @@ def test_a_dry_run_fails_if_the_import_would(tmp_path, name):
     options = {"data": tmp_path / name, "status": 1}
     dry = run("import", "--dry-run", tmp_path / "list.txt", **options)
     assert dry == run("import", tmp_path / "list.txt", **options)
-    assert "cannot be created" in dry[1]
+    assert str(options["data"]) in dry[1]
 
 
 @pytest.mark.parametrize("name", ["json", "xbel", "csv", "netscape"])
@@ -104,14 +105,16 @@ def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(data, tmp_
     (tmp_path / "good").write_text("https://example.com/\n")
     output, messages = run("import", tmp_path / "bad", tmp_path / "good", data=data, status=1)
     assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
-    assert "bad" in messages and "binary data" in messages
+    assert messages.startswith(f"{tmp_path / 'bad'}: ") and "binary data" in messages
+    assert ": :" not in messages
 
 
 def test_a_missing_file_does_not_stop_the_import_of_others(data, tmp_path):
     many = tmp_path / "many.txt"
     many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
     output, messages = run("import", many, "nowhere.html", tmp_path, data=data, status=1)
-    assert "nowhere.html" in messages and "Traceback" not in messages
+    reasons = ["nowhere.html: No such file or directory", f"{tmp_path}: Is a directory"]
+    assert messages.splitlines() == reasons
     assert output == "350 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
     assert len(list((data / "bookmarks").iterdir())) == 350
 
@@ -128,6 +131,24 @@ def test_json_may_have_more_values_than_over_http(data, tmp_path):
     (tmp_path / "x.json").write_text("[" + "{}," * 500_000 + "{}]")
     output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
     assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 500001 skipped\n"
+
+
+def test_ctrl_c_says_what_an_import_has_stored(data, tmp_path):
+    file = tmp_path / "many.txt"
+    file.write_text("".join(f"https://example.com/{n}\n" for n in range(5_000)))
+    arguments = [*COMMAND, "import", str(file), "--data", str(data)]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: any(data.glob("bookmarks/*.json")), 30)
+        process.send_signal(signal.SIGINT)
+        messages = process.stderr.read()
+    stored = len(list(data.glob("bookmarks/*.json")))
+    assert 0 < stored < 5_000
+    summary = f"{stored} created, 0 updated, 0 unchanged, 0 ignored, 0 skipped"
+    said = f"bookmarks: interrupted. Stored so far: {summary}."
+    assert messages == f"{said} Run the same command again to import the rest.\n"
+    assert process.returncode == 130
+    output, _ = run("import", file, data=data)
+    assert output.startswith(f"{5_000 - stored} created, 0 updated, {stored} unchanged")
 
 
 def test_a_running_service_has_the_imported_bookmarks(serve, data, tmp_path):
@@ -165,19 +186,69 @@ def test_an_export_writes_a_file(filled, tmp_path):
     assert list(tmp_path.glob("*.part")) == []
 
 
+SUFFIXES = {
+    ".html": "netscape",
+    ".xbel": "xbel",
+    ".csv": "csv",
+    ".json": "json",
+    ".TXT": "text",
+}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_the_suffix_of_the_file_names_the_format_of_an_export(filled, tmp_path, suffix):
+    file = tmp_path / f"out{suffix}"
+    run("export", file, data=filled)
+    exported, _ = run("export", "--format", SUFFIXES[suffix], data=filled)
+    assert file.read_bytes().decode() == exported
+
+
+@pytest.mark.parametrize("name", ["out", "out.doc", "out.json.gz", ".json"])
+def test_an_export_refuses_an_unknown_suffix_without_a_format(filled, tmp_path, name):
+    file = tmp_path / name
+    _, messages = run("export", file, data=filled, status=1)
+    advice = "ends in none of .html, .xbel, .csv, .json, .txt. Name the format with --format."
+    assert messages == f"bookmarks: {file} {advice}\n"
+    assert not file.exists()
+    run("export", "--format", "csv", file, data=filled)
+    assert file.read_text().startswith("id,uri,")
+
+
+def test_a_failed_export_names_the_file_of_the_command(filled, tmp_path):
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    for file, reason in {
+        tmp_path / "missing" / "out.csv": "No such file or directory",
+        tmp_path / "full.csv": "No space left on device",
+    }.items():
+        _, messages = run("export", file, data=filled, status=1)
+        assert messages == f"bookmarks: cannot write {file}: {reason}.\n"
+
+
+@pytest.mark.parametrize("command", ["export", "check"])
+def test_a_closed_output_ends_the_command_quietly(filled, command):
+    (filled / "bookmarks" / "notes.txt").touch()  # `check` reports it.
+    arguments = [*COMMAND, command, "--data", str(filled)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(arguments, env=environment, **pipes) as process:
+        process.stdout.close()  # Before the command writes.
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
 def test_an_export_replaces_a_file_only_when_it_succeeds(data, tmp_path):
-    (tmp_path / "out").write_text("old")
-    (tmp_path / "out.part").write_text("a file of the user")
-    _, messages = run("export", tmp_path / "out", data=tmp_path / "typo", status=1)
-    assert (tmp_path / "out").read_text() == "old" and "Traceback" not in messages
+    (tmp_path / "out.json").write_text("old")
+    (tmp_path / "out.json.part").write_text("a file of the user")
+    _, messages = run("export", tmp_path / "out.json", data=tmp_path / "typo", status=1)
+    assert (tmp_path / "out.json").read_text() == "old" and "Traceback" not in messages
     make_app(data)
-    run("export", tmp_path / "out", data=data)
-    assert (tmp_path / "out").read_text() == "[]\n"
-    assert (tmp_path / "out.part").read_text() == "a file of the user"
+    run("export", tmp_path / "out.json", data=data)
+    assert (tmp_path / "out.json").read_text() == "[]\n"
+    assert (tmp_path / "out.json.part").read_text() == "a file of the user"
 
 
 def test_an_export_to_a_symbolic_link_replaces_its_target(filled, tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link"
+    target, link = tmp_path / "target", tmp_path / "link.json"
     target.touch(mode=0o600)
     link.symlink_to(target)
     run("export", link, data=filled)
@@ -187,7 +258,7 @@ def test_an_export_to_a_symbolic_link_replaces_its_target(filled, tmp_path):
 
 
 def test_an_export_replaces_a_symbolic_link_to_itself(filled, tmp_path):
-    loop = tmp_path / "loop"
+    loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
     run("export", loop, data=filled)
     assert loop.read_text() == run("export", data=filled)[0]
@@ -195,7 +266,7 @@ def test_an_export_replaces_a_symbolic_link_to_itself(filled, tmp_path):
 
 def test_an_export_writes_to_a_named_pipe(filled, tmp_path):
     exported, _ = run("export", data=filled)
-    pipe = tmp_path / "pipe"
+    pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
         try:

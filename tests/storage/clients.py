@@ -158,6 +158,12 @@ def check(data: Path, *options: str, prefix: Sequence[str] = ()):
     return result.returncode, result.stdout.splitlines()
 
 
+def repair(data: Path):
+    """Run `bookmarks check --repair`; return its exit status and the lines of what remains."""
+    status, lines = check(data, "--repair")
+    return status, [line for line in lines if not line.endswith(": removed")]
+
+
 def temporary_files(data: Path) -> list[Path]:
     """Return the temporary files in the data folder."""
     return list(data.glob("*/.*.tmp"))

@@ -11,6 +11,7 @@ from clients import (
     ask,
     check,
     put,
+    repair,
     require_kept,
     require_whole,
     service_of,
@@ -152,6 +153,6 @@ def test_copying_one_collection_into_another_merges_them(start, address, data, t
     assert ask(other).body == ask(address).body
     assert ask(other).headers["ETag"] == ask(address).headers["ETag"]
     assert check(data)[0] == 1  # The copy has brought back the file of the deleted bookmark a.
-    assert check(data, "--repair") == (0, [])
+    assert repair(data) == (0, [])
     assert check(data) == (0, [])
     assert set(titles(address)) == {here, there}

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from clients import ask, check, put, service_of, temporary_files, titles, uri_of
+from clients import ask, check, put, repair, service_of, temporary_files, titles, uri_of
 
 import storage.check
 from storage import files
@@ -68,7 +68,7 @@ def test_each_finding_is_one_line_with_problem_and_advice(address, data):
     ]
     require_findings(check(data), *findings)
     remaining = [findings[1], findings[2], findings[3]]
-    require_findings(check(data, "--repair"), *remaining)
+    require_findings(repair(data), *remaining)
     require_findings(check(data), *remaining)
     assert titles(address) == {"a": "a"}
 
@@ -93,7 +93,8 @@ def test_repair_finishes_an_interrupted_deletion(address, data):
     assert ask(address, path="/b").status == 410
     require_findings(check(data), path)
     assert path.exists()
-    assert check(data, "--repair") == (0, [])
+    removed = f"{path}: belongs to a deleted bookmark: it has a tombstone: removed"
+    assert check(data, "--repair") == (0, [removed])
     assert not path.exists()
     assert ask(address, path="/b").status == 410
     assert titles(address) == {"a": "a"}
@@ -104,7 +105,7 @@ def test_repair_keeps_what_it_cannot_repair_and_repairs_the_rest(address, data):
     folder.mkdir()
     (folder / "within").write_text("kept")
     old = write_file(data / "tombstones" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
-    require_findings(check(data, "--repair"), folder)
+    require_findings(repair(data), folder)
     assert (folder / "within").read_text() == "kept"
     assert not old.exists()
 
@@ -173,7 +174,7 @@ def test_a_data_folder_without_a_folder_of_tombstones_is_valid(address, data):
 def test_the_index_of_an_earlier_version_is_reported_and_removed(address, data):
     path = write_file(data / "snapshot.index")
     require_findings(check(data), path)
-    assert check(data, "--repair") == (0, [])
+    assert check(data, "--repair") == (0, [f"{path}: is not used any more: removed"])
     assert not path.exists()
     assert titles(address) == {"a": "a"}
 

@@ -10,7 +10,7 @@ import time
 from clients import (
     COMMAND,
     Ledger,
-    check,
+    repair,
     require_all_kept,
     require_whole,
     start_writers,
@@ -93,5 +93,5 @@ def require_repair_removes_temporary_files(data, crashes):
     assert len(left) <= crashes
     for path in left:
         os.utime(path, (0, 0))
-    assert check(data, "--repair") == (0, [])
+    assert repair(data) == (0, [])
     assert temporary_files(data) == []

@@ -6,7 +6,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from clients import ask, check, put, service_of, titles, uri_of
+from clients import ask, check, put, repair, service_of, titles, uri_of
 
 from tests.conftest import documented_block, free_port, require_program, until
 
@@ -170,7 +170,7 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
         assert kept.name.startswith("edited.sync-conflict-")
         assert "By one" in kept.read_text()
         assert title_or_status(machine, "deleted") == 410
-        findings = check(machine.data, "--repair")[1]
+        findings = repair(machine.data)[1]
         assert [line for line in findings if "another version of edited.json" in line] == findings
         assert len(findings) == 1 and kept.exists()
 
@@ -274,7 +274,7 @@ def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
     assert "By 1" in (one.data / "replaced" / "bookmarks" / "edited.json").read_text()
     assert len(check(one.data)[1]) == 1  # rsync has brought back the file of the deleted bookmark.
     for machine in machines:
-        assert check(machine.data, "--repair") == (0, [])
+        assert repair(machine.data) == (0, [])
     require_equal(one, two, edited="By 2")
 
 
