@@ -1,13 +1,16 @@
 """The documentation agrees with the code: commands, routes, options, formats, dependencies."""
 
+import json
 import re
 import subprocess
+import sys
 
 import pytest
 
 import bookmarks
 import formats
 from formats.http import problems
+from storage.check import check
 from tests.conftest import OWN_ROUTES, ROOT, documentation, require_program
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -127,3 +130,18 @@ def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
 
 def test_the_readme_links_every_page():
     assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in README] == []
+
+
+def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, app, tmp_path):
+    page = documentation("data-folder.md")
+    bookmark, tombstone = map(json.loads, blocks(page, "json"))
+    app.get("/", status=200)
+    command = [sys.executable, "-c", blocks(page, "python")[0], str(data)]
+    text = json.dumps(bookmark)
+    subprocess.run(command, input=text, text=True, check=True, timeout=20)
+    assert app.get(f"/{bookmark['id']}", status=200).json == bookmark
+    assert check(data) == []
+    (data / "tombstones" / f"{tombstone['id']}.json").write_text(json.dumps(tombstone))
+    app.get(f"/{bookmark['id']}", headers={"Accept": "application/json"}, status=410)
+    again = subprocess.run(command, input=text, text=True, capture_output=True, timeout=20)
+    assert again.stderr == "This bookmark was deleted.\n"
