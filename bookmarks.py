@@ -97,7 +97,7 @@ class Application:
     def _respond(self, request: Request) -> Response:
         try:
             response = self._dispatch(request)
-        except errors.Gone as error:  # Here, so that the response can be cached.
+        except errors.Gone as error:  # Handled here, so that the response cache gets the 410.
             response = self._problem(request, error)
         return self._finish(request, response)
 
@@ -112,12 +112,12 @@ class Application:
         if (match := find_route(ROUTES, path)) is None or not match[0].methods:
             segments = path.split("/")
             if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
-                self._find(segments[1])  # An unknown field of a deleted bookmark is 410 too.
+                self._find(segments[1])  # Raises Gone: any field of a deleted bookmark is 410.
             raise HTTPError(404, "There is nothing at this address.")
         route, arguments = match
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            self._find(arguments["id"])  # A deleted id is 410 for every method.
+            self._find(arguments["id"])  # Raises Gone: a deleted id is 410 for every method.
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
         if not (handler := route.methods.get(method)):
@@ -162,11 +162,11 @@ class Application:
         return response
 
     def _add_page(self, request: Request, parameters: Parameters) -> Response:
-        """Respond to the bookmarklet: the form of a new bookmark, or of the one with this uri."""
+        """GET /?uri=, the bookmarklet: respond with the form of this bookmark, or of a new one."""
         values = first_values(parameters)
         values["uri"] = complete_address(values["uri"])
         if entry := self.store.holder(values["uri"].strip()):
-            return self._read(request, "html", entry)
+            return self._show_unless_unchanged(request, "html", entry)
         state = self.store.state()
         if response := not_modified(request, "html", lambda: state):
             return response
@@ -205,9 +205,9 @@ class Application:
         """GET /{id}: respond with one bookmark."""
         entry = self.store.get(id)
         name = negotiate(request, formats.ONE_BOOKMARK, query_parameters(request))
-        return self._read(request, name, entry)
+        return self._show_unless_unchanged(request, name, entry)
 
-    def _read(self, request: Request, name: str, entry: Entry) -> Response:
+    def _show_unless_unchanged(self, request: Request, name: str, entry: Entry) -> Response:
         return not_modified(request, name, lambda: entry) or self._show(request, name, entry)
 
     def _show(self, request: Request, name: str, entry: Entry) -> Response:
@@ -237,12 +237,12 @@ class Application:
         body, is_form = read_bookmark_or_file(request)
         if not isinstance(body, dict):
             return self._import(request, body)
-        body.pop("id", None)
+        body.pop("id", None)  # The service chooses the ids of new bookmarks.
         version = body.pop("_version", None) if is_form else None
         fields = rules.clean_changes(body, required=["uri"])
-        name = "json" if is_form else negotiate(request, formats.ONE_BOOKMARK)
+        name = None if is_form else negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._post(request, body, fields, version))
-        return self._written(request, name, entry, status, is_form)
+        return self._respond_stored(request, name, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
         require_conditions(request, self.store.state())
@@ -255,6 +255,7 @@ class Application:
     def _post(
         self, request: Request, body: Mapping[str, object], fields: Fields, version: object
     ) -> tuple[Entry, str]:
+        """Create or update once. Conditions of the request concern the whole collection."""
         is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
         seen = self.store.state() if is_conditional else None
         require_conditions(request, seen)
@@ -281,9 +282,9 @@ class Application:
             self._delete(request, id, version)
             return see_other(f"{self.base(request).url}/")
         fields = rules.clean_changes(body, id)
-        name = "json" if is_form else negotiate(request, formats.ONE_BOOKMARK)
+        name = None if is_form else negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, version)
-        return self._written(request, name, entry, OK, is_form)
+        return self._respond_stored(request, name, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
@@ -291,7 +292,7 @@ class Application:
         fields = rules.clean_changes(body, id, WRITABLE_FIELDS)
         name = negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
-        return self._written(request, name, entry, status, False)
+        return self._respond_stored(request, name, entry, status)
 
     def _put(
         self, request: Request, id: str, body: Mapping[str, object], fields: Fields
@@ -338,11 +339,12 @@ class Application:
         except errors.NotFound:
             return None
 
-    def _written(
-        self, request: Request, name: str, entry: Entry, status: str, is_form: bool
+    def _respond_stored(
+        self, request: Request, name: str | None, entry: Entry, status: str
     ) -> Response:
+        """Respond with the stored bookmark, or for a form, which has no format, redirect to it."""
         url = self.base(request).bookmark(entry.bookmark.id)
-        if is_form:
+        if name is None:
             return see_other(url)
         response = self._show(request, name, entry)
         response.status = status
@@ -354,6 +356,7 @@ class Application:
     # --- Parts of every response ---
 
     def _cache_control(self, directive: str, visibility: str = "") -> str:
+        """Return the value of Cache-Control. Where tokens are needed, every response is private."""
         return ("private, " if self.access_control.tokens else visibility) + directive
 
     def base(self, request: Request) -> BaseUrl:
