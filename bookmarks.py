@@ -29,7 +29,7 @@ for _name in ("storage", "formats"):  # An embedding program may have packages o
         raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
 
 import formats
-from formats import Format, commands
+from formats import Format, FormatTable, commands
 from formats.base_url import BaseUrl, Parameters
 from formats.commands import add_option
 from formats.errors import HTTPError
@@ -51,7 +51,7 @@ from formats.http.request import query_parameters, read_bookmark, read_bookmark_
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
 from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
-from formats.listing import make_listing
+from formats.listing import make_listing, retagged_address
 from formats.problem import Problem
 from storage import bookmark as rules
 from storage import errors
@@ -59,6 +59,7 @@ from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Fields
 from storage.importer import Importer
 from storage.index import Entry
 from storage.query import Query, first_values, parse_query
+from storage.retag import clean_retagging, retag
 from storage.store import Store, retry_if_stale
 
 __version__ = "0.1.0"
@@ -175,14 +176,14 @@ class Application:
         add_validators(response, "html", state)
         return response
 
-    def tags(self, request: Request) -> Response:
-        """GET /tags.json: respond with all tags and their numbers, the most used first."""
-        format = formats.TAGS[negotiate(request, formats.TAGS)]
-        if response := not_modified(request, "tags", self.store.state):
+    def tags(self, request: Request, table: FormatTable = formats.TAGS) -> Response:
+        """GET /tags and /tags.json: respond with all tags and the numbers of their bookmarks."""
+        name = negotiate(request, table, query_parameters(request))
+        if response := not_modified(request, name, self.store.state):
             return response
-        counts, state = self.store.tag_counts()
-        response = respond(format, format.write(counts))
-        add_validators(response, "tags", state)
+        counts, untagged, state = self.store.tag_counts()
+        response = respond(table[name], table[name].write(counts, untagged, self.base(request)))
+        add_validators(response, name, state)
         return response
 
     def file(self, request: Request, file: str) -> Response:
@@ -316,6 +317,19 @@ class Application:
         self._delete(request, id)
         return Response(NO_CONTENT, [])
 
+    def retag(self, request: Request) -> Response:
+        """POST /tags: remove and add tags on the selected bookmarks."""
+        body, is_form = read_bookmark(request, formats.RETAGGING_READERS)
+        retagging = clean_retagging(body)
+        name = "json" if is_form else negotiate(request, formats.RETAGGED)
+        entries, state = self.store.select_entries(retagging.query)
+        require_conditions(request, state)
+        retagging.require_expected(len(entries))
+        report = retag(self.store, retagging, entries)
+        if is_form:
+            return see_other(retagged_address(self.base(request), body, retagging, report))
+        return respond(formats.RETAGGED[name], formats.RETAGGED[name].write(report))
+
     def _update(self, request: Request, id: str, fields: Fields, version: object = None) -> Entry:
         def attempt() -> Entry:
             entry = self.store.get(id)
@@ -385,7 +399,8 @@ App = Application
 ROUTES = (
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
-    Route("/tags.json", {"GET": App.tags}),
+    Route("/tags", {"GET": App.tags, "POST": App.retag}),
+    Route("/tags.json", {"GET": functools.partial(App.tags, table=formats.TAGS_JSON)}),
     Route("/openapi.json", {"GET": App.description}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WRITABLE_FIELDS),

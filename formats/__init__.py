@@ -8,6 +8,7 @@ from formats.errors import Malformed
 from formats.html import MEDIA_TYPE as HTML
 from formats.html import bookmark as html_bookmark
 from formats.html import list as html_list
+from formats.html import tags as html_tags
 from formats.imports import csv as import_csv
 from formats.imports import json as import_json
 from formats.imports import netscape as import_netscape
@@ -87,8 +88,13 @@ FIELD_VALUES = FormatTable(
     }
 )
 
-# Their writers take tags with the numbers of their bookmarks.
-TAGS = FormatTable({"json": Format("application/json", (), json.write_tags)})
+# Their writers take tags with the numbers of their bookmarks, the number of bookmarks without tags,
+# and the service's address.
+TAGS_JSON = FormatTable({"json": Format("application/json", (), json.write_tags)})
+TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, (), html_tags.write_tags)})
+
+# Its writer takes a RetagReport.
+RETAGGED = FormatTable({"json": Format("application/json", (), json.write_retag_report)})
 
 
 # --- Reading bodies ---
@@ -117,10 +123,11 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     "text/csv": PostedType(None, file_format="csv"),
     "text/html": PostedType(None, file_format="netscape"),
 }
-# For PUT, for POST, for POST by a form, and for one field.
+# For PUT, for POST, for POST by a form, for a change of tags, and for one field.
 WHOLE_READERS = {name: p.read_whole for name, p in POSTED_TYPES.items() if p.read_whole}
 READERS = {name: p.read for name, p in POSTED_TYPES.items() if p.read}
 FORM_READERS = {name: read for name, read in READERS.items() if not POSTED_TYPES[name].file_format}
+RETAGGING_READERS: Mapping[str, Reader] = {"application/json": json.read, **FORM_READERS}
 FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
     "text/plain": text.read_value,
     "application/json": json.read_value,

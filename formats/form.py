@@ -107,16 +107,21 @@ def _decode(value: bytearray) -> str:
         raise Malformed("The form is not UTF-8.") from None
 
 
+# Tags come in one field with commas, in several fields, or both.
+_TAG_FIELDS = ("tags", "add", "remove")
+
+
 def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name; tags may come in one field with commas, in several, or both."""
+    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings."""
     fields: dict[str, object] = {}
-    tags: list[str] = []
+    lists: dict[str, list[str]] = {}
     for name, value in pairs:
-        if name == "tags":
-            tags += split_tags(value)
-            fields["tags"] = tags
+        if name == "tag":  # It selects, as in the query of a list.
+            lists.setdefault(name, []).append(value)
+        elif name in _TAG_FIELDS:
+            lists.setdefault(name, []).extend(split_tags(value))
         elif name in fields:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = complete_address(value) if name == "uri" else value
-    return fields
+    return {**fields, **lists}

@@ -11,6 +11,7 @@ from formats.errors import Malformed
 from formats.listing import Listing
 from storage.bookmark import Bookmark
 from storage.errors import Invalid
+from storage.retag import RetagReport
 
 _encode = msgspec.json.Encoder().encode
 _CHUNK = 20  # The number of bookmarks to join into one chunk: many small chunks are slower.
@@ -35,9 +36,16 @@ def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
     yield _encode(getattr(bookmark, field)) + b"\n"
 
 
-def write_tags(counts: Sequence[tuple[str, int]]) -> Iterator[bytes]:
+def write_tags(
+    counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
+) -> Iterator[bytes]:
     """Write an array of objects, each with a tag and the number of its bookmarks."""
     yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
+
+
+def write_retag_report(report: RetagReport) -> Iterator[bytes]:
+    """Write an object with the numbers of bookmarks by outcome."""
+    yield _encode(report) + b"\n"
 
 
 def read_value(body: bytes) -> object:
@@ -54,7 +62,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
     value = read_value(body)
     if not isinstance(value, dict):
-        raise Invalid([("body", "must be a JSON object with the fields of a bookmark")])
+        raise Invalid([("body", "must be a JSON object")])
     return [value]
 
 

@@ -1,12 +1,18 @@
 """The addresses, the filter and the totals of a list."""
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from formats.base_url import BaseUrl, Parameters, with_query
 from storage.index import Page
-from storage.query import Query
+from storage.query import Query, first_values
+from storage.retag import Retagging, RetagReport
+
+# The parameters with which the list shows what a form has changed.
+_OUTCOMES = ("changed", "failed")
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -15,7 +21,8 @@ class Listing(msgspec.Struct, frozen=True):
     `page` is the result of the query; `address` that of the list itself; `filter` has the
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
     addresses of the pages, if there are several; `offset` is the number of bookmarks before this
-    page; `exports` has the names of the other formats.
+    page; `exports` has the names of the other formats. After a form has changed tags, `changed` is
+    the number of changed bookmarks, `failed` that of the others.
     """
 
     page: Page
@@ -25,6 +32,8 @@ class Listing(msgspec.Struct, frozen=True):
     links: Mapping[str, str] = {}
     offset: int = 0
     exports: Sequence[str] = ()
+    changed: int | None = None
+    failed: int = 0
 
 
 def make_listing(
@@ -37,7 +46,40 @@ def make_listing(
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(document, parameters, query, count)
-    return Listing(page, base, with_query(document, parameters), filter, links, query.offset)
+    changed, failed = (_number(parameters, name) for name in _OUTCOMES)
+    return Listing(
+        page,
+        base,
+        with_query(document, parameters),
+        filter,
+        links,
+        query.offset,
+        changed=changed,
+        failed=failed or 0,
+    )
+
+
+def _number(parameters: Parameters, name: str) -> int | None:
+    value = first_values(parameters).get(name, "")
+    return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def retagged_address(
+    base: BaseUrl, selection: Mapping[str, Any], retagging: Retagging, report: RetagReport
+) -> str:
+    """Return the address of the list that shows what a form has changed.
+
+    Its filter is the form's `selection` with the same change of tags, as far as that removes any.
+    """
+    tags = [tag for tag in selection.get("tag", []) if tag.strip()]
+    changed_tags = retagging.apply(tags)
+    if set(tags) <= set(changed_tags):
+        changed_tags = tags
+    parameters = [("tag", tag) for tag in changed_tags]
+    parameters += [("q", selection["q"])] if selection.get("q") else []
+    parameters += [("changed", str(report.changed))]
+    parameters += [("failed", str(len(report.failed)))] if report.failed else []
+    return with_query(f"{base.url}/", parameters)
 
 
 def _page_links(
@@ -57,6 +99,6 @@ def _page_links(
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last
-    others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
+    others = [pair for pair in parameters if pair[0] not in ("limit", "offset", *_OUTCOMES)]
     page = f"{with_query(document, others)}{'&' if others else '?'}limit={limit}"
     return {relation: f"{page}&offset={start}" for relation, start in offsets.items()}

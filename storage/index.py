@@ -137,6 +137,10 @@ class Index:
         counts = [(tag, len(entries)) for tag, entries in self._by_tag.items()]
         return [(_spelling(tag, self._by_tag[tag]), n) for tag, n in _most_used(counts, most)]
 
+    def untagged_count(self) -> int:
+        """Return the number of bookmarks without tags."""
+        return sum(not entry.tags for entry in self._sorted_entries)
+
     def deletions(self, query: Query) -> list[Tombstone]:
         """Return the tombstones in the query's range, newest first."""
         entries = newest(self._sorted_tombstones, query.limit, query.offset)
@@ -266,6 +270,11 @@ def newest(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_
     stop = max(len(items) - offset, 0)
     start = 0 if limit is None else max(stop - limit, 0)
     return items[start:stop][::-1]
+
+
+def is_match(entry: Entry, query: Query) -> bool:
+    """Return whether the entry has the query's tags and meets its search."""
+    return set(query.tags) <= set(entry.tags) and bool(search_entries([entry], query.search))
 
 
 def search_entries(entries: Sequence[Entry], search: Search) -> list[Entry]:

@@ -45,7 +45,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
         limit, offset = page_size, 0
     uri = values.get("uri", "").strip()
     return Query(
-        tags=_tags(value for name, value in parameters if name == "tag"),
+        tags=fold_tags(value for name, value in parameters if name == "tag"),
         search=parse_search(" ".join(value for name, value in parameters if name == "q")),
         key=uri_key(uri) if uri else None,
         limit=limit,
@@ -58,7 +58,7 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
     return dict(reversed(parameters))
 
 
-def _tags(values: Iterable[str]) -> tuple[str, ...]:
+def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     """Return the folded tags without empty ones. Raises BadQuery if there are too many."""
     tags = [tag_key(value) for value in values]
     if len(tags) > MAX_TAGS:

@@ -139,11 +139,21 @@ class Store:
         with self._mutex:
             return next(iter(self._follower.refresh().holders(key)), None)
 
-    def tag_counts(self) -> tuple[list[tuple[str, int]], State]:
-        """Return each tag with the number of its bookmarks, most used first, and the state."""
+    def tag_counts(self) -> tuple[list[tuple[str, int]], int, State]:
+        """Return each tag with the number of its bookmarks, most used first.
+
+        Return also the number of bookmarks without tags, and the state.
+        """
         with self._mutex:
             index = self._follower.refresh_for_list()
-            return index.tag_counts(), index.state
+            return index.tag_counts(), index.untagged_count(), index.state
+
+    def select_entries(self, query: Query) -> tuple[list[Entry], State]:
+        """Return every entry that has the query's tags and meets its search, and the state."""
+        with self._mutex:
+            index = self._follower.refresh_for_list()
+            matches, state = list(index.matches(query)), index.state
+        return search_entries(matches, query.search), state
 
     def select(self, query: Query) -> Page:
         """Return the bookmarks and deletions in the query's range, and the state they belong to."""

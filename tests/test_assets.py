@@ -1,4 +1,4 @@
-"""The page's style, script and icon, and GET /tags.json."""
+"""The page's style, script and icon."""
 
 import re
 
@@ -68,24 +68,6 @@ def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):
     later = webtest.TestApp(make_app(data))
     assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
     assert len(tags) == 1
-
-
-def test_tags_are_listed_with_the_most_used_first(app, add):
-    assert app.get("/tags.json", status=200).json == []
-    add("https://1.example/", tags=["b", "Ü x"])
-    add("https://2.example/", tags=["ü X", "a"])
-    response = app.get("/tags.json", status=200)
-    assert response.content_type == "application/json"
-    assert response.json == [
-        {"tag": "Ü x", "count": 2},
-        {"tag": "a", "count": 1},
-        {"tag": "b", "count": 1},
-    ]
-    headers = {"If-None-Match": response.headers["ETag"]}
-    app.get("/tags.json", headers=headers, status=304)
-    add("https://3.example/", tags=["a"])
-    app.get("/tags.json", headers=headers, status=200)
-    app.get("/tags.json", headers=PAGE, status=406)
 
 
 def test_a_file_is_served_even_if_the_data_folder_is_missing(app, data, name):

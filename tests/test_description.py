@@ -106,7 +106,9 @@ def test_the_operations_are_those_of_the_routes():
 SENT = {
     ("GET", "/"): formats.LISTS,
     ("GET", "/feed"): formats.FEEDS,
-    ("GET", "/tags.json"): formats.TAGS,
+    ("GET", "/tags"): formats.TAGS,
+    ("GET", "/tags.json"): formats.TAGS_JSON,
+    ("POST", "/tags"): formats.RETAGGED,
     ("POST", "/"): formats.ONE_BOOKMARK,
     **{(method, "/{id}"): formats.ONE_BOOKMARK for method in ("GET", "POST", "PUT")},
     **{(method, "/{id}/tags"): formats.FIELD_VALUES for method in ("GET", "PUT")},
@@ -114,6 +116,7 @@ SENT = {
 }
 RECEIVED = {
     ("POST", "/"): formats.POSTED_TYPES,
+    ("POST", "/tags"): formats.RETAGGING_READERS,
     ("POST", "/{id}"): formats.READERS,
     ("PUT", "/{id}"): formats.WHOLE_READERS,
     ("PUT", "/{id}/tags"): formats.FIELD_READERS,
@@ -136,7 +139,8 @@ def test_the_media_types_are_those_of_the_format_tables():
 
 def test_the_values_of_format_are_those_of_the_format_tables():
     for method in ("GET", "HEAD"):
-        for path, table in [("/", formats.LISTS), ("/{id}", formats.ONE_BOOKMARK)]:
+        tables = {"/": formats.LISTS, "/tags": formats.TAGS, "/{id}": formats.ONE_BOOKMARK}
+        for path, table in tables.items():
             assert parameters(method, path, "query")["format"]["enum"] == list(table)
 
 
@@ -296,6 +300,7 @@ SAMPLES = [
     (200, "GET", "/", "/?limit=1", None, {}),
     (200, "GET", "/", "/?format=netscape", None, {}),
     (200, "GET", "/feed", "/feed?limit=1", None, {}),
+    (200, "GET", "/tags", "/tags", None, {}),
     (200, "GET", "/tags.json", "/tags.json", None, {}),
     (200, "GET", "/openapi.json", "/openapi.json", None, {}),
     (200, "GET", FILE, f"/{next(iter(assets()))}", None, {}),
@@ -306,6 +311,10 @@ SAMPLES = [
     (200, "POST", "/", "/", "[]", {"Content-Type": JSON}),
     (201, "POST", "/", "/", '{"uri": "x:new"}', {"Content-Type": JSON}),
     (303, "POST", "/", "/", "uri=x:form", {"Content-Type": FORM}),
+    (200, "POST", "/tags", "/tags", '{"tag": "t", "add": "u"}', {"Content-Type": JSON}),
+    (303, "POST", "/tags", "/tags", "tag=t&expected=2", {"Content-Type": FORM}),
+    (412, "POST", "/tags", "/tags", '{"tag": "t", "expected": 9}', {"Content-Type": JSON}),
+    (422, "POST", "/tags", "/tags", "{}", {"Content-Type": JSON}),
     (200, "POST", "/{id}", "/a", '{"title": "B"}', {"Content-Type": JSON}),
     (303, "POST", "/{id}", "/a", "title=C", {"Content-Type": FORM}),
     (200, "PUT", "/{id}", "/a", json.dumps(WHOLE), {"Content-Type": JSON}),

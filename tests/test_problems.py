@@ -53,6 +53,7 @@ each_error = pytest.mark.parametrize(
 ALLOWED = {
     "/": {"GET", "HEAD", "OPTIONS", "POST"},
     "/feed": {"GET", "HEAD", "OPTIONS"},
+    "/tags": {"GET", "HEAD", "OPTIONS", "POST"},
     "/tags.json": {"GET", "HEAD", "OPTIONS"},
     "/openapi.json": {"GET", "HEAD", "OPTIONS"},
     "/a": {"DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"},

@@ -19,6 +19,11 @@ expected-statuses = ["2xx", "3xx", "404", "409", "410", "412"]
 expected-statuses = ["400", "401", "404", "406", "409", "410", "412", "415", "422"]
 [phases.stateful.inference]
 algorithms = []
+# A schema cannot express the grammar of q, nor that tag or q must not be empty.
+[[operations]]
+include-path = "/tags"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", "3xx", "412", "422"]
 # The path has one description for all fields: it allows a title where a uri is needed, and PUT
 # where the field is read-only.
 [[operations]]

@@ -44,7 +44,8 @@ def _list_head(listing: Listing) -> str:
     return (
         f'<div class="head">\n<h1 dir="auto">{e(_title(listing))}</h1>\n'
         f'<p class="total" role="status">{_total(listing)}</p>\n'
-        f'<p class="jump"><a href="#more">Tags and tools</a></p>\n</div>\n{_filter(listing)}'
+        f'<p class="jump"><a href="#more">Tags and tools</a></p>\n</div>\n'
+        f"{_outcome(listing)}{_filter(listing)}"
         '<details class="new" id="new"><summary>Add a bookmark</summary>\n'
         f'{edit_form(f"{path}/", {}, NEW)}</details>\n'
         f"{'' if listing.page.total else _no_match(path)}"
@@ -57,10 +58,23 @@ def _list_head(listing: Listing) -> str:
 def _total(listing: Listing) -> str:
     shown = len(listing.page.versions)
     total = listing.page.total
-    number = f"{total:,} {'bookmark' if total == 1 else 'bookmarks'}"
     if shown == total or not shown:
-        return number
-    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {number}"
+        return _bookmarks(total)
+    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {_bookmarks(total)}"
+
+
+def _bookmarks(number: int) -> str:
+    return f"{number:,} {'bookmark' if number == 1 else 'bookmarks'}"
+
+
+def _outcome(listing: Listing) -> str:
+    """Return how many bookmarks a form has changed, if the list is shown after one."""
+    if listing.changed is None:
+        return ""
+    text = f"{_bookmarks(listing.changed)} changed."
+    if listing.failed:
+        text += f" {_bookmarks(listing.failed)} could not be changed. Repeat the change."
+    return f'<p class="saved" role="status">{text}</p>\n'
 
 
 def _filter(listing: Listing) -> str:

@@ -98,7 +98,8 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     The form of a deleted bookmark can only be saved as a new bookmark; that of a changed one has
     the stored version, so that saving it again overwrites the change.
     """
-    if request.method != "POST" or problem.status in (401, 403, 421):
+    is_retagging = request.path_info == "/tags"  # Its fields are not those of a bookmark.
+    if request.method != "POST" or is_retagging or problem.status in (401, 403, 421):
         return None
     try:
         fields, _ = read_bookmark(request, formats.FORM_READERS)

@@ -1,0 +1,225 @@
+"""Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from storage.bookmark import Fields, clean, fold_tag, replace_unprintable, update
+from storage.errors import (
+    BadQuery,
+    Conflict,
+    Gone,
+    Invalid,
+    NotFound,
+    PreconditionFailed,
+    Stale,
+    StorageError,
+    Unreadable,
+)
+from storage.index import Entry, is_match
+from storage.query import Query, fold_tags
+from storage.search import Search, parse_expression
+from storage.store import MAX_CHANGES, Change, Store
+
+_MAX_ATTEMPTS = 20
+
+
+class Retagging(msgspec.Struct, frozen=True):
+    """Remove and add tags on the bookmarks that `query` selects.
+
+    `expected` is the number of these bookmarks that the client has seen, or None.
+    """
+
+    query: Query
+    remove: tuple[str, ...] = ()
+    add: tuple[str, ...] = ()
+    expected: int | None = None
+
+    def apply(self, tags: Sequence[str]) -> list[str]:
+        """Return the tags without the removed and with the added ones.
+
+        A single added tag takes the place of a single removed one. A tag may occur twice.
+        """
+        removed = set(map(fold_tag, self.remove))
+        kept = [tag for tag in tags if fold_tag(tag) not in removed]
+        if len(kept) < len(tags) and len(self.remove) == len(self.add) == 1:
+            return [self.add[0] if fold_tag(tag) in removed else tag for tag in tags]
+        return [*kept, *self.add]
+
+    def require_expected(self, matched: int) -> None:
+        """Raise PreconditionFailed if the client has seen another number of bookmarks."""
+        if self.expected not in (None, matched):
+            raise PreconditionFailed(
+                f"{matched:,} bookmarks are selected now, not {self.expected:,}. Nothing was "
+                "changed. Look at the selection again, then repeat the change."
+            )
+
+
+class FailedBookmark(msgspec.Struct):
+    """A bookmark that could not be changed, and the reason."""
+
+    id: str
+    reason: str
+
+
+class RetagReport(msgspec.Struct):
+    """The numbers of selected bookmarks by outcome; `failed` names those with an error."""
+
+    matched: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    failed: list[FailedBookmark] = []
+
+    def summary(self) -> str:
+        """Return the numbers in one line."""
+        return (
+            f"{self.matched} matched, {self.changed} changed, {self.unchanged} unchanged, "
+            f"{len(self.failed)} failed"
+        )
+
+
+# --- Reading a change of tags ---
+
+
+def clean_retagging(values: Mapping[str, object]) -> Retagging:
+    """Return the change of tags with the members tag, q, remove, add and expected.
+
+    Raises Invalid with an error for each member that is unknown or breaks its rule, or if the
+    members select nothing.
+    """
+    fields: Fields = {}
+    errors: list[tuple[str, str]] = []
+    for name, value in values.items():
+        try:
+            if name not in _RULES:
+                raise _broken(f"must be one of {', '.join(_RULES)}")
+            fields[name] = _RULES[name](value)
+        except Invalid as error:
+            errors += [(replace_unprintable(name), reason) for _, reason in error.errors]
+        except BadQuery as error:
+            errors.append((name, f"cannot be used: {error}"))
+    query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
+    if not (errors or query.tags or query.search):
+        errors.append(("tag", "or q is required, to select the bookmarks to change"))
+    if errors:
+        raise Invalid(errors)
+    return Retagging(query, **fields)
+
+
+def _broken(reason: str) -> Invalid:
+    return Invalid([("", reason)])
+
+
+def _check_strings(value: object) -> list[str]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
+        raise _broken("must be a string or an array of strings")
+    return values
+
+
+def _check_selected(value: object) -> tuple[str, ...]:
+    return fold_tags(_check_strings(value))
+
+
+def _check_search(value: object) -> Search:
+    if not isinstance(value, str):
+        raise _broken("must be a string")
+    return parse_expression(value)
+
+
+def _check_tags(value: object) -> tuple[str, ...]:
+    return tuple(clean({"tags": _check_strings(value)})["tags"])
+
+
+def _check_number(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value):
+        return int(value)
+    # The numbers of a JSON document are read as floats.
+    if not isinstance(value, float) or value < 0 or not value.is_integer():
+        raise _broken("must be a whole number")
+    return int(value)
+
+
+_RULES: Mapping[str, Callable[[object], object]] = {
+    "tag": _check_selected,
+    "q": _check_search,
+    "remove": _check_tags,
+    "add": _check_tags,
+    "expected": _check_number,
+}
+
+
+# --- Changing tags ---
+
+
+def retag(
+    store: Store, retagging: Retagging, entries: Sequence[Entry], dry_run: bool = False
+) -> RetagReport:
+    """Change the tags of the entries, which the query has selected; a dry run only counts.
+
+    Each bookmark is one compare-and-swap, and each batch is durable when the next begins, so that
+    the same change again finishes an interrupted one. Raises Busy, Full or Unavailable.
+    """
+    retagger = _Retagger(store, retagging, dry_run)
+    for start in range(0, len(entries), MAX_CHANGES):
+        retagger.change(entries[start : start + MAX_CHANGES])
+    retagger.report.matched = len(entries)
+    return retagger.report
+
+
+class _Retagger:
+    """Change batches of bookmarks and count the outcomes in `report`."""
+
+    def __init__(self, store: Store, retagging: Retagging, dry_run: bool) -> None:
+        self.report = RetagReport()
+        self._store = store
+        self._retagging = retagging
+        self._dry_run = dry_run
+
+    def change(self, entries: Sequence[Entry]) -> None:
+        """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
+        for _ in range(_MAX_ATTEMPTS):
+            changes, unchanged = self._plan(entries)
+            failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
+            self.report.changed += len(changes) - len(failed)
+            self.report.unchanged += len(unchanged)
+            present = [self._reread(change.bookmark.id, error) for change, error in failed]
+            entries = [entry for entry in present if entry]
+            if not entries:
+                return
+        for entry in entries:
+            self._fail(entry.bookmark.id, "Other clients keep changing it. Try again later.")
+
+    def _plan(self, entries: Sequence[Entry]) -> tuple[list[Change], list[Entry]]:
+        """Return the changes to write, and the entries that already have the result."""
+        changes, unchanged = [], []
+        for entry in entries:
+            before = entry.bookmark
+            try:
+                after = update(before, clean({"tags": self._retagging.apply(before.tags)}))
+            except Invalid as error:
+                self._fail(before.id, str(error))
+                continue
+            if after is before:
+                unchanged.append(entry)
+            else:
+                changes.append(Change(after, entry))
+        return changes, unchanged
+
+    def _reread(self, id: str, error: StorageError) -> Entry | None:
+        """Return the present version of a bookmark that was not stored, if it is still selected."""
+        try:
+            if not isinstance(error, Stale):
+                raise error
+            entry = self._store.get(id)
+        except (NotFound, Gone, Unreadable, Conflict, Invalid) as reason:
+            self._fail(id, str(reason))
+            return None
+        if is_match(entry, self._retagging.query):
+            return entry
+        self.report.unchanged += 1
+        return None
+
+    def _fail(self, id: str, reason: str) -> None:
+        self.report.failed.append(FailedBookmark(id, reason))

@@ -1,0 +1,316 @@
+"""GET /tags lists all tags; POST /tags changes the tags of all selected bookmarks."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+
+PAGE = {"Accept": "text/html"}
+
+
+# --- GET /tags ---
+
+
+@pytest.mark.parametrize("path", ["/tags", "/tags.json"])
+def test_json_has_the_most_used_tags_first(app, add, path):
+    assert app.get(path, status=200).json == []
+    add("https://1.example/", tags=["b", "Ü x"])
+    add("https://2.example/", tags=["ü X", "a"])
+    response = app.get(path, status=200)
+    assert response.content_type == "application/json"
+    assert response.json == [
+        {"tag": "Ü x", "count": 2},
+        {"tag": "a", "count": 1},
+        {"tag": "b", "count": 1},
+    ]
+    headers = {"If-None-Match": response.headers["ETag"]}
+    app.get(path, headers=headers, status=304)
+    add("https://3.example/", tags=["a"])
+    app.get(path, headers=headers, status=200)
+
+
+def test_html_has_the_tags_in_alphabetical_order(app, add):
+    add("https://1.example/", tags=["b", "c & d"])
+    add("https://2.example/", tags=["b", "A", "Zz"])
+    add("https://3.example/")
+    page = app.get("/tags", headers=PAGE, status=200)
+    links = [(link.text, link["href"]) for link in page.html.select("main li a")]
+    assert links == [
+        ("A 1", "/?tag=A"),
+        ("b 2", "/?tag=b"),
+        ("c & d 1", "/?tag=c+%26+d"),
+        ("Zz 1", "/?tag=Zz"),
+        ("Bookmarks without tags 1", "/?q=%21untagged"),
+    ]
+    for _, address in links:
+        assert len(app.get(address, status=200).json) == (2 if address == "/?tag=b" else 1)
+
+
+def test_html_without_tags_says_so(app):
+    assert "There are no tags yet" in app.get("/tags", headers=PAGE, status=200).text
+
+
+def test_the_format_of_the_tags_is_negotiated(app):
+    assert app.get("/tags", status=200).content_type == "application/json"
+    assert app.get("/tags?format=html", status=200).content_type == "text/html"
+    assert app.get("/tags?format=json", headers=PAGE, status=200).content_type == "application/json"
+    app.get("/tags?format=csv", status=400)
+    app.get("/tags", headers={"Accept": "image/png"}, status=406)
+    app.get("/tags.json", headers=PAGE, status=406)
+    tags = {app.get("/tags", headers=h, status=200).headers["ETag"] for h in (PAGE, {})}
+    assert len(tags) == 2
+
+
+# --- POST /tags ---
+
+
+@pytest.fixture
+def tags_of(app, add):
+    """Create four bookmarks; return a function that returns the tags of each by its name."""
+    add("x:1", title="One", tags=["a", "b", "c"])
+    add("x:2", title="Two", tags=["A", "d"])
+    add("x:3", title="Three", tags=["b"])
+    add("x:4", title="Four", tags=[])
+
+    def tags_of():
+        return {b["uri"][2:]: b["tags"] for b in app.get("/", status=200).json}
+
+    return tags_of
+
+
+BEFORE = {"1": ["a", "b", "c"], "2": ["A", "d"], "3": ["b"], "4": []}
+
+
+@pytest.mark.parametrize(
+    "body, matched, changed",
+    [
+        # add
+        ({"tag": "a", "add": "new"}, 2, {"1": ["a", "b", "c", "new"], "2": ["A", "d", "new"]}),
+        ({"tag": ["A"], "add": ["x", "y"]}, 2, {"1": [*"abcxy"], "2": [*"Adxy"]}),
+        ({"tag": ["a", "B"], "add": " e "}, 1, {"1": [*"abce"]}),
+        ({"tag": "a", "add": ["B", "b"]}, 2, {"2": ["A", "d", "B"]}),
+        ({"q": "!untagged", "add": "x"}, 1, {"4": ["x"]}),
+        ({"q": "one or two", "tag": "d", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
+        ({"tag": ["", "d"], "q": " ", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
+        # remove
+        ({"tag": "a", "remove": "A"}, 2, {"1": ["b", "c"], "2": ["d"]}),
+        ({"q": "#a or #b", "remove": ["b", "d", "x"]}, 3, {"1": ["a", "c"], "2": ["A"], "3": []}),
+        ({"tag": "a", "remove": "x"}, 2, {}),
+        # rename and merge: a single added tag takes the place of a single removed one
+        ({"tag": "a", "remove": "a", "add": "z"}, 2, {"1": ["z", "b", "c"], "2": ["z", "d"]}),
+        ({"tag": "b", "remove": "b", "add": "c"}, 2, {"1": ["a", "c"], "3": ["c"]}),
+        ({"tag": "c", "remove": "c", "add": "A"}, 1, {"1": ["a", "b"]}),
+        ({"tag": "a", "remove": "a", "add": "A"}, 2, {"1": ["A", "b", "c"]}),
+        ({"q": "#a or #b", "remove": "a", "add": "z"}, 3, {
+            "1": ["z", "b", "c"], "2": ["z", "d"], "3": ["b", "z"],
+        }),
+        # removing comes before adding
+        ({"tag": "a", "remove": ["b", "c"], "add": ["c"]}, 2, {"1": ["a", "c"], "2": [*"Adc"]}),
+        ({"tag": "b", "remove": "b", "add": ["x", "b"]}, 2, {"1": [*"acxb"], "3": ["x", "b"]}),
+        ({"tag": "b", "remove": "b", "add": "b"}, 2, {}),
+        # nothing to do
+        ({"tag": "a"}, 2, {}),
+        ({"tag": "none", "add": "x"}, 0, {}),
+        ({"q": "#a", "add": [], "remove": []}, 2, {}),
+    ],
+)  # fmt: skip
+def test_selected_bookmarks_lose_and_gain_tags(app, tags_of, body, matched, changed):
+    response = app.post_json("/tags", body, status=200)
+    assert response.content_type == "application/json"
+    numbers = {"matched": matched, "changed": len(changed), "unchanged": matched - len(changed)}
+    assert response.json == numbers | {"failed": []}
+    assert tags_of() == BEFORE | changed
+    again = app.post_json("/tags", body | {"q": body.get("q", "")}, status=200).json
+    assert again["changed"] == 0
+    assert tags_of() == BEFORE | changed
+
+
+def test_only_changed_bookmarks_have_a_new_version(app, tags_of):
+    before = {b["id"]: b for b in app.get("/", status=200).json}
+    versions = {id: app.get(f"/{id}", status=200).headers["ETag"] for id in before}
+    app.post_json("/tags", {"tag": "a", "add": "d"}, status=200)
+    for id, bookmark in before.items():
+        now = app.get(f"/{id}", status=200)
+        assert now.json | {"tags": [], "modified": ""} == bookmark | {"tags": [], "modified": ""}
+        assert (now.headers["ETag"] != versions[id]) == (now.json["tags"] != bookmark["tags"])
+
+
+@pytest.mark.parametrize("encode", ["urlencoded", "multipart"])
+def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of, encode):
+    fields = [
+        ("tag", "a"), ("tag", "b"), ("q", "one"), ("remove", "b, c"), ("remove", "a"),
+        ("add", "x,y"), ("add", "z"), ("expected", "1"),
+    ]  # fmt: skip
+    if encode == "urlencoded":
+        app.post("/tags", fields, status=303)
+    else:
+        part = '--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+        body = "".join(part % field for field in fields) + "--b--\r\n"
+        headers = {"Content-Type": "multipart/form-data; boundary=b"}
+        app.post("/tags", body, headers=headers, status=303)
+    assert tags_of() == BEFORE | {"1": ["x", "y", "z"]}
+
+
+@pytest.mark.parametrize(
+    "fields, filter",
+    [
+        ({"tag": "a", "add": "x"}, {"tag": ["a"], "changed": ["2"]}),
+        ({"tag": "a", "remove": "A", "add": "z"}, {"tag": ["z"], "changed": ["2"]}),
+        ({"tag": "a", "remove": "a"}, {"changed": ["2"]}),
+        ({"tag": "a", "remove": "a", "add": "x, y"}, {"tag": ["x", "y"], "changed": ["2"]}),
+        ({"tag": "a", "q": "one", "add": "b"}, {"tag": ["a"], "q": ["one"], "changed": ["0"]}),
+        ({"q": "!untagged", "tag": "", "add": "x"}, {"q": ["!untagged"], "changed": ["1"]}),
+    ],
+)
+def test_a_form_leads_to_a_list_that_says_how_many_were_changed(app, tags_of, fields, filter):
+    response = app.post("/tags", fields, headers=PAGE, status=303)
+    location = urlsplit(response.location)
+    assert (location.path, parse_qs(location.query)) == ("/", filter)
+    page = response.follow(headers=PAGE, status=200)
+    (number,) = filter["changed"]
+    noun = "bookmark" if number == "1" else "bookmarks"
+    assert page.html.select_one("[role=status].saved").text == f"{number} {noun} changed."
+
+
+def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_of):
+    for query in ("changed=x", "changed=<b>", "changed=-1", "failed=2", ""):
+        assert not app.get(f"/?{query}", headers=PAGE, status=200).html.select(".saved")
+    page = app.get("/?changed=3&failed=2&tag=a&limit=1", headers=PAGE, status=200)
+    assert page.html.select_one(".saved").text == (
+        "3 bookmarks changed. 2 bookmarks could not be changed. Repeat the change."
+    )
+    assert "changed=" not in page.headers["Link"]
+    assert not [link for link in page.html.find_all("a") if "changed=" in link["href"]]
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({}, "tag"),
+        ({"add": "x"}, "tag"),
+        ({"tag": [], "q": "", "add": "x"}, "tag"),
+        ({"tag": ["", " "], "q": "  ", "add": "x"}, "tag"),
+        ({"q": "(one", "add": "x"}, "q"),
+        ({"q": "one or", "add": "x"}, "q"),
+        ({"q": '"one', "add": "x"}, "q"),
+        ({"q": "!one", "add": "x"}, "q"),
+        ({"q": "one " * 101, "add": "x"}, "q"),
+        ({"q": ["one"], "add": "x"}, "q"),
+        ({"tag": 1, "add": "x"}, "tag"),
+        ({"tag": ["a", 1], "add": "x"}, "tag"),
+        ({"tag": ["a"] * 101, "add": "x"}, "tag"),
+        ({"tag": "a", "add": "x,y"}, "add"),
+        ({"tag": "a", "add": ""}, "add"),
+        ({"tag": "a", "add": ["x", ""]}, "add"),
+        ({"tag": "a", "add": "x" * 256}, "add"),
+        ({"tag": "a", "add": "x\ny"}, "add"),
+        ({"tag": "a", "add": [str(n) for n in range(101)]}, "add"),
+        ({"tag": "a", "add": None}, "add"),
+        ({"tag": "a", "remove": "x,y"}, "remove"),
+        ({"tag": "a", "remove": {"a": "b"}}, "remove"),
+        ({"tag": "a", "add": "x", "expected": -1}, "expected"),
+        ({"tag": "a", "add": "x", "expected": 1.5}, "expected"),
+        ({"tag": "a", "add": "x", "expected": "two"}, "expected"),
+        ({"tag": "a", "add": "x", "expected": True}, "expected"),
+        ({"tag": "a", "add": "x", "tags": ["y"]}, "tags"),
+        ({"tag": "a", "add": "x", "limit": 1}, "limit"),
+    ],
+)
+def test_what_breaks_a_rule_is_422_and_changes_nothing(app, tags_of, body, field):
+    problem = app.post_json("/tags", body, status=422).json
+    assert [error["field"] for error in problem["errors"]] == [field]
+    assert tags_of() == BEFORE
+
+
+def test_each_wrong_member_is_named(app, tags_of):
+    body = {"q": "!x", "add": ["y,z"], "expected": "x", "other": 1}
+    problem = app.post_json("/tags", body, status=422).json
+    assert [error["field"] for error in problem["errors"]] == ["q", "add", "expected", "other"]
+    assert problem["errors"][0]["reason"] == (
+        "cannot be used: There is no !x. Use !untagged or !unread."
+    )
+
+
+def test_a_body_that_is_no_object_is_refused(app, tags_of):
+    app.post_json("/tags", ["a"], status=422)
+    app.post("/tags", "{", content_type="application/json", status=400)
+    app.post("/tags", "a", content_type="text/plain", status=415)
+    app.post("/tags", {"tag": "a", "q": "one", "expected": ""}, status=422)
+    app.post("/tags", [("q", "one"), ("q", "two")], status=422)
+    app.post_json("/tags", {"tag": "a"}, headers=PAGE, status=406)
+
+
+@pytest.mark.parametrize("expected", [0, 1, 3, 10**17])
+def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of, expected):
+    body = {"tag": "a", "add": "x", "expected": expected}
+    problem = app.post_json("/tags", body, status=412).json
+    assert problem["detail"].startswith(f"2 bookmarks are selected now, not {expected:,}.")
+    page = app.post("/tags", body, headers=PAGE, status=412)
+    assert "Look at the selection again" in page.text
+    assert not page.html.select("form.editor")
+    assert tags_of() == BEFORE
+    for right in (2, 2.0, "2"):
+        app.post_json("/tags", body | {"expected": right}, status=200)
+
+
+def test_preconditions_are_those_of_the_collection(app, add, tags_of):
+    tag = app.get("/tags", status=200).headers["ETag"]
+    body = {"q": "-none", "add": "x"}
+    for headers in ({"If-Match": '"x"'}, {"If-None-Match": "*"}, {"If-None-Match": tag}):
+        app.post_json("/tags", body, headers=headers, status=412)
+    date = {"If-Unmodified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"}
+    app.post_json("/tags", body, headers=date, status=412)
+    assert tags_of() == BEFORE
+    # The first change makes a new version, but the condition is checked only before it.
+    report = app.post_json("/tags", body, headers={"If-Match": tag}, status=200).json
+    assert report["changed"] == 4
+    app.post_json("/tags", body, headers={"If-Match": tag}, status=412)
+
+
+def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of):
+    full = add("x:5", tags=["a", *(f"t{n}" for n in range(99))])
+    report = app.post_json("/tags", {"tag": "a", "add": "x"}, status=200).json
+    assert (report["matched"], report["changed"], report["unchanged"]) == (3, 2, 0)
+    (failed,) = report["failed"]
+    assert failed == {"id": full["id"], "reason": "tags must be at most 100 tags, not 101"}
+    response = app.post("/tags", {"tag": "a", "add": "x"}, status=303)
+    assert response.location == "http://localhost/?tag=a&changed=0&failed=1"
+
+
+def test_two_bookmarks_of_one_uri_are_both_changed(app, data, add, tags_of):
+    bookmark = add("x:5", tags=["twin"])
+    copy = (data / "bookmarks" / f"{bookmark['id']}.json").read_text()
+    (data / "bookmarks" / "copy.json").write_text(copy.replace(bookmark["id"], "copy"))
+    report = app.post_json("/tags", {"tag": "twin", "remove": "twin", "add": "x"}, status=200)
+    assert report.json["changed"] == 2
+    assert len(app.get("/?tag=x", status=200).json) == 2
+
+
+def test_unknown_fields_of_files_are_kept(app, data, add):
+    id = add(tags=["a"])["id"]
+    file = data / "bookmarks" / f"{id}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"other": [1]}))
+    app.post_json("/tags", {"tag": "a", "remove": "a"}, status=200)
+    assert json.loads(file.read_text())["other"] == [1]
+
+
+def test_more_bookmarks_than_a_batch_are_changed(app, add):
+    bookmarks = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
+    app.post_json("/", bookmarks, status=200)
+    report = app.post_json("/tags", {"tag": "a", "remove": "a", "add": "b"}, status=200).json
+    assert report == {"matched": 450, "changed": 450, "unchanged": 0, "failed": []}
+    assert app.get("/tags", status=200).json == [{"tag": "b", "count": 450}]
+
+
+def test_a_page_of_another_site_cannot_change_tags(app, tags_of):
+    app.post("/tags", {"tag": "a"}, headers={"Origin": "https://evil.example"}, status=403)
+    assert tags_of() == BEFORE
+
+
+def test_changing_tags_needs_the_token(data, tags_of):
+    app = webtest.TestApp(make_app(data, token="secret", public_read=True))
+    app.get("/tags", status=200)
+    app.post_json("/tags", {"tag": "a", "add": "x"}, status=401)
