@@ -4,17 +4,21 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
 import bookmarks
 import formats
 from formats.http import problems
+from storage.bookmark import create
 from storage.check import check
 from tests.conftest import OWN_ROUTES, ROOT, documentation, require_program
 
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+DOCS = sorted(ROOT.glob("docs/*.md"))
+PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
 README = PAGES[0].read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 API = documentation("api.md")
 DOCUMENTED = "http://127.0.0.1:8080"
 
@@ -118,7 +122,7 @@ def anchors(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
-    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)]*)\)", prose):
         path, _, anchor = target.partition("#")
         if path.startswith("https://"):
@@ -129,7 +133,7 @@ def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
 
 
 def test_the_readme_links_every_page():
-    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in README] == []
+    assert [page.name for page in DOCS if f"(docs/{page.name})" not in README] == []
 
 
 def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, app, tmp_path):
@@ -145,3 +149,18 @@ def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, 
     app.get(f"/{bookmark['id']}", headers={"Accept": "application/json"}, status=410)
     again = subprocess.run(command, input=text, text=True, capture_output=True, timeout=20)
     assert again.stderr == "This bookmark was deleted.\n"
+
+
+def test_the_format_that_is_added_as_an_example_works():
+    code = textwrap.dedent(re.findall(r"   ```python\n(.*?)   ```", CONTRIBUTING, re.DOTALL)[0])
+    module = {}
+    exec(code, module)
+    bookmark = create({"uri": "https://example.com/", "title": "An [example]"}, "a")
+    assert b"".join(module["write"]([bookmark], None)) == (
+        b"- [An \\[example\\]](<https://example.com/>)\n"
+    )
+
+
+def test_the_example_of_a_new_format_names_what_exists():
+    for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
+        assert "markdown" in name or (ROOT / name).exists(), name
