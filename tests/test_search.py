@@ -239,6 +239,10 @@ def test_each_term_is_tested_at_most_once_for_each_bookmark():
     assert max(Counter(tested).values()) == 20
 
 
+def test_the_second_of_two_words_is_searched_only_where_the_first_occurs():
+    assert searched_words("rare often", "often", "often", "rare often") == [*["rare"] * 3, "often"]
+
+
 def searched_words(q, *texts):
     """Return every word that the search for `q` looks for in one of the texts, in order."""
     searched = []
