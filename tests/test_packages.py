@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import bookmarks
-from tests.conftest import ROOT, documented_block, until
+from tests.conftest import ROOT, documentation, documented_block, until
 
 TOOLS = Path(sys.executable).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -254,7 +254,7 @@ def test_an_upgrade_of_a_clone_removes_the_modules_of_the_older_version(tree, of
     install(tree / ".venv", ".", cwd=tree, **offline)
     assert (tree / "build" / "lib" / "formats" / "removed.py").exists()
     assert has_module(tree / ".venv", "formats.removed")
-    command = re.search("`git pull && (.*?)`", (ROOT / "README.md").read_text())[1]
+    command = re.search("`git pull && (.*?)`", documentation("deploy.md"))[1]
     (tree / "formats" / "removed.py").unlink()  # As the pull would.
     run("bash", "-c", command, cwd=tree, **offline)
     assert has_module(tree / ".venv", "formats.xbel")
