@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,9 +34,11 @@ from formats import Format, FormatTable, commands
 from formats.base_url import BaseUrl, Parameters
 from formats.commands import add_option
 from formats.errors import HTTPError
-from formats.form import complete_address
+from formats.form import PUT_BACK, Controls, complete_address
+from formats.html import MEDIA_TYPE as HTML
 from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
+from formats.html.deleted import write_deleted
 from formats.html.list import MAX_TAGS_SHOWN
 from formats.html.report import MEDIA_TYPES, write_report
 from formats.http import access_log, conditional, linkding, openapi, problems, process
@@ -51,11 +54,11 @@ from formats.http.request import query_parameters, read_bookmark, read_bookmark_
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
 from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
-from formats.listing import make_listing, retagged_address
+from formats.listing import list_address, make_listing, retagged_address
 from formats.problem import Problem
 from storage import bookmark as rules
 from storage import errors
-from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Fields
+from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Bookmark, Fields
 from storage.importer import Importer
 from storage.index import Entry
 from storage.query import Query, first_values, parse_query
@@ -63,6 +66,8 @@ from storage.retag import clean_retagging, retag
 from storage.store import Store, retry_if_stale
 
 __version__ = "0.1.0"
+Body = Mapping[str, object]
+
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
 
@@ -167,7 +172,7 @@ class Application:
         values = first_values(parameters)
         values["uri"] = complete_address(values["uri"])
         if entry := self.store.holder(values["uri"].strip()):
-            return self._show_unless_unchanged(request, "html", entry)
+            return self._show_unless_unchanged(request, "html", entry, values)
         state = self.store.state()
         if response := not_modified(request, "html", lambda: state):
             return response
@@ -205,16 +210,22 @@ class Application:
     def get(self, request: Request, id: str) -> Response:
         """GET /{id}: respond with one bookmark."""
         entry = self.store.get(id)
-        name = negotiate(request, formats.ONE_BOOKMARK, query_parameters(request))
-        return self._show_unless_unchanged(request, name, entry)
+        parameters = query_parameters(request)
+        name = negotiate(request, formats.ONE_BOOKMARK, parameters)
+        return self._show_unless_unchanged(request, name, entry, first_values(parameters))
 
-    def _show_unless_unchanged(self, request: Request, name: str, entry: Entry) -> Response:
-        return not_modified(request, name, lambda: entry) or self._show(request, name, entry)
+    def _show_unless_unchanged(
+        self, request: Request, name: str, entry: Entry, query: Mapping[str, str]
+    ) -> Response:
+        unchanged = not_modified(request, name, lambda: entry)
+        return unchanged or self._show(request, name, entry, query)
 
-    def _show(self, request: Request, name: str, entry: Entry) -> Response:
-        format = formats.ONE_BOOKMARK[name]
+    def _show(
+        self, request: Request, name: str, entry: Entry, query: Mapping[str, str] = {}
+    ) -> Response:
+        format, base = formats.ONE_BOOKMARK[name], self.base(request)
         version = conditional.version_text(entry.version)
-        response = respond(format, format.write(entry.bookmark, self.base(request), version))
+        response = respond(format, format.write(entry.bookmark, base, version, query))
         add_validators(response, name, entry)
         return response
 
@@ -235,15 +246,16 @@ class Application:
 
     def post(self, request: Request) -> Response:
         """POST /: create a bookmark, update the one that has the uri, or import a file."""
-        body, is_form = read_bookmark_or_file(request)
+        body, form = read_bookmark_or_file(request)
         if not isinstance(body, dict):
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
-        version = body.pop("_version", None) if is_form else None
+        if form and form.version == PUT_BACK:
+            body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
-        name = None if is_form else negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, body, fields, version))
-        return self._respond_stored(request, name, entry, status)
+        target = form or negotiate(request, formats.ONE_BOOKMARK)
+        entry, status = retry_if_stale(lambda: self._post(request, body, fields, form))
+        return self._respond_stored(request, target, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
         require_conditions(request, self.store.state())
@@ -254,7 +266,7 @@ class Application:
         return responses.respond_with(*write_report(media_type, report, self.base(request)))
 
     def _post(
-        self, request: Request, body: Mapping[str, object], fields: Fields, version: object
+        self, request: Request, body: Body, fields: Fields, form: Controls | None
     ) -> tuple[Entry, str]:
         """Create or update once. Conditions of the request concern the whole collection."""
         is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
@@ -262,7 +274,9 @@ class Application:
         require_conditions(request, seen)
         try:
             if holder := self.store.holder(fields["uri"]):
-                if version:  # An add form must not overwrite a bookmark with empty fields.
+                if form and form.version == PUT_BACK:
+                    return holder, OK
+                if form and form.version:  # An add form has empty fields: overwrite no bookmark.
                     raise errors.PreconditionFailed("You have this bookmark already.", holder)
                 changed = rules.update(holder.bookmark, fields)
                 return self.store.replace(changed, holder, seen), OK
@@ -274,18 +288,19 @@ class Application:
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
         self.store.get(id)
-        body, is_form = read_bookmark(request, formats.READERS)
-        method = body.pop("_method", "POST") if is_form else "POST"
-        version = body.pop("_version", None) if is_form else None
+        body, form = read_bookmark(request, formats.READERS)
+        method = body.pop("_method", "POST") if form else "POST"
+        version = form.version if form else ""
         if method not in ("POST", "DELETE"):
             raise errors.Invalid([("_method", "must be DELETE or absent")])
-        if method == "DELETE":
-            self._delete(request, id, version)
-            return see_other(f"{self.base(request).url}/")
+        if form and method == "DELETE":
+            deleted = self._delete(request, id, version)
+            page = write_deleted(deleted, self.base(request), form.way_back)
+            return responses.respond_with(HTML, page)
         fields = rules.clean_changes(body, id)
-        name = None if is_form else negotiate(request, formats.ONE_BOOKMARK)
+        target = form or negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, version)
-        return self._respond_stored(request, name, entry, OK)
+        return self._respond_stored(request, target, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
@@ -296,7 +311,7 @@ class Application:
         return self._respond_stored(request, name, entry, status)
 
     def _put(
-        self, request: Request, id: str, body: Mapping[str, object], fields: Fields
+        self, request: Request, id: str, body: Body, fields: Fields
     ) -> tuple[Entry, str]:
         entry = self._find(id)
         require_conditions(request, entry)
@@ -319,18 +334,18 @@ class Application:
 
     def retag(self, request: Request) -> Response:
         """POST /tags: remove and add tags on the selected bookmarks."""
-        body, is_form = read_bookmark(request, formats.RETAGGING_READERS)
+        body, form = read_bookmark(request, formats.RETAGGING_READERS)
         retagging = clean_retagging(body)
-        name = "json" if is_form else negotiate(request, formats.RETAGGED)
+        name = "json" if form else negotiate(request, formats.RETAGGED)
         entries, state = self.store.select_entries(retagging.query)
         require_conditions(request, state)
         retagging.require_expected(len(entries))
         report = retag(self.store, retagging, entries)
-        if is_form:
+        if form:
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(formats.RETAGGED[name], formats.RETAGGED[name].write(report))
 
-    def _update(self, request: Request, id: str, fields: Fields, version: object = None) -> Entry:
+    def _update(self, request: Request, id: str, fields: Fields, version: str = "") -> Entry:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry, version)
@@ -338,13 +353,16 @@ class Application:
 
         return retry_if_stale(attempt)
 
-    def _delete(self, request: Request, id: str, version: object = None) -> None:
-        def attempt() -> None:
+    def _delete(self, request: Request, id: str, version: str = "") -> Bookmark:
+        """Delete the bookmark and return it."""
+
+        def attempt() -> Bookmark:
             entry = self.store.get(id)
             require_conditions(request, entry, version)
             self.store.delete(entry)
+            return entry.bookmark
 
-        retry_if_stale(attempt)
+        return retry_if_stale(attempt)
 
     def _find(self, id: str) -> Entry | None:
         """Return the bookmark, None if there never was one. Raises Gone or Unreadable."""
@@ -354,13 +372,17 @@ class Application:
             return None
 
     def _respond_stored(
-        self, request: Request, name: str | None, entry: Entry, status: str
+        self, request: Request, target: str | Controls, entry: Entry, status: str
     ) -> Response:
-        """Respond with the stored bookmark, or for a form, which has no format, redirect to it."""
-        url = self.base(request).bookmark(entry.bookmark.id)
-        if name is None:
+        """Respond with the bookmark in the format `target`, or to a form by a redirect."""
+        base, id = self.base(request), entry.bookmark.id
+        url = base.bookmark(id)
+        if isinstance(target, Controls):
+            is_opened = target.version == PUT_BACK and status == OK
+            if target.way_back is not None and not is_opened:
+                url = list_address(base.url, target.way_back, id)
             return see_other(url)
-        response = self._show(request, name, entry)
+        response = self._show(request, target, entry)
         response.status = status
         response.headers.append(("Content-Location", url))
         if status == CREATED:

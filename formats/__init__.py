@@ -71,7 +71,8 @@ FEEDS = FormatTable(
     {"atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write)}
 )
 
-# Their writers take a bookmark, the service's address and the bookmark's version.
+# Their writers take a bookmark, and for the page the service's address, the version of the bookmark
+# and the parameters of the query.
 ONE_BOOKMARK = FormatTable(
     {
         "json": Format("application/json", (), json.write_bookmark),

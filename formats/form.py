@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
@@ -12,6 +13,10 @@ from storage.bookmark import split_tags
 from storage.errors import Invalid
 
 MAX_FIELDS = 200
+
+# The versions that a form sends when it adds a bookmark, and when it adds a deleted one again.
+# Neither form may change an existing bookmark.
+NEW, PUT_BACK = "new", "put-back"
 
 # An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port.
 _WITHOUT_SCHEME = re.compile(
@@ -24,6 +29,26 @@ def complete_address(text: str) -> str:
     """Return an address, with `https://` in front if people typed it without a scheme."""
     address = text.strip()
     return f"https://{address}" if _WITHOUT_SCHEME.match(address) else text
+
+
+class Controls(NamedTuple):
+    """The fields of the page's own forms that are not fields of a bookmark.
+
+    `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
+    `way_back` is the query of the list to return to, see `listing.list_address`.
+    """
+
+    version: str = ""
+    way_back: str | None = None
+
+
+def take_controls(fields: dict[str, object]) -> Controls:
+    """Remove the controls from the fields of a form, and return them."""
+    way_back = fields.pop("_list", None)
+    return Controls(
+        version=str(fields.pop("_version", "")),
+        way_back=None if way_back is None else str(way_back),
+    )
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:
@@ -123,5 +148,7 @@ def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
         elif name in fields:
             raise Invalid([(name, "is given twice")])
         else:
-            fields[name] = complete_address(value) if name == "uri" else value
+            fields[name] = value
+    if "uri" in fields and fields.get("_version") != PUT_BACK:  # Put back is what was stored.
+        fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

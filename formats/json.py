@@ -26,7 +26,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     yield b"[]\n" if separator == b"[\n" else b"\n]\n"
 
 
-def write_bookmark(bookmark: Bookmark, base: BaseUrl, version: str) -> Iterator[bytes]:
+def write_bookmark(bookmark: Bookmark, *context: object) -> Iterator[bytes]:
     """Write an object."""
     yield _encode(bookmark) + b"\n"
 

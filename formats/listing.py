@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
@@ -21,8 +22,9 @@ class Listing(msgspec.Struct, frozen=True):
     `page` is the result of the query; `address` that of the list itself; `filter` has the
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
     addresses of the pages, if there are several; `offset` is the number of bookmarks before this
-    page; `exports` has the names of the other formats. After a form has changed tags, `changed` is
-    the number of changed bookmarks, `failed` that of the others.
+    page; `exports` has the names of the other formats; `way_back` leads back to this page, see
+    `list_address`. After a form has changed tags, `changed` is the number of changed bookmarks,
+    `failed` that of the others.
     """
 
     page: Page
@@ -32,6 +34,7 @@ class Listing(msgspec.Struct, frozen=True):
     links: Mapping[str, str] = {}
     offset: int = 0
     exports: Sequence[str] = ()
+    way_back: str = ""
     changed: int | None = None
     failed: int = 0
 
@@ -46,6 +49,7 @@ def make_listing(
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(document, parameters, query, count)
+    way_back = urlencode(_select_and_range(parameters))
     changed, failed = (_number(parameters, name) for name in _OUTCOMES)
     return Listing(
         page,
@@ -54,6 +58,7 @@ def make_listing(
         filter,
         links,
         query.offset,
+        way_back=way_back,
         changed=changed,
         failed=failed or 0,
     )
@@ -62,6 +67,20 @@ def make_listing(
 def _number(parameters: Parameters, name: str) -> int | None:
     value = first_values(parameters).get(name, "")
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def list_address(base: str, way_back: str, id: str = "") -> str:
+    """Return the address of the list that a link or a form leads back to, and there to a bookmark.
+
+    `way_back` is the query of that list, which links and forms carry as `_list`. All parameters
+    but those of its selection and range are ignored, so that it can lead to no other page.
+    """
+    fragment = f"#b-{id}" if id else ""
+    return with_query(f"{base}/", _select_and_range(parse_qsl(way_back))) + fragment
+
+
+def _select_and_range(parameters: Parameters) -> Parameters:
+    return [pair for pair in parameters if pair[0] in ("tag", "q", "limit", "offset")]
 
 
 def retagged_address(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from formats import xml
-from formats.base_url import BaseUrl
 from formats.imports.entry import MAX_ENTRY
 from formats.imports.xbel import XbelDocument, own_fields
 from formats.listing import Listing
@@ -31,7 +30,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     return _document(bookmarks)
 
 
-def write_bookmark(bookmark: Bookmark, base: BaseUrl, version: str) -> Iterator[bytes]:
+def write_bookmark(bookmark: Bookmark, *context: object) -> Iterator[bytes]:
     """Write a document of one bookmark."""
     return _document([bookmark])
 

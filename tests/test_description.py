@@ -242,7 +242,7 @@ def test_the_limits_are_those_of_the_service():
 
 
 def test_the_fields_are_those_of_a_bookmark():
-    form = (*bookmark.FIELDS, "_version")
+    form = (*bookmark.FIELDS, "_version", "_list")
     expected = {
         "Bookmark": bookmark.FIELDS,
         "NewBookmark": bookmark.FIELDS,

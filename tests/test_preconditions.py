@@ -83,8 +83,10 @@ def etag(app, path):
 
 def success(change):
     """Return the status of the change if its conditions hold."""
-    method, _, _, content_type = change
-    return 204 if method == "DELETE" else 303 if "form" in content_type else 200
+    method, _, body, content_type = change
+    if method == "DELETE":
+        return 204
+    return 303 if "form" in content_type and b"DELETE" not in body else 200
 
 
 def lists_with(tag):

@@ -122,7 +122,7 @@ CHANGES = {
     "update by uri": (200, "POST", "/", ONE),
     "update": (200, "POST", "/one", {"title": "New"}),
     "update by a form": (303, "POST", "/one", b"title=x", dict(Content_Type=FORM)),
-    "delete by a form": (303, "POST", "/one", b"_method=DELETE", dict(Content_Type=FORM)),
+    "delete by a form": (200, "POST", "/one", b"_method=DELETE", dict(Content_Type=FORM)),
     "put a new one": (201, "PUT", "/new", WHOLE),
     "put": (200, "PUT", "/one", ONE),
     "put a field": (200, "PUT", "/one/title", b"New", dict(Content_Type="text/plain")),

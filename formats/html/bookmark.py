@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from formats.base_url import BaseUrl
-from formats.html.editor import LABELS, NEW, delete_form, edit_form, form_values
+from formats.form import NEW, Controls
+from formats.html.editor import LABELS, delete_form, edit_form, form_values
 from formats.html.frame import END, begin, cut, e
 from storage.bookmark import Bookmark
 
@@ -18,27 +19,30 @@ LINKED_SCHEMES = frozenset(
 )
 
 
-def write_bookmark(b: Bookmark, base: BaseUrl, version: str) -> Iterator[bytes]:
+def write_bookmark(
+    b: Bookmark, base: BaseUrl, version: str, query: Mapping[str, str]
+) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version."""
-    action = f"{base.path}/{b.id}"
+    action, controls = f"{base.path}/{b.id}", Controls(version, query.get("_list"))
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
     details = (host(b.uri), f"saved {time(b.created)}", changed)
     yield (
-        f'{begin(b.title, base)}<main id="main" class="single">\n'
+        f'{begin(b.title, base, controls.way_back)}<main id="main" class="single">\n'
         f"<h1>{link(b)}</h1>\n"
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{edit_form(action, form_values(b), version)}"
-        f"{delete_form(action, version)}</main>\n{END}"
+        f"{edit_form(action, form_values(b), controls)}"
+        f"{delete_form(action, controls)}</main>\n{END}"
     ).encode()
 
 
-def write_add_page(values: Mapping[str, str], base: BaseUrl) -> Iterator[bytes]:
+def write_add_page(query: Mapping[str, str], base: BaseUrl) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
-    shown = {name: values.get(name, "") for name in LABELS}
-    focus = next((name for name in LABELS if not shown[name]), "")
-    form = edit_form(f"{base.path}/", shown, NEW, focus=focus)
+    values = {name: query.get(name, "") for name in LABELS}
+    controls = Controls(NEW, query.get("_list"))
+    focus = next((name for name in LABELS if not values[name]), "")
+    form = edit_form(f"{base.path}/", values, controls, focus=focus)
     yield (
-        f'{begin("Add a bookmark", base)}<main id="main" class="single">\n'
+        f'{begin("Add a bookmark", base, controls.way_back)}<main id="main" class="single">\n'
         f"<h1>Add a bookmark</h1>\n{form}</main>\n{END}"
     ).encode()
 
@@ -62,4 +66,4 @@ def host(uri: str) -> str:
 
 def time(timestamp: str) -> str:
     """Return the date of a timestamp for a page."""
-    return f'<time datetime="{timestamp}">{timestamp[:10]}</time>'
+    return f"<time>{timestamp[:10]}</time>"

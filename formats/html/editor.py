@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from formats.html.frame import e, hidden_field
+from formats.form import Controls
+from formats.html.frame import e, hidden_controls, hidden_field
+from formats.listing import list_address
 from storage.bookmark import Bookmark
-
-# The version that a form sends when it adds a bookmark and so must not change an existing one.
-NEW = "new"
 
 _TEXT = 'dir="auto" autocomplete="off"'
 _URI = f'{_TEXT} required inputmode="url" autocapitalize="none" spellcheck="false"'
@@ -32,18 +31,20 @@ def form_values(b: Bookmark) -> dict[str, str]:
 def edit_form(
     action: str,
     values: Mapping[str, str],
-    version: str,
+    controls: Controls,
     save_label: str = "Save",
     *,
     cancel_link: str = "",
     errors: Mapping[str, str] | None = None,
     saved: Mapping[str, str] | None = None,
     focus: str = "",
+    cancel: bool = True,
 ) -> str:
     """Return a form with these values.
 
-    `errors`, as HTML, and the `saved` values of another client are shown beside their fields. The
-    first field with an error has the focus, or else the field `focus`.
+    `errors`, as HTML, and the `saved` values of another client are shown beside their fields. A
+    value `created` is kept. The first field with an error has the focus, or else the field
+    `focus`. The link back to the list is left out unless `cancel` is true.
     """
     errors, saved = errors or {}, saved or {}
     focus = next((name for name in _FIELDS if name in errors), focus)
@@ -51,10 +52,12 @@ def edit_form(
         _field(name, values.get(name, ""), errors.get(name, ""), saved.get(name), focus)
         for name in _FIELDS
     )
+    created = hidden_field("created", values["created"]) if "created" in values else ""
     return (
         f'<form class="editor" method="post" action="{e(action)}">\n'
-        f"{hidden_field('_version', version)}\n{''.join(fields)}"
-        f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}</p>\n'
+        f"{hidden_controls(controls)}{created}\n{''.join(fields)}"
+        f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}'
+        f"{_back_link(action, controls) if cancel else ''}</p>\n"
         "</form>\n"
     )
 
@@ -93,10 +96,18 @@ def _saved_note(typed: str, saved: str | None) -> str:
     return f"<strong>Saved now:</strong> {shown}"
 
 
-def delete_form(action: str, version: str) -> str:
+def _back_link(action: str, controls: Controls) -> str:
+    """Return a link to the bookmark in the list that the form was opened from."""
+    if controls.way_back is None:
+        return ""
+    base, _, id = action.rpartition("/")  # The action is the address of the service or a bookmark.
+    return f' <a class="button" href="{e(list_address(base, controls.way_back, id))}">Cancel</a>'
+
+
+def delete_form(action: str, controls: Controls) -> str:
     """Return a form with a button that deletes this version of the bookmark."""
     return (
         f'<form class="delete" method="post" action="{e(action)}">'
-        f"{hidden_field('_method', 'DELETE')}{hidden_field('_version', version)}"
+        f"{hidden_field('_method', 'DELETE')}{hidden_controls(controls)}"
         "<button>Delete</button></form>\n"
     )

@@ -1,9 +1,13 @@
 """The parts that every page has, and the function that escapes every text."""
 
+from urllib.parse import urlencode
+
 from markupsafe import Markup, escape
 
 from formats.base_url import BaseUrl, Parameters, with_query
+from formats.form import Controls
 from formats.html.assets import name_of
+from formats.listing import list_address
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
@@ -15,20 +19,27 @@ def e(text: str) -> Markup:
     return escape(text if text.isprintable() else replace_invalid_xml_chars(text))
 
 
-def begin(title: str, base: BaseUrl, filter: Parameters = [], *, is_list: bool = False) -> str:
+def begin(
+    title: str,
+    base: BaseUrl,
+    way_back: str | None = None,
+    *,
+    filter: Parameters = [],
+    is_list: bool = False,
+) -> str:
     """Return a page up to its main part.
 
-    The search box keeps the tags of `filter`. A list has a feed, and its own form to add a
-    bookmark in place of the link to one.
+    `way_back` leads back from the form that adds a bookmark, see `listing.list_address`. The
+    search box keeps the tags of `filter`. A list has a feed.
     """
-    add = f'<a class="button" id="add" href="{e(base.path)}/?uri=">Add</a>\n'
+    add = urlencode({"uri": ""} | ({} if way_back is None else {"_list": way_back}))
     return (
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n<a class="brand" href="{e(base.path)}/">'
         f'<img src="{e(base.path)}/{name_of("icon.svg")}" alt="" width="28" height="28">'
         f"Bookmarks</a>\n{_search(base, filter)}"
-        f"{'' if is_list else add}</header>\n"
+        f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n</header>\n'
     )
 
 
@@ -72,6 +83,27 @@ def _feed_link(base: BaseUrl, filter: Parameters) -> str:
 def feed_address(base: BaseUrl, filter: Parameters) -> str:
     """Return the address of the feed of the selected bookmarks."""
     return with_query(f"{base.path}/feed", filter)
+
+
+def list_link(base: BaseUrl, way_back: str | None = None) -> str:
+    """Return a button-like link back to a list, or else to all bookmarks."""
+    label = "All bookmarks" if way_back is None else "Back to the list"
+    address = list_address(base.path, way_back or "")
+    return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
+
+
+def notice(content: str, classes: str = "notice") -> str:
+    """Return a notice that takes the focus, so that screen readers say it.
+
+    The script shows the notice of the response to a deletion in the list.
+    """
+    return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
+
+
+def hidden_controls(controls: Controls) -> str:
+    """Return the controls as hidden form fields."""
+    fields = hidden_field("_version", controls.version) if controls.version else ""
+    return fields + ("" if controls.way_back is None else hidden_field("_list", controls.way_back))
 
 
 def hidden_field(name: str, value: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.base_url import with_query
+from formats.form import NEW, Controls
 from formats.html.bookmark import MAX_DESCRIPTION, host, link, time
-from formats.html.editor import NEW, edit_form
+from formats.html.editor import edit_form
 from formats.html.frame import END, begin, cut, e, feed_address, hidden_field
 from formats.html.start import bookmarklet, import_form, start
 from formats.listing import Listing
@@ -20,19 +21,25 @@ _TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
     is_empty = not listing.page.total and not listing.filter
-    tag_link, path = _tag_link_writer(listing), str(e(listing.base.path))
+    tag_link = _tag_link_writer(listing)
+    item = _item_writer(listing, tag_link)
     head = _start_page(listing) if is_empty else _list_head(listing)
-    yield begin(_title(listing), listing.base, listing.filter, is_list=True).encode()
+    yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
     yield b'<ol class="list">\n' if listing.page.total else b""
     for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
-        yield _item(bookmark, version, path, tag_link).encode()
+        yield item(bookmark, version).encode()
     yield b"</ol>\n" if listing.page.total else b""
     aside = "" if is_empty else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
 
 
 # --- The head ---
+
+
+def _begin(listing: Listing) -> str:
+    title, base, filter = _title(listing), listing.base, listing.filter
+    return begin(title, base, listing.way_back, filter=filter, is_list=True)
 
 
 def _title(listing: Listing) -> str:
@@ -46,12 +53,10 @@ def _list_head(listing: Listing) -> str:
         f'<p class="total" role="status">{_total(listing)}</p>\n'
         f'<p class="jump"><a href="#more">Tags and tools</a></p>\n</div>\n'
         f"{_outcome(listing)}{_filter(listing)}"
-        '<details class="new" id="new"><summary>Add a bookmark</summary>\n'
-        f'{edit_form(f"{path}/", {}, NEW)}</details>\n'
         f"{'' if listing.page.total else _no_match(path)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
-        f"{hidden_field('_method', 'DELETE')}</form>\n"
+        f"{hidden_field('_method', 'DELETE')}{hidden_field('_list', listing.way_back)}</form>\n"
     )
 
 
@@ -100,7 +105,7 @@ def _no_match(path: str) -> str:
 
 
 def _start_page(listing: Listing) -> str:
-    form = edit_form(f"{listing.base.path}/", {}, NEW)
+    form = edit_form(f"{listing.base.path}/", {}, Controls(NEW, listing.way_back), cancel=False)
     return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 
 
@@ -134,18 +139,27 @@ def _selected_tags(listing: Listing) -> set[str]:
     return {fold(value.strip()) for name, value in listing.filter if name == "tag"}
 
 
-def _item(b: Bookmark, version: int, path: str, tag_link: _TagLink) -> str:
-    tags = "".join(f"{tag_link(tag)} " for tag in b.tags)
-    description = (
-        f'<p dir="auto">{e(cut(b.description, MAX_DESCRIPTION))}</p>\n' if b.description else ""
-    )
-    return (
-        f"<li>\n<h2>{link(b)}</h2> {host(b.uri)}\n"
-        f'{description}<p class="meta">{time(b.created)} <span class="tags">{tags}</span>'
-        f'<span class="actions"><a class="edit" href="{path}/{b.id}">Edit</a> '
-        f'<button form="delete" formaction="{path}/{b.id}" name="_version" value="{version:032x}">'
-        "Delete</button></span></p>\n</li>\n"
-    )
+def _item_writer(listing: Listing, tag_link: _TagLink) -> Callable[[Bookmark, int], str]:
+    """Return a function that writes a bookmark and the buttons for this version of it."""
+    path, back = e(listing.base.path), e(urlencode({"_list": listing.way_back}))
+
+    def item(b: Bookmark, version: int) -> str:
+        return (
+            f'<li id="b-{b.id}">\n<h2>{link(b)}</h2> {host(b.uri)}\n{_description(b)}'
+            f'<p class="meta">{time(b.created)} '
+            f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
+            f'<span class="actions"><a class="edit" href="{path}/{b.id}?{back}">Edit</a> '
+            f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
+            f'value="{version:032x}">Delete</button></span></p>\n</li>\n'
+        )
+
+    return item
+
+
+def _description(b: Bookmark) -> str:
+    if not b.description:
+        return ""
+    return f'<p dir="auto">{e(cut(b.description, MAX_DESCRIPTION))}</p>\n'
 
 
 # --- Below and beside the items ---

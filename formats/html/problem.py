@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from formats.base_url import BaseUrl
-from formats.html.editor import LABELS, NEW, delete_form, edit_form, form_values
-from formats.html.frame import END, begin, cut, e
+from formats.form import Controls
+from formats.html.editor import LABELS, delete_form, edit_form, form_values
+from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
 from storage.bookmark import Bookmark
 
@@ -14,13 +15,13 @@ from storage.bookmark import Bookmark
 class Draft(msgspec.Struct, frozen=True):
     """A form as it was sent, and what is stored by now.
 
-    `action` is the path to send it to again. `version` is the version that the form edited, or if
-    another client has changed the bookmark since, the version of `current`, the stored bookmark.
+    `action` is the path to send it to again. `controls` has the version that the form edited, or
+    if another client has changed the bookmark since, that of `current`, the stored bookmark.
     """
 
     action: str
     values: Mapping[str, str]
-    version: str = ""
+    controls: Controls
     current: Bookmark | None = None
     is_deletion: bool = False
 
@@ -52,10 +53,9 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
     detail = e(text or problem.detail)
     if draft is None:
         what = _errors(problem) or f"<p>{detail}</p>\n"
-        main = f"{what}{_conflict_link(problem)}{_home_link(base)}"
+        main = f"{what}{_conflict_link(problem)}{list_link(base)}"
     elif draft.is_deletion:
-        main = f'<div class="alert" role="alert">\n<p>{detail}</p>\n</div>\n'
-        main += _not_deleted(draft, draft.current) if draft.current else _home_link(base)
+        main = _not_deleted(draft, detail) + list_link(base, draft.controls.way_back)
     elif draft.current:
         heading = "There are two versions"
         main = _both_versions(draft, draft.current, detail)
@@ -84,22 +84,16 @@ def _conflict_link(problem: Problem) -> str:
     return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
 
 
-def _home_link(base: BaseUrl) -> str:
-    return f'<p><a class="button" href="{e(base.path)}/">All bookmarks</a></p>\n'
-
-
 def _same_form(draft: Draft, problem: Problem, detail: str) -> str:
     """Return the form as it was sent, with the errors above it and beside each field."""
     beside = {name: f"{LABELS[name]} {e(why)}" for name, why in problem.errors if name in LABELS}
     if link := _conflict_link(problem):
         beside["uri"] = f"{detail} {link}"
-    is_gone = problem.status == 410
-    save_label = "Save it as a new bookmark" if is_gone else "Save"
-    version = NEW if is_gone else draft.version
+    save_label = "Save it as a new bookmark" if problem.status == 410 else "Save"
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
         f"</p>\n{_errors(problem) or f'<p>{detail}</p>'}</div>\n"
-        f"{edit_form(draft.action, draft.values, version, save_label, errors=beside)}"
+        f"{edit_form(draft.action, draft.values, draft.controls, save_label, errors=beside)}"
     )
 
 
@@ -108,7 +102,7 @@ def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
     cancel = f' <a class="button" href="{e(draft.action)}">Keep the saved version</a>'
     saved = form_values(current)
     form = edit_form(
-        draft.action, draft.values, draft.version, "Save mine", cancel_link=cancel, saved=saved
+        draft.action, draft.values, draft.controls, "Save mine", cancel_link=cancel, saved=saved
     )
     return (
         f'<div class="alert" role="alert">\n<p>{detail}</p>\n'
@@ -117,8 +111,16 @@ def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
     )
 
 
-def _not_deleted(draft: Draft, b: Bookmark) -> str:
-    """Return the stored bookmark, which was not deleted because it has changed."""
+def _not_deleted(draft: Draft, detail: str) -> str:
+    """Return the notice that nothing was deleted, with the stored bookmark if it has changed.
+
+    The script shows the notice in the list, below the version that the user saw.
+    """
+    current = _saved_version(draft, draft.current) if draft.current else ""
+    return notice(f"<p>{detail}</p>\n{current}", "notice alert")
+
+
+def _saved_version(draft: Draft, b: Bookmark) -> str:
     rows = "".join(
         f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, 1000))}</dd>\n'
         for name, value in form_values(b).items()
@@ -127,5 +129,5 @@ def _not_deleted(draft: Draft, b: Bookmark) -> str:
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
         f'<p><a class="button" href="{e(draft.action)}">Edit</a></p>\n'
-        f"{delete_form(draft.action, draft.version)}"
+        f"{delete_form(draft.action, draft.controls)}"
     )

@@ -6,7 +6,7 @@ import msgspec
 
 from formats.base_url import BaseUrl
 from formats.html import MEDIA_TYPE
-from formats.html.frame import END, begin, e
+from formats.html.frame import END, begin, e, list_link
 from storage.importer import ImportReport
 
 MEDIA_TYPES = ("application/json", "text/html")
@@ -34,5 +34,5 @@ def _page(report: ImportReport, base: BaseUrl) -> str:
     return (
         f'{begin("Imported", base)}<main id="main" class="single">\n<h1>Imported</h1>\n'
         f'<p role="status">{e(report.summary())}</p>\n{table if rows else ""}'
-        f'<p><a class="button" href="{e(base.path)}/">All bookmarks</a></p>\n</main>\n{END}'
+        f"{list_link(base)}</main>\n{END}"
     )

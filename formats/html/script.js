@@ -34,11 +34,14 @@
 
   // --- The notice after saving ---
 
-  // The service redirects to a bookmark's page only after it has saved a form.
+  // The service redirects to a bookmark or to its place in the list only after it has saved a form.
   const [arrival] = performance.getEntriesByType("navigation");
   if (arrival?.type === "navigate" && arrival.redirectCount) {
-    const saved = status("saved", "Saved.");
-    find(".single > .meta")?.after(saved);
+    const id = location.hash.slice("#b-".length);
+    const item = document.getElementById("b-" + id);
+    const link = id && !item ? [" ", make("a", { href: `${path}/${id}` }, "Show it")] : [];
+    const saved = status("saved", "Saved.", ...link);
+    (item ? find(".meta", item) : find(id ? ".head" : ".single > .meta"))?.after(saved);
     addEventListener("pagehide", () => saved.remove());
   }
 
@@ -145,104 +148,44 @@
   const tagField = find("#tags");
   if (tagField) complete(tagField);
 
-  // --- Deleting after a delay, with Undo ---
-
-  const WAIT = 8000;
-  const leaving = new Set();
-
-  function send(address, fields) {
-    return ask(address, {
-      method: "POST", body: fields, redirect: "manual", keepalive: true, headers: { Accept: "application/json" },
-    });
-  }
-
-  // Hide the item behind a bar with an Undo button, and delete it after the delay or when the user
-  // leaves the page. The delay stops while the pointer or the keyboard focus is on the bar.
-  function deleteSoon(event, item, title, done) {
-    event.preventDefault();
-    const { target: form, submitter: button } = event;
-    const address = button.getAttribute("formaction") || form.getAttribute("action");
-    const fields = new URLSearchParams(new FormData(form, button));
-    const undo = make("button", { type: "button" }, "Undo");
-    const bar = make("div", { className: "undo" }, status("", "Deleted: ", make("bdi", {}, title)), undo);
-    const hidden = [...item.children].filter((child) => !child.hidden);
-    hidden.forEach((child) => { child.hidden = true; });
-    item.append(bar);
-    undo.focus();
-    let timer;
-
-    function restore(message) {
-      const hadFocus = bar.contains(document.activeElement);
-      clearTimeout(timer);
-      leaving.delete(now);
-      find(":scope > .error", item)?.remove();
-      hidden.forEach((child) => { child.hidden = false; });
-      bar.remove();
-      if (message) item.prepend(message);
-      if (hadFocus) button.focus();
-    }
-
-    async function now() {
-      clearTimeout(timer);
-      leaving.delete(now);
-      undo.setAttribute("aria-disabled", "true"); // The attribute `disabled` would drop the focus.
-      const answer = await send(address, fields).catch(() => null);
-      const isDone = answer && (answer.type === "opaqueredirect" || answer.status === 410);
-      if (isDone) {
-        done(item);
-        return true;
-      }
-      const problem = answer ? await answer.json().catch(() => null) : null;
-      const why = make("p", { className: "error" }, "It was not deleted. " + (problem?.detail || "The service did not answer."));
-      why.setAttribute("role", "alert");
-      if (answer?.status === 412) why.append(" ", make("a", { href: address }, "Show it as it is now."));
-      restore(why);
-      return false;
-    }
-
-    function wait() {
-      clearTimeout(timer);
-      if (!bar.matches(":hover") && !undo.matches(":focus-visible")) timer = setTimeout(now, WAIT);
-    }
-
-    const watched = [[bar, "pointerenter"], [bar, "pointerleave"], [undo, "focus"], [undo, "blur"]];
-    watched.forEach(([element, name]) => element.addEventListener(name, () => leaving.has(now) && wait()));
-    undo.addEventListener("click", () => leaving.has(now) && restore());
-    leaving.add(now);
-    wait();
-  }
+  // --- Deleting in the list ---
 
   // The first click of a double click moves another button under the pointer: ignore the second.
   addEventListener("click", (event) => {
-    if (event.detail > 1 && event.target.closest?.(".list, .undo, .delete")) {
+    if (event.detail > 1 && event.target.closest?.(".list")) {
       event.preventDefault();
       event.stopPropagation();
     }
   }, true);
 
-  addEventListener("pagehide", () => leaving.forEach((now) => now()));
-
-  // Finish the pending deletions before the next page is requested, so that it does not show them.
-  async function leave(event, go) {
-    if (event.defaultPrevented || !leaving.size) return;
-    event.preventDefault();
-    const isDone = await Promise.all([...leaving].map((now) => now()));
-    if (isDone.every(Boolean)) go();
+  // Show the notice of the response in place of the bookmark, or below it if it was not deleted.
+  // A response without a notice, such as that of a proxy, is shown as a page of its own.
+  async function deleteInPlace(form, button) {
+    const item = button.closest("li");
+    if (item.ariaBusy) return;
+    item.ariaBusy = "true"; // A repeated key must not send the deletion again.
+    const response = await ask(button.getAttribute("formaction"), {
+      method: "POST",
+      body: new URLSearchParams(new FormData(form, button)),
+      headers: { Accept: "text/html" },
+      keepalive: true,
+    }).catch(() => null);
+    const page = new DOMParser().parseFromString((await response?.text()) || "", "text/html");
+    const notice = find(".notice", page);
+    item.ariaBusy = null;
+    if (!notice) {
+      isSent = true;
+      return form.requestSubmit(button);
+    }
+    find(".notice", item)?.remove();
+    if (response.ok) {
+      item.replaceChildren();
+      count(-1);
+    }
+    notice.autofocus = false; // It works only on a new page.
+    item.append(notice);
+    notice.focus();
   }
-
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[href]");
-    const isPlain = !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
-    const isHere = link?.hash && link.pathname + link.search === location.pathname + location.search;
-    if (isPlain && !isHere && link?.origin === location.origin) leave(event, () => location.assign(link.href));
-  });
-
-  document.addEventListener("submit", (event) => {
-    leave(event, () => event.target.requestSubmit(event.submitter));
-  });
-
-  // Focus the first control of an item. While its deletion is pending, that is Undo.
-  const enter = (item) => (find(".undo button", item) || find("a, button", item)).focus();
 
   function count(step) {
     const total = find(".total");
@@ -252,24 +195,11 @@
     });
   }
 
+  let isSent = false;
   find("#delete")?.addEventListener("submit", (event) => {
-    const item = event.submitter.closest("li");
-    deleteSoon(event, item, find("h2", item).innerText, () => {
-      const next = item.nextElementSibling || item.previousElementSibling;
-      const hadFocus = item.contains(document.activeElement);
-      item.remove();
-      count(-1);
-      if (hadFocus && next) enter(next);
-    });
-  });
-
-  find("form.delete")?.addEventListener("submit", (event) => {
-    const item = event.target.closest("main");
-    deleteSoon(event, item, find("h1", item).innerText, () => {
-      // The back/forward cache would show this page with an Undo that has no effect any more.
-      addEventListener("pageshow", () => location.reload());
-      location.replace(path + "/");
-    });
+    if (isSent) return;
+    event.preventDefault();
+    deleteInPlace(event.target, event.submitter);
   });
 
   // Screen readers announce each button with the title of its bookmark. The script adds the titles,
@@ -291,7 +221,7 @@
     const next = all[Math.min(Math.max(old + step, 0), all.length - 1)];
     all[old]?.classList.remove("current");
     next.classList.add("current");
-    enter(next);
+    find(":is(a, button)", next)?.focus();
     next.scrollIntoView({ block: "nearest" });
   }
 
@@ -299,20 +229,12 @@
   let isTyped = Boolean(find(".alert + .editor"));
   find(".editor")?.addEventListener("input", () => { isTyped = true; });
 
-  function add() {
-    const link = find("#add");
-    if (link) return isTyped || link.click();
-    const details = find("#new");
-    if (details) details.open = true;
-    find("#uri").focus();
-  }
-
   const KEYS = {
     "/": () => find("#q").focus(),
-    a: add,
+    a: () => isTyped || find("#add").click(),
     j: () => move(1),
     k: () => move(-1),
-    e: () => find(".list > .current > :not([hidden]) .edit")?.click(),
+    e: () => find(".list > .current .edit")?.click(),
   };
 
   addEventListener("keydown", (event) => {

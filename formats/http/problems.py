@@ -9,6 +9,7 @@ import msgspec
 from webob import Request
 
 import formats
+from formats import form
 from formats.base_url import BaseUrl
 from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
@@ -102,18 +103,18 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     if request.method != "POST" or is_retagging or problem.status in (401, 403, 421):
         return None
     try:
-        fields, _ = read_bookmark(request, formats.FORM_READERS)
+        fields, controls = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
     tags = fields.get("tags", ())
-    assert isinstance(tags, list | tuple)
+    assert isinstance(tags, list | tuple) and controls
     values = {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}
-    version = values.pop("_version", "")
     is_deletion = values.pop("_method", "") == "DELETE"
     stored = getattr(problem.current, "bookmark", None)
     if isinstance(stored, Bookmark):
-        version = version_text(getattr(problem.current, "version", 0))
-        return Draft(f"{base.path}/{stored.id}", values, version, stored, is_deletion)
-    is_gone = problem.status == 410
-    path = "/" if is_gone else str(request.path_info)
-    return Draft(base.path + path, values, "" if is_gone else version, None, is_deletion)
+        controls = controls._replace(version=version_text(getattr(problem.current, "version", 0)))
+        return Draft(f"{base.path}/{stored.id}", values, controls, stored, is_deletion)
+    path = str(request.path_info)
+    if problem.status == 410 and not is_deletion:
+        path, controls = "/", controls._replace(version=form.NEW)
+    return Draft(base.path + path, values, controls, None, is_deletion)

@@ -39,8 +39,8 @@ def query_parameters(request: Request) -> Parameters:
 
 def read_bookmark(
     request: Request, readers: Mapping[str, formats.Reader]
-) -> tuple[dict[str, object], bool]:
-    """Return the fields of the one bookmark in the body, and whether the body is a form.
+) -> tuple[dict[str, object], form.Controls | None]:
+    """Return the fields of the one bookmark in the body, and the controls if the body is a form.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -48,14 +48,14 @@ def read_bookmark(
     bookmarks = read(_read_body(request), parameters)
     if len(bookmarks) != 1:
         raise Invalid([("body", f"must contain one bookmark, not {len(bookmarks)}")])
-    return bookmarks[0], read in formats.FORM_READERS.values()
+    return bookmarks[0], _take_controls(bookmarks[0], read)
 
 
 def read_bookmark_or_file(
     request: Request,
-) -> tuple[dict[str, object] | Iterator[ImportedEntry], bool]:
-    """Return the fields of the one bookmark in the body or the entries of a file, and whether the
-    body is a form.
+) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.Controls | None]:
+    """Return the fields of the one bookmark in the body or the entries of a file, and the controls
+    if the body is a form with fields.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -66,13 +66,18 @@ def read_bookmark_or_file(
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
         if isinstance(content, bytes):
-            return _read_file(content, detect_format(content)), True
-        return content, True
+            return _read_file(content, detect_format(content)), None
+        return content, form.take_controls(content)
     if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
-        return _read_file(body, posted.file_format), False
+        return _read_file(body, posted.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    return posted.read(body, parameters)[0], posted.read is form.read
+    fields = posted.read(body, parameters)[0]
+    return fields, _take_controls(fields, posted.read)
+
+
+def _take_controls(fields: dict[str, object], read: formats.Reader) -> form.Controls | None:
+    return form.take_controls(fields) if read in formats.FORM_READERS.values() else None
 
 
 def _read_file(data: bytes, format: str) -> Iterator[ImportedEntry]:

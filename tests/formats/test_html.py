@@ -3,7 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
-from urllib.parse import parse_qs, unquote, urljoin, urlsplit
+from urllib.parse import parse_qs, unquote, urlencode, urljoin, urlsplit
 
 import pytest
 import webtest
@@ -298,7 +298,7 @@ def test_the_form_for_a_stored_uri_changes_that_bookmark(app, add):
 
 
 def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
-    (form,) = [f for f in app.get("/", headers=PAGE).forms.values() if "uri" in f.fields]
+    (form,) = [f for f in app.get("/?uri=", headers=PAGE).forms.values() if "uri" in f.fields]
     form["uri"], form["title"], form["tags"] = "https://a.example/", "A & B", "x, y"
     response = form.submit(status=303).follow(headers=PAGE, status=200)
     assert "A &amp; B" in response.text
@@ -310,8 +310,109 @@ def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
     assert (bookmark["description"], bookmark["tags"]) == ("One\nTwo", ["x", "y"])
 
     (form,) = [f for f in response.forms.values() if "_method" in f.fields]
-    form.submit(status=303).follow(headers=PAGE, status=200)
+    form.submit(status=200)
     app.get(f"/{bookmark['id']}", status=410)
+
+
+# --- Deleting and putting back ---
+
+
+def delete_with_a_form(app, id, **fields):
+    """Delete the bookmark as the page does; return the response."""
+    return app.post(f"/{id}", {"_method": "DELETE", **fields}, headers=PAGE, status=200)
+
+
+def put_back(app, response):
+    """Send the form of the page of a deletion; return the new bookmark."""
+    (form,) = [f for f in response.forms.values() if "created" in f.fields]
+    address = form.submit(status=303).headers["Location"]
+    return app.get(address, status=200).json
+
+
+def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
+    for number, text in enumerate([*HOSTILE, "\n\nfirst\n\n last ", "😀" * 1000]):
+        uri = f"x-{number}:" + "".join(text.split())
+        tags = ["".join(text.split())[:200], "two words"]
+        created = "2001-02-03T04:05:06Z"
+        old = add(uri, title=text, description=f"{text}\n{text}", tags=tags, created=created)
+        response = delete_with_a_form(app, old["id"])
+        assert_harmless(Page(response.text))
+        new = put_back(app, response)
+        assert new["id"] != old["id"] and new["modified"] > "2026"
+        assert new == old | {"id": new["id"], "modified": new["modified"]}
+
+
+def test_a_bookmark_of_the_largest_size_can_be_put_back(app):
+    fields = {"uri": "x:" + "é" * 65_534, "title": "é" * 4_096, "description": "😀" * 65_536}
+    fields["tags"] = [f"{n:03}" + "é" * 252 for n in range(100)]
+    body = json.dumps(fields, ensure_ascii=False).encode()
+    old = app.post("/", body, content_type="application/json", status=201).json
+    new = put_back(app, delete_with_a_form(app, old["id"]))
+    assert new == old | {"id": new["id"], "modified": new["modified"]}
+
+
+def test_an_address_without_a_double_slash_is_put_back_as_it_was(app, add):
+    old = add("localhost:3000")
+    assert put_back(app, delete_with_a_form(app, old["id"]))["uri"] == "localhost:3000"
+
+
+def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
+    response = delete_with_a_form(app, add("https://a.example/", title="Old")["id"], _list="tag=x")
+    new = add("HTTPS://a.example", title="New")
+    assert put_back(app, response) == new
+    assert app.get("/", status=200).json == [new]
+
+
+def test_a_form_that_could_not_be_put_back_keeps_the_time_of_its_creation(app, add):
+    old = add("https://a.example/", created="2001-02-03T04:05:06Z")
+    response = delete_with_a_form(app, old["id"])
+    (form,) = [f for f in response.forms.values() if "created" in f.fields]
+    form["uri"] = "none"
+    again, _ = parse_problem(form.submit(headers=PAGE, status=422))
+    again["uri"] = "https://a.example/"
+    again.submit(status=303)
+    assert app.get("/", status=200).json[0]["created"] == "2001-02-03T04:05:06Z"
+
+
+# --- The way back to a list ---
+
+
+@pytest.mark.parametrize(
+    "query, address",
+    [
+        ("", "/"),
+        ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
+        ("//evil.example/", "/"),
+        ("https://evil.example/?tag=x", "/"),
+        ("\r\nSet-Cookie: a=b", "/"),
+        ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
+        ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
+        ("tag=%ff", "/?tag=%EF%BF%BD"),
+        ("tag=x#y", "/?tag=x%23y"),
+    ],
+)
+def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add, query, address):
+    id = add("https://a.example/", tags=["x"])["id"]
+    fields = {"_list": query, "title": "New"}
+    response = app.post(f"/{id}", fields, headers=PAGE, status=303)
+    assert response.headers["Location"] == f"http://localhost{address}#b-{id}"
+    edit = get_page(app, f"/{id}?{urlencode({'_list': query})}")
+    assert f"{address}#b-{id}" in edit.links()
+    assert "New" in app.get(f"/?{urlencode({'uri': 'https://a.example/', '_list': query})}").text
+    deleted = Page(delete_with_a_form(app, id, _list=query).text)
+    assert address in deleted.links()
+    for page in (edit, deleted):
+        assert not [link for link in page.links() if "evil" in urlsplit(link).netloc]
+        assert_harmless(page)
+
+
+def test_links_and_forms_of_a_list_carry_its_query(app, add):
+    id = add("https://a.example/", tags=["x"])["id"]
+    page = get_page(app, "/?tag=x&limit=5&format=html&q=example")
+    back = "tag=x&limit=5&q=example"
+    assert f"/{id}?{urlencode({'_list': back})}" in page.links()
+    assert f"/?{urlencode({'uri': '', '_list': back})}" in page.links()
+    assert [a["value"] for a in page.all("input") if a.get("name") == "_list"] == [back]
 
 
 def test_the_name_of_an_unknown_field_is_escaped(app):
@@ -455,7 +556,7 @@ def test_deleting_an_old_version_shows_the_current_one(app, add):
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
-    next(f for f in response.forms.values() if "_method" in f.fields).submit(status=303)
+    next(f for f in response.forms.values() if "_method" in f.fields).submit(status=200)
     app.get(f"/{id}", status=410)
 
 

@@ -42,6 +42,12 @@ class Browser:
         with urllib.request.urlopen(request, timeout=10) as response:
             return json.load(response)
 
+    def post_samples(self) -> None:
+        """Add the sample bookmarks without the browser; the first one is the newest."""
+        for number, (uri, title, description, tags) in enumerate(SAMPLES):
+            fields = {"title": title, "description": description, "tags": tags.split(", ")}
+            self.post(uri, **fields, created=f"2026-10-{30 - 2 * number:02}T09:00:00Z")
+
     def stored(self, query: str = "", **headers: str) -> list[dict[str, Any]]:
         """Return the bookmarks of the service that the query selects."""
         request = urllib.request.Request(f"{self.address}/?{query}", headers=headers)
@@ -76,7 +82,9 @@ class Browser:
     def fill(self, **fields: str) -> None:
         """Replace the content of the fields with these ids by typing."""
         for id, text in fields.items():
-            self.find(f"#{id}").send_keys(Keys.CONTROL + "a", Keys.NULL, Keys.BACKSPACE, text)
+            self.find(f"#{id}").click()
+            keys = webdriver.ActionChains(self.driver, 0).key_down(Keys.CONTROL).send_keys("a")
+            keys.key_up(Keys.CONTROL).send_keys(Keys.BACKSPACE, text).perform()
 
     def press(self, *keys: str) -> None:
         """Press these keys one after the other in the focused element."""
@@ -106,8 +114,12 @@ class Browser:
         return [h.text for h in self.all(".list h2 > :first-child") if h.is_displayed()]
 
     def command(self, name: str, **arguments: object) -> None:
-        """Send a command of the DevTools protocol."""
+        """Send a command of the DevTools protocol (Chromium only)."""
         self.driver.execute_cdp_cmd(name, arguments)
+
+    def disable_scripts(self) -> None:
+        """Run no script of a page (Chromium only) until the end of the test."""
+        self.command("Emulation.setScriptExecutionDisabled", value=True)
 
     def console_messages(self) -> list[str]:
         """Return the messages in the console since the last call, without the expected ones.
@@ -192,30 +204,43 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     firefox.stop()
 
 
-@pytest.fixture(params=["Chromium", "Firefox"])
-def each_browser(service: Any, request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """Return a browser of an empty service, once Chromium and once Firefox."""
-    if request.param == "Chromium":
-        yield request.getfixturevalue("browser")
-        return
+@pytest.fixture
+def firefox_browser(firefox: Any, service: Any) -> Iterator[Browser]:
+    """Return Firefox as a browser of an empty service."""
     service.empty()
-    driver = request.getfixturevalue("firefox")
-    yield Browser(driver, service.address)
-    close_windows(driver)
+    yield Browser(firefox, service.address)
+    close_windows(firefox)
+
+
+@pytest.fixture(params=["Chromium", "Firefox"])
+def each_browser(request: pytest.FixtureRequest) -> Browser:
+    """Return a browser of an empty service, once Chromium and once Firefox."""
+    name = {"Chromium": "browser", "Firefox": "firefox_browser"}[request.param]
+    return request.getfixturevalue(name)
 
 
 @pytest.fixture(params=["with script", "without script"])
 def either(browser: Browser, request: pytest.FixtureRequest) -> Browser:
     """Return the browser, once with JavaScript and once without."""
-    browser.command("Emulation.setScriptExecutionDisabled", value="without" in request.param)
+    if "without" in request.param:
+        browser.disable_scripts()
+    return browser
+
+
+@pytest.fixture(params=["Chromium", "Chromium without script", "Firefox"])
+def everywhere(request: pytest.FixtureRequest) -> Browser:
+    """Return a browser of an empty service: Chromium with and without JavaScript, and Firefox."""
+    name = "firefox_browser" if request.param == "Firefox" else "browser"
+    browser: Browser = request.getfixturevalue(name)
+    if "without" in request.param:
+        browser.disable_scripts()
     return browser
 
 
 @pytest.fixture
 def filled(browser: Browser) -> Browser:
     """Return the browser of a service with the sample bookmarks."""
-    for uri, title, description, tags in reversed(SAMPLES):
-        browser.post(uri, title=title, description=description, tags=tags.split(", "))
+    browser.post_samples()
     return browser
 
 

@@ -22,8 +22,6 @@ def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     assert "no bookmarks yet" in either.find("h1").text
     either.fill(uri="https://a.example/", title="A & B", tags="x, two words", description="1\n2")
     either.leave(either.find(".editor .primary").click)
-    assert either.find("h1 a").text == "A & B"
-    either.leave(either.find(".brand").click)
     assert either.titles() == ["A & B"]
     assert [a.text for a in either.all(".list .tags a")] == ["x", "two words"]
     (bookmark,) = either.stored()
@@ -33,7 +31,7 @@ def test_the_first_bookmark_can_be_added_on_the_start_page(either):
 def test_a_bookmark_can_be_added_on_the_list(either, post):
     post("https://a.example/")
     either.open()
-    either.find("summary").click()
+    either.leave(either.find("#add").click)
     either.fill(uri="https://b.example/", title="B")
     either.leave(either.find(".editor .primary").click)
     assert {b["uri"] for b in either.stored()} == {"https://a.example/", "https://b.example/"}
@@ -77,8 +75,6 @@ def test_a_bookmark_can_be_edited(either, post):
     either.leave(either.find(".edit").click)
     either.fill(title="New", description="Changed")
     either.leave(either.find(".editor .primary").click)
-    assert either.find("h1").text == "New"
-    either.open()
     assert either.titles() == ["New"]
     assert [(b["id"], b["title"], b["tags"]) for b in either.stored()] == [(id, "New", ["x"])]
 
@@ -198,225 +194,17 @@ def test_everything_works_with_the_token_as_password(either, serve):
     for letter in "abc":
         either.fill(uri=f"https://{letter}.example/", tags="reading")
         either.leave(either.find(".editor .primary").click)
-        assert either.find("h1").text == f"https://{letter}.example/"
+        assert either.titles()[0] == f"https://{letter}.example/"
         either.leave(either.find("#add").click)
-    for link, button in [(".brand", ".list button"), (".edit", ".delete button")]:
-        either.open(home)
-        either.leave(either.find(link).click)
-        before = len(either.stored(Authorization="Bearer secret"))
-        shorten_timeouts(either)
-        either.find(button).click()
-        either.press(Keys.TAB)
-        either.wait(lambda: len(either.stored(Authorization="Bearer secret")) == before - 1)
-        either.wait(lambda: len(either.titles()) == before - 1)
-
-
-def test_deleting_works_without_javascript(browser, filled):
-    browser.command("Emulation.setScriptExecutionDisabled", value=True)
-    browser.open()
-    browser.leave(browser.all(".list button")[1].click)
-    assert SAMPLES[1][1] not in browser.titles()
-    assert len(browser.stored()) == len(SAMPLES) - 1
-    browser.leave(browser.find(".edit").click)
-    browser.leave(browser.find(".delete button").click)
-    assert len(browser.stored()) == len(SAMPLES) - 2
+    either.leave(either.find(".brand").click)
+    for _ in range(2):
+        either.find(".list .actions button").click()
+        either.leave(either.find(".notice button").click)
+        assert len(either.stored(Authorization="Bearer secret")) == 3
+        assert len(either.titles()) == 3
 
 
 # --- With JavaScript ---
-
-
-def test_a_saved_form_shows_saved_once(browser, post):
-    id = post("https://a.example/")["id"]
-    browser.open(f"/{id}")
-    assert browser.all(".saved") == []
-    browser.leave(browser.find(".editor .primary").click)
-    browser.wait(lambda: browser.find(".saved[role=status]").text == "Saved.")
-    browser.leave(browser.find(".brand").click)
-    browser.leave(browser.driver.back)
-    assert browser.find(".meta") and browser.all(".saved") == []
-    browser.leave(browser.driver.refresh)
-    assert browser.all(".saved") == []
-    browser.open(f"/{id}")
-    assert browser.all(".saved") == []
-
-
-def test_a_form_that_was_not_saved_does_not_show_saved(browser, post):
-    id, other = (post(f"https://{letter}.example/")["id"] for letter in "ab")
-    browser.open(f"/{id}")
-    browser.driver.execute_script(
-        "addEventListener('submit', event => event.preventDefault(), { once: true })"
-    )
-    browser.find(".editor .primary").click()
-    browser.open(f"/{other}")
-    assert browser.find(".meta") and browser.all(".saved") == []
-    browser.expect(422)
-    browser.fill(uri="none")
-    browser.leave(browser.find(".editor .primary").click)
-    browser.leave(browser.driver.back)
-    assert browser.find(".meta") and browser.all(".saved") == []
-
-
-def test_a_deletion_can_be_undone(browser, filled):
-    browser.open()
-    browser.find(".list button").click()
-    assert SAMPLES[0][1] not in browser.titles()
-    assert browser.focused.text == "Undo"
-    browser.focused.click()
-    assert browser.titles()[0] == SAMPLES[0][1]
-    assert len(browser.stored()) == len(SAMPLES)
-
-
-def test_a_double_click_deletes_one_bookmark(browser, post):
-    for lines in range(1, 5):
-        post(f"https://short-{lines}.example/")
-        post(f"https://long-{lines}.example/", description="word " * 20 * lines)
-    browser.open()
-    for lines in range(4, 0, -1):
-        browser.double_click(browser.all(".list .actions button")[8 - 2 * lines])
-    assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
-    browser.open()
-    browser.wait(lambda: len(browser.stored()) == 4)
-
-
-def test_undo_returns_the_focus_to_the_delete_button(browser, post):
-    id = post("javascript:alert(1)")["id"]
-    for path in ("/", f"/{id}"):
-        browser.open(path)
-        browser.driver.execute_script("document.querySelector('main button:not(.primary)').focus()")
-        browser.press(Keys.ENTER)
-        assert browser.focused.text == "Undo"
-        browser.press(Keys.ENTER)
-        assert browser.focused.text == "Delete"
-    assert len(browser.stored()) == 1
-
-
-def test_after_a_deletion_the_next_bookmark_has_the_focus(browser, filled):
-    browser.open()
-    shorten_timeouts(browser)
-    browser.find(".list button").click()
-    browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
-    assert browser.focused.text == SAMPLES[1][1]
-    # In a bookmark that is being deleted only Undo can have the focus.
-    browser.open()
-    browser.all(".list .actions button")[1].click()
-    browser.find(".undo")
-    browser.press("j", "j")
-    assert browser.focused.text == "Undo"
-    browser.press("k", "j", Keys.ENTER)
-    assert browser.titles()[1] == SAMPLES[2][1]
-
-
-def test_a_screen_reader_announces_a_deletion(browser, filled):
-    browser.open()
-    button = browser.find(".list button")
-    assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
-    assert browser.find(".edit").accessible_name == f"Edit {SAMPLES[0][1]}"
-    # A screen reader announces a text that is added to an existing status, not a new status.
-    browser.driver.execute_script(
-        "const find = (selector) => document.querySelector(selector);"
-        "new MutationObserver(() => { window.first ??= find('.undo p').textContent; })"
-        ".observe(find('.list'), { childList: true, subtree: true });"
-    )
-    button.click()
-    browser.wait(lambda: browser.find(".undo [role=status]").text == f"Deleted: {SAMPLES[0][1]}")
-    assert browser.driver.execute_script("return first") == ""
-    browser.find(".undo button").click()
-
-
-def test_leaving_the_page_completes_a_deletion(browser, filled):
-    browser.open()
-    browser.find(".list button").click()
-    browser.find(".undo")
-    browser.leave(browser.find(".brand").click)
-    browser.wait(lambda: len(browser.stored()) == len(SAMPLES) - 1)
-
-
-@pytest.mark.parametrize("way", ["link", "form"])
-def test_the_next_page_does_not_show_the_deleted_bookmark(browser, filled, way):
-    browser.open("/?q=e")
-    title = browser.titles()[0]
-    browser.find(".list button").click()
-    browser.find(".undo")
-    acts = {
-        "link": lambda: browser.find(".brand").click(),
-        "form": lambda: browser.find("#q").send_keys(Keys.ENTER),
-    }
-    browser.leave(acts[way])
-    assert len(browser.stored()) == len(SAMPLES) - 1
-    assert title not in browser.titles()
-
-
-def test_a_deletion_can_be_undone_after_a_jump_on_the_same_page(browser, filled):
-    browser.open()
-    browser.find(".list button").click()
-    browser.driver.execute_script("document.querySelector('a[href^=\"#\"]').click()")
-    browser.find(".undo button").click()
-    assert len(browser.stored()) == len(SAMPLES)
-
-
-def test_a_deletion_is_completed_after_the_timeout(browser, filled):
-    browser.open()
-    browser.find(".list button").click()
-    assert browser.find(".undo").is_displayed()
-    shorten_timeouts(browser)
-    browser.fill(q="")  # The timeout starts again when Undo loses the focus.
-    browser.wait(lambda: len(browser.all(".list > li")) == len(SAMPLES) - 1)
-    assert browser.find(".total").text == "11 bookmarks"
-    assert len(browser.stored()) == len(SAMPLES) - 1
-
-
-def test_deleting_a_bookmark_that_has_changed_shows_an_error(browser, post):
-    id = post("https://a.example/", title="Old")["id"]
-    browser.expect(412)
-    browser.open()
-    post("https://a.example/", f"/{id}", title="New")
-    shorten_timeouts(browser)
-    browser.find(".list button").click()
-    browser.fill(q="")
-    assert "changed" in browser.find(".list [role=alert]").text
-    assert browser.titles() == ["Old"] and len(browser.stored()) == 1
-    browser.find(".list button").click()
-    browser.wait(lambda: browser.titles() and browser.find(".list [role=alert]"))
-    assert browser.focused.text == "Delete"
-    browser.find(".list button").click()
-    browser.fill(q="")
-    browser.wait(lambda: not browser.all(".undo"))
-    assert len(browser.all(".list [role=alert]")) == 1
-    browser.leave(browser.find(".list [role=alert] a").click)
-    assert browser.find("#title").get_attribute("value") == "New"
-
-
-def test_deleting_the_open_bookmark_leads_to_the_list(browser, post):
-    id = post("https://a.example/", title="Old")["id"]
-    browser.open(f"/{id}")
-    shorten_timeouts(browser)
-    # Send the key at once: the page may be left before a later key reaches it.
-    browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
-    assert browser.driver.current_url == browser.address + "/"
-    assert browser.stored() == []
-
-
-def test_back_does_not_show_an_undo_without_effect(browser, post):
-    ids = [post(f"https://{letter}.example/")["id"] for letter in "ab"]
-    browser.open()
-    browser.open(f"/{ids[0]}")
-    shorten_timeouts(browser)
-    browser.leave(lambda: (browser.find(".delete button").click(), browser.press(Keys.TAB)))
-    browser.leave(browser.driver.back)
-    assert browser.driver.current_url == browser.address + "/"
-    browser.expect(410)
-    browser.open(f"/{ids[1]}")
-    browser.find(".delete button").click()
-    browser.leave(browser.find(".brand").click)
-    browser.driver.back()
-    browser.wait(lambda: "was deleted" in browser.find("h1").text)
-
-
-def shorten_timeouts(browser):
-    """Make all timeouts of the page's script 40 times shorter."""
-    browser.driver.execute_script(
-        "const wait = setTimeout; window.setTimeout = (act, ms) => wait(act, ms / 40);"
-    )
 
 
 def test_everything_can_be_done_by_keyboard(browser, filled):
@@ -427,28 +215,21 @@ def test_everything_can_be_done_by_keyboard(browser, filled):
     assert browser.focused.text == SAMPLES[1][1]
     browser.leave(lambda: browser.press("e"))
     browser.leave(lambda: browser.find("#title").send_keys(Keys.END, "!", Keys.ENTER))
-    assert browser.find("h1").text == SAMPLES[1][1] + "!"
-    browser.leave(lambda: browser.press("a"))
-    assert browser.find("h1").text == "Add a bookmark"
-    browser.open()
+    assert browser.titles() == [SAMPLES[1][1] + "!"]
+    browser.leave(browser.find(".brand").click)
     browser.press("j", "j", "k", "j")
     assert browser.focused.text == SAMPLES[1][1] + "!"
-    browser.press("a", "https://typed.example/", Keys.ENTER)
-    browser.wait(lambda: browser.find("h1").text == "https://typed.example/")
-    browser.wait(browser.is_loaded)
-    assert browser.focused.tag_name == "body"
+    browser.leave(lambda: browser.press("a"))
+    assert browser.find("h1").text == "Add a bookmark"
+    browser.leave(lambda: browser.press("https://typed.example/", Keys.ENTER))
+    assert browser.titles()[0] == "https://typed.example/"
+    # The next element after the saved bookmark's title, where the user left the list.
     browser.press(Keys.TAB)
-    assert browser.focused.text == "Skip to the content"
+    assert browser.focused.text == "https://typed.example/"
 
 
-def test_a_single_key_discards_neither_a_deletion_nor_typed_text(browser, post):
+def test_a_single_key_does_not_discard_typed_text(browser, post):
     id = post("https://a.example/")["id"]
-    browser.open()
-    browser.press("j")
-    browser.find(".list button").click()
-    browser.find(".undo")
-    browser.press("e")
-    browser.find(".undo button").click()
     browser.expect(422)
     browser.open(f"/{id}")
     browser.fill(uri="typed")

@@ -1,0 +1,31 @@
+"""The page that answers a deletion, with a form that puts the bookmark back."""
+
+from formats.base_url import BaseUrl
+from formats.form import PUT_BACK, Controls
+from formats.html.bookmark import MAX_TITLE, host
+from formats.html.editor import form_values
+from formats.html.frame import END, begin, cut, e, hidden_controls, hidden_field, list_link, notice
+from storage.bookmark import Bookmark
+
+
+def write_deleted(b: Bookmark, base: BaseUrl, way_back: str | None) -> bytes:
+    """Return the page that says which bookmark was deleted.
+
+    Only the form on this page still has the bookmark's fields: the service keeps none of them.
+    """
+    fields = form_values(b) | {"created": b.created}
+    hidden = "".join(hidden_field(name, value) for name, value in fields.items())
+    title = e(cut(b.title, MAX_TITLE))
+    content = (
+        f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
+        # URL-encoding triples non-ASCII text; with it a long bookmark would be over the limit.
+        f'<form method="post" action="{e(base.path)}/" enctype="multipart/form-data">'
+        f"{hidden_controls(Controls(PUT_BACK, way_back))}{hidden}"
+        "<button>Put it back</button></form>\n"
+        "<p>You can put it back until you leave this page.</p>\n"
+    )
+    return (
+        f'{begin(f"Deleted: {b.title}", base, way_back)}<main id="main" class="single">\n'
+        f"<h1>The bookmark is deleted</h1>\n{notice(content)}"
+        f"{list_link(base, way_back)}</main>\n{END}"
+    ).encode()

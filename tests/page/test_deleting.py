@@ -1,0 +1,242 @@
+"""Deleting in a real browser, putting back, and the way back to the list."""
+
+import pytest
+from samples import SAMPLES
+from selenium.webdriver.common.keys import Keys
+
+FIELDS = ("uri", "title", "description", "tags", "created")
+LIST = "/?tag=web&limit=2&offset=2"
+# The bookmarks with the tag `web` on the second page of two.
+ON_LIST = ["Combobox Pattern | APG", "PEP 3333: Python Web Server Gateway Interface"]
+
+
+def fields(bookmark):
+    return {name: bookmark[name] for name in FIELDS}
+
+
+def path_and_query(browser):
+    """Return the address of the page without the host and the fragment."""
+    return browser.driver.current_url.removeprefix(browser.address).partition("#")[0]
+
+
+def press_delete(browser, number=0):
+    """Delete a bookmark of the list; return the notice."""
+    browser.all(".list .actions button")[number].click()
+    return browser.find(".notice")
+
+
+# --- Deleting and putting back ---
+
+
+def test_a_deleted_bookmark_can_be_put_back(everywhere):
+    browser = everywhere
+    browser.post_samples()
+    (old,) = browser.stored("q=combobox")
+    browser.open(LIST)
+    notice = press_delete(browser)
+    assert f"Deleted: {ON_LIST[0]}" in notice.text
+    assert browser.stored("q=combobox") == []
+    browser.leave(browser.find(".notice button").click)
+    (new,) = browser.stored("q=combobox")
+    assert fields(new) == fields(old)
+    assert new["id"] != old["id"] and new["modified"] > old["modified"]
+    assert path_and_query(browser) == LIST and browser.titles() == ON_LIST
+
+
+def test_the_notice_of_a_deletion_has_the_focus(everywhere):
+    browser = everywhere
+    browser.post_samples()
+    browser.open()
+    notice = press_delete(browser, 1)
+    browser.wait(lambda: browser.focused == browser.find(".notice"))
+    assert notice.get_property("role") == "alert" and SAMPLES[1][1] in browser.focused.text
+    browser.press(Keys.TAB)
+    assert browser.focused.text == "Put it back"
+
+
+def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
+    either.open(LIST)
+    either.leave(either.find(".edit").click)
+    either.leave(either.find(".delete button").click)
+    assert "deleted" in either.find("h1").text and ON_LIST[0] in either.find(".notice").text
+    either.leave(either.link("Back to the list").click)
+    assert path_and_query(either) == LIST and either.titles() == ON_LIST[1:]
+
+
+def test_putting_back_opens_a_bookmark_that_has_the_address_again(everywhere):
+    browser = everywhere
+    browser.post("https://a.example/", title="Old", tags=["x"])
+    browser.open("/?tag=x")
+    press_delete(browser)
+    new = browser.post("https://a.example/", title="New", tags=["y"])
+    browser.leave(browser.find(".notice button").click)
+    assert path_and_query(browser) == f"/{new['id']}" and browser.find("h1").text == "New"
+    assert browser.stored() == [new]
+
+
+def test_the_list_shows_the_notice_in_place_of_the_bookmark(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open()
+    titles = browser.titles()
+    press_delete(browser, 1)
+    press_delete(browser, 1)
+    browser.wait(lambda: len(browser.all(".notice")) == 2)
+    assert [deleted.text for deleted in browser.all(".notice strong")] == titles[1:3]
+    assert browser.find(".total").text == "10 bookmarks"
+    assert browser.titles() == [titles[0], *titles[3:]]
+    browser.press("j", "j")
+    assert browser.focused.text == "Put it back"
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    assert len(browser.stored()) == len(SAMPLES) - 1
+    assert browser.find(".list > :target h2").text == SAMPLES[1][1]
+
+
+def test_a_double_click_deletes_one_bookmark(browser):
+    for lines in range(1, 5):
+        browser.post(f"https://short-{lines}.example/")
+        browser.post(f"https://long-{lines}.example/", description="word " * 20 * lines)
+    browser.open()
+    for number in range(0, 4):
+        browser.double_click(browser.all(".list .actions button")[number])
+        browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
+    assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
+    assert len(browser.stored()) == 4
+
+
+def test_a_repeated_key_deletes_one_bookmark(browser, filled):
+    browser.open()
+    browser.driver.execute_script("document.querySelector('.list button').focus()")
+    browser.press(*[Keys.ENTER] * 4)
+    browser.find(".notice")
+    assert path_and_query(browser) == "/" and len(browser.all(".notice")) == 1
+    assert len(browser.stored()) == len(SAMPLES) - 1
+
+
+def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
+    browser.open()
+    button, edit = browser.find(".list button"), browser.find(".edit")
+    assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
+    assert edit.accessible_name == f"Edit {SAMPLES[0][1]}"
+
+
+# --- Old pages ---
+
+
+def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
+    browser = everywhere
+    if browser.driver.name != "firefox":
+        browser.expect(412)
+    id = browser.post("https://a.example/", title="Old", tags=["x"])["id"]
+    browser.open("/?tag=x")
+    new = browser.post("https://a.example/", f"/{id}", title="New", description="Added")
+    notice = press_delete(browser)
+    assert "It was not deleted." in notice.text and "New" in notice.text and "Added" in notice.text
+    assert browser.stored() == [new]
+    in_place = browser.titles()
+    assert in_place in ([], ["Old"])  # Without the script, the notice is a page of its own.
+    browser.leave(browser.find(".notice .delete button").click)
+    assert "Deleted: New" in browser.find(".notice").text and browser.stored() == []
+    browser.leave(browser.link("Back to the list").click)
+    assert path_and_query(browser) == "/?tag=x"
+
+
+def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser, filled):
+    browser.disable_scripts()
+    browser.open()
+    browser.leave(browser.find(".list button").click)
+    browser.leave(browser.driver.back)
+    browser.expect(410)
+    for act in (".edit", ".actions button"):
+        browser.leave(browser.find(act).click)
+        assert "deleted" in browser.find("h1").text
+        browser.leave(browser.driver.back)
+    assert len(browser.stored()) == len(SAMPLES) - 1
+
+
+def test_a_deletion_without_a_notice_as_response_shows_the_response(browser, filled):
+    browser.expect(403)
+    browser.open()
+    browser.driver.execute_script(
+        "const ask = fetch; window.fetch = (address, options) => "
+        "ask('/tags.json', { method: 'GET' }).then(() => new Response('', { status: 502 }))"
+    )
+    browser.leave(browser.find(".list button").click)
+    assert "deleted" in browser.find("h1").text
+    assert len(browser.stored()) == len(SAMPLES) - 1
+
+
+# --- The way back to the list ---
+
+
+@pytest.mark.parametrize("way", ["Save", "Cancel"])
+def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
+    browser = everywhere
+    browser.post_samples()
+    browser.open(LIST)
+    browser.leave(browser.all(".edit")[1].click)
+    title = ON_LIST[1] if way == "Cancel" else "Changed"
+    browser.fill(title="Changed")
+    buttons = browser.all(".editor .buttons > *")
+    browser.leave(next(button for button in buttons if button.text == way).click)
+    assert path_and_query(browser) == LIST
+    assert browser.titles() == [ON_LIST[0], title]
+    assert browser.find(".list > :target h2").text == title
+
+
+def test_adding_leads_back_to_the_list(everywhere):
+    browser = everywhere
+    browser.post_samples()
+    browser.open("/?tag=web")
+    browser.leave(browser.find("#add").click)
+    browser.fill(uri="https://new.example/", title="New", tags="web")
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    assert path_and_query(browser) == "/?tag=web"
+    assert browser.titles()[0] == browser.find(".list > :target h2").text == "New"
+
+
+def test_the_way_back_outlasts_errors_and_conflicts(either):
+    id = either.post("https://a.example/", title="Old", tags=["x"])["id"]
+    either.open("/?tag=x")
+    either.leave(either.find(".edit").click)
+    either.fill(uri="none")
+    either.expect(422)
+    either.leave(either.find(".editor .primary").click)
+    either.console_messages()
+    either.expect(412)
+    either.fill(uri="https://a.example/", title="Mine")
+    either.post("https://a.example/", f"/{id}", title="Theirs")
+    either.leave(either.find(".editor .primary").click)
+    either.leave(either.find(".editor .primary").click)
+    assert path_and_query(either) == "/?tag=x" and either.titles() == ["Mine"]
+
+
+def test_a_saved_form_says_so_once(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open(LIST)
+    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.find(".editor .primary").click)
+    browser.wait(lambda: browser.find(".list > :target .saved").text == "Saved.")
+    browser.leave(browser.driver.refresh)
+    assert browser.titles() and browser.all(".saved") == []
+    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.link("Cancel").click)
+    assert browser.titles() and browser.all(".saved") == []
+
+
+def test_a_saved_bookmark_that_is_not_on_the_list_is_linked(browser, filled):
+    browser.open("/?tag=web")
+    browser.leave(browser.find("#add").click)
+    browser.fill(uri="https://new.example/", title="New")
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    browser.wait(lambda: browser.find(".head ~ .saved").text == "Saved. Show it")
+    browser.leave(browser.link("Show it").click)
+    assert browser.find("h1").text == "New"
+
+
+def test_a_form_that_no_list_opened_leads_to_its_bookmark(either):
+    either.open("/?uri=https://a.example/")
+    assert either.all(".editor .buttons a") == []
+    either.leave(either.find(".editor .primary").click)
+    assert path_and_query(either) == f"/{either.stored()[0]['id']}"
