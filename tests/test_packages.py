@@ -72,21 +72,19 @@ def tree(tmp_path):
     return clean_tree(tmp_path / "tree")
 
 
-def download_build_backend(folder):
-    """Download setuptools; without an index, skip the test, but fail in CI."""
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--retries=0"]
-    process = subprocess.run(
-        [*command, "-d", folder, "setuptools >= 64"], capture_output=True, text=True
-    )
+def require_index(*command):
+    """Skip the test if this command does not get packages from an index. In CI, fail instead."""
+    packages = ["setuptools >= 64", "webob"]  # A local folder of wheels may have only the first.
+    process = subprocess.run([*command, *packages], capture_output=True, text=True, timeout=120)
     if process.returncode:
         assert "CI" not in os.environ, process.stderr
-        pytest.skip("needs a package index from which pip can download setuptools")
+        pytest.skip("needs a package index: " + process.stderr.strip().splitlines()[-1])
 
 
 def variables_for(folder):
     """Return environment variables that make pip and uv install only the wheels of the folder."""
     pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
-    uv = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(folder), "UV_PYTHON_DOWNLOADS": "never"}
+    uv = {"UV_OFFLINE": "1", "UV_FIND_LINKS": str(folder), "UV_PYTHON_DOWNLOADS": "never"}
     return pip | uv
 
 
@@ -98,10 +96,11 @@ def wheels(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("wheels")
     tree = clean_tree(tmp_path_factory.mktemp("tree"))
-    download_build_backend(folder)
+    pip = [sys.executable, "-m", "pip"]
+    require_index(*pip, "download", "-q", "--no-deps", "--retries=0", "-d", folder)
     run("uv", "build", "-q", "-o", folder, tree, **variables_for(folder))
     (wheel,) = folder.glob("bookmarks-*.whl")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, wheel)
+    run(*pip, "wheel", "-q", "-w", folder, wheel)
     return folder
 
 
@@ -291,6 +290,8 @@ def test_it_installs_and_runs_on_python(python, wheels, tmp_path):
     (wheel,) = wheels.glob("bookmarks-*.whl")
     environment = tmp_path / "environment"
     run("uv", "venv", "--no-project", "-q", "--python", python, environment)
-    run("uv", "pip", "install", "-q", "--python", environment, wheel)
+    uv = [TOOLS / "uv", "pip", "install", "--python", environment]
+    require_index(*uv, "--dry-run", "--no-cache", "--reinstall")
+    run(*uv, "-q", wheel)
     require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
     require_imports_and_exports(environment / "bin" / "bookmarks", folder=tmp_path)
