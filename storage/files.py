@@ -24,8 +24,6 @@ MAX_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0
 STALE_SECONDS = 3600.0
 
-Content = tuple[bytes, os.stat_result]
-
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _TEMPORARY = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
@@ -48,7 +46,7 @@ class ReadFailed(BadFile):
 # --- Reading ---
 
 
-def read(path: str | Path) -> Content:
+def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
@@ -92,20 +90,6 @@ def _read_error(error: OSError) -> StorageError:
     if error.errno == errno.ENXIO:
         return BadFile("is not a regular file")
     return ReadFailed(f"cannot be read: {error.strerror}")
-
-
-def read_all(folder: Path, names: Iterable[str]) -> Iterator[Content | BadFile | None]:
-    """Yield each file of the folder as `read` returns it, its BadFile, or None if it is absent.
-
-    Raises Unavailable.
-    """
-    for name in names:
-        try:
-            yield read(f"{folder}/{name}")
-        except FileNotFoundError:
-            yield None
-        except BadFile as error:
-            yield error
 
 
 @contextmanager

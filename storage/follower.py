@@ -221,17 +221,16 @@ class _Batch(Generic[_Value]):
         self.errors: dict[str, StorageError] = {}
         self.signatures: dict[str, int] = {}
         self.changed_at = 0.0
-        contents = files.read_all(folder, [id + SUFFIX for id in ids])
-        for id, content in zip(ids, contents, strict=True):
+        for id in ids:
             self.values[id] = None
             try:
-                if isinstance(content, files.BadFile):
-                    raise content
-                if content:
-                    self.signatures[id] = _signature(content[1], started)
-                    changed_at = files.changed_at(content[1])
-                    self.changed_at = max(self.changed_at, changed_at)
-                    self.values[id] = parse(id, content[0], changed_at)
+                data, status = files.read(f"{folder}/{id}{SUFFIX}")
+                self.signatures[id] = _signature(status, started)
+                changed_at = files.changed_at(status)
+                self.changed_at = max(self.changed_at, changed_at)
+                self.values[id] = parse(id, data, changed_at)
+            except FileNotFoundError:
+                pass
             except (files.BadFile, Invalid) as error:
                 self.errors[id] = error
 

@@ -162,19 +162,20 @@ def test_two_staged_files_of_one_name_are_independent(tmp_path, kind):
     assert (tmp_path / "a.json").read_bytes() == b"2"
 
 
-def test_read_all_returns_content_none_or_the_error_of_each_file(tmp_path):
+def test_reading_returns_the_content_or_raises_the_error_of_a_file(tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "fifo")
     open_before = count_open_files()
-    names = ["file", "folder", "missing", "link", "fifo", "file"]
-    contents = list(files.read_all(tmp_path, names))
+    content, status = files.read(tmp_path / "file")
+    assert (content, status.st_size) == (b"content", len(b"content"))
+    for name in ("folder", "link", "fifo"):
+        with pytest.raises(files.BadFile):
+            files.read(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        files.read(tmp_path / "missing")
     assert count_open_files() == open_before
-    assert contents[0][0] == contents[5][0] == b"content"
-    assert contents[0][1].st_size == len(b"content")
-    assert contents[2] is None
-    assert all(isinstance(contents[number], files.BadFile) for number in (1, 3, 4))
 
 
 def test_the_file_system_type_is_that_of_the_mount(tmp_path):
