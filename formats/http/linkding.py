@@ -81,11 +81,10 @@ def list_bookmarks(service: Service, request: Request, query: Query) -> Response
 
 def _date(parameters: Mapping[str, str], name: str) -> str:
     """Return the date in a parameter, empty without the parameter. Raises Invalid."""
-    if not (text := parameters.get(name)):
-        return ""
-    if date := parse_date(text):
-        return date
-    raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])
+    date = parse_date(parameters.get(name))
+    if parameters.get(name) and not date:
+        raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])
+    return date or ""
 
 
 def _respond_page(
@@ -204,8 +203,7 @@ def archive(service: Service, request: Request, number: str, verb: str) -> Respo
 
 def delete(service: Service, request: Request, number: str) -> Response:
     """DELETE /api/bookmarks/{number}/: delete the bookmark."""
-    store = service.store
-    retry_if_stale(lambda: store.delete(store.get_numbered(int(number))))
+    retry_if_stale(lambda: service.store.delete(service.store.get_numbered(int(number))))
     return Response(NO_CONTENT, [])
 
 
@@ -227,10 +225,7 @@ def _read(request: Request, members: Sequence[str]) -> dict[str, object]:
 def _clean(
     sent: Mapping[str, object], description: str = "", tags: Tags = (), replaces_tags: bool = True
 ) -> Fields:
-    """Return the fields that the sent members set in a bookmark.
-
-    `description` and `tags` are those that are stored. Raises Invalid.
-    """
+    """Return the fields that the sent members set in a bookmark with these. Raises Invalid."""
     fields = {"title": sent["title"]} if "title" in sent else {}
     if "url" in sent:
         fields["uri"] = sent["url"]
@@ -271,8 +266,7 @@ def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tag
 def _read_names(names: object) -> Tags:
     """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    tags: Tags = rules.clean({"tags": names})["tags"]
-    return tuple(tag.translate(_FROM_LINKDING) for tag in tags)
+    return tuple(tag.translate(_FROM_LINKDING) for tag in rules.clean({"tags": names})["tags"])
 
 
 def _is_hidden(tag: str) -> bool:
