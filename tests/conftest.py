@@ -109,6 +109,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     service.stop()
 
 
+def cpu_seconds(service: Service) -> float:
+    """Return the seconds of CPU time that the process of the service has used."""
+    fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     """Wait until the condition holds; fail if it does not in time."""
     deadline = time.monotonic() + seconds

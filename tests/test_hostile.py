@@ -6,12 +6,10 @@ import html.parser
 import io
 import json
 import logging
-import os
 import random
 import re
 import socket
 import urllib.parse
-from pathlib import Path
 from xml.etree import ElementTree
 
 import hypothesis
@@ -25,6 +23,7 @@ from formats import LISTS
 from formats.form import MAX_FIELDS
 from storage.bookmark import MAX_TAGS, Bookmark
 from storage.search import MAX_TERMS
+from tests.conftest import cpu_seconds
 from tests.formats.writing import write_list
 
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
@@ -526,9 +525,3 @@ def test_endless_chunk_size_lines_and_trailers_take_little_cpu_time(serve, begin
             while connection.recv(65_536):
                 pass
     assert cpu_seconds(service) - spent < 0.5
-
-
-def cpu_seconds(service):
-    """Return the seconds of CPU time that the service has used."""
-    fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

@@ -12,7 +12,6 @@ from formats.errors import Malformed
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in its first bytes.
 _FindLabel = Callable[[bytes], str | None]
-_LINE_BREAK = re.compile("\r\n?")
 # The characters that the error handler `surrogateescape` puts in place of undecodable bytes.
 _UNDECODED_BYTE = re.compile("[\udc80-\udcff]")
 _WINDOWS_1252 = {
@@ -28,7 +27,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     are read as windows-1252; in other charsets they become U+FFFD.
     """
     codec, errors = _choose_codec(data, find_label)
-    text = _LINE_BREAK.sub("\n", data.decode(codec, errors))
+    text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
     return text if text.isascii() else _UNDECODED_BYTE.sub(_from_windows_1252, text)
 
 

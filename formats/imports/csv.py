@@ -25,6 +25,9 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
 _MAX_BEGINNING = 200
+# Few enough lines, because other threads wait until a pattern has matched.
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
+_FIELD_LIMIT = "field limit"  # In the message of csv.Error for a field that is too large.
 _OPTIONAL = ("id", "created", "modified")
 
 _ReadRow = Callable[[Sequence[str]], dict[str, object]]
@@ -32,11 +35,11 @@ _ReadRow = Callable[[Sequence[str]], dict[str, object]]
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
-    text = decode(data)
+    text = decode(data).removesuffix("\n") + "\n"  # Each line has a line break, to be counted.
     lines = io.StringIO(text)
-    header = next(filter(str.strip, lines), "")
+    header = _next_line(text, lines)
     if header.lower().startswith("sep="):  # The delimiter, for spreadsheets.
-        header = next(filter(str.strip, lines), "")
+        header = _next_line(text, lines)
     delimiter, names = parse_header(header)
     roles = _roles(names)
     if "uri" not in roles:
@@ -79,20 +82,43 @@ class _Row(NamedTuple):
 
 def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
     """Yield the rows of the text from the present position of `lines`, without blank lines."""
-    header_lines = text.count("\n", 0, lines.tell())
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(map(_limit_line, lines), delimiter=delimiter, strict=True)
+    last = text.count("\n", 0, lines.tell())
     while True:
-        first, start, reason = header_lines + reader.line_num + 1, lines.tell(), ""
+        last += _skip_blank_lines(text, lines)
+        first, start, reason = last + 1, lines.tell(), ""
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            is_large = "field limit" in str(error)
+            is_large = _FIELD_LIMIT in str(error)
             reason = TOO_LARGE if is_large else f"has a misplaced quotation mark: {error}"
             cells = [text[start : start + _MAX_BEGINNING].partition("\n")[0]]
-        if cells:
-            yield _Row(first, header_lines + reader.line_num, cells, reason)
+        last += text.count("\n", start, lines.tell())
+        yield _Row(first, last, cells, reason)
+
+
+def _next_line(text: str, lines: io.StringIO) -> str:
+    """Return the next line that is not blank, empty at the end."""
+    _skip_blank_lines(text, lines)
+    return next(lines, "")
+
+
+def _limit_line(line: str) -> str:
+    """Raise csv.Error for a line that csv.reader would split for so long that others wait."""
+    if len(line) > MAX_ENTRY:
+        raise csv.Error(_FIELD_LIMIT)
+    return line
+
+
+def _skip_blank_lines(text: str, lines: io.StringIO) -> int:
+    """Move on to the next line that is not blank; return the number of skipped lines."""
+    count = 0
+    while blanks := _BLANK_LINES.match(text, lines.tell()):
+        lines.seek(blanks.end())
+        count += blanks[0].count("\n")
+    return count
 
 
 def _entry(row: _Row, roles: Sequence[str], read: _ReadRow) -> ImportedEntry:

@@ -1,0 +1,66 @@
+"""Files that contain nothing cost little, and other requests stay fast while they are read."""
+
+import http.client
+import json
+import threading
+import time
+import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from tests.conftest import cpu_seconds
+
+JSON, CSV = "application/json", "text/csv"
+ROW = b"url,title\nx:y,A\n"
+FILES = {
+    "blank lines": (CSV, ROW + b"\n" * 30_000_000),
+    "blank lines of Windows": (CSV, ROW + b"\r\n" * 15_000_000),
+    "blank lines of old Macs": (CSV, ROW + b"\r" * 30_000_000),
+    "lines of spaces": (CSV, ROW + b"  \n" * 10_000_000),
+    "blank lines before the header": (CSV, b"\n" * 30_000_000 + ROW),
+    "one line of commas": (CSV, ROW + b"," * 30_000_000),
+    "empty arrays": (JSON, b'[{"uri":"x:y"}' + b",[]" * 499_998 + b"]"),
+    "nested arrays": (JSON, b'[{"uri":"x:y"}' + b",[[[[[[]]]]]]" * 83_333 + b"]"),
+    "empty objects": (JSON, b'[{"uri":"x:y"}' + b",{}" * 499_998 + b"]"),
+}
+# A file of as many bookmarks takes 50 seconds of CPU time.
+CPU_SECONDS = {"empty objects": 10}
+
+
+def connect(service):
+    address = urllib.parse.urlsplit(service.address).netloc
+    return closing(http.client.HTTPConnection(address, timeout=60))
+
+
+def longest_seconds(service, path, done):
+    """Request the path again and again; return how long the slowest response took."""
+    longest = 0.0
+    with connect(service) as connection:
+        while not done.wait(0.005):
+            started = time.monotonic()
+            connection.request("GET", path)
+            assert connection.getresponse().read()
+            longest = max(longest, time.monotonic() - started)
+    return longest
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, name):
+    service, done = serve(), threading.Event()
+    media_type, body = FILES[name]
+    with connect(service) as client, ThreadPoolExecutor() as pool:
+        client.request("POST", "/", b'{"uri": "x:other"}', {"Content-Type": JSON})
+        path = "/" + json.load(client.getresponse())["id"]
+        longest = pool.submit(longest_seconds, service, path, done)
+        before = cpu_seconds(service)
+        try:
+            client.request("POST", "/", body, {"Content-Type": media_type})
+            report = json.load(client.getresponse())
+        finally:
+            done.set()
+        spent = cpu_seconds(service) - before
+    assert report["created"] == 1
+    assert spent < CPU_SECONDS.get(name, 3)
+    assert longest.result() < 0.5
