@@ -138,8 +138,8 @@ class Application:
         name = negotiate(request, formats.LISTS, parameters)
         if name == "html" and "uri" in dict(parameters):
             return self._add_page(request, parameters)
-        size, counts = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
-        query = replace(parse_query(parameters, size), counts=counts)
+        size, most_used_tags = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
+        query = replace(parse_query(parameters, size), most_used_tags=most_used_tags)
         return self._list(request, name, formats.LISTS[name], parameters, query)
 
     def feed(self, request: Request) -> Response:

@@ -61,7 +61,7 @@ class Page(msgspec.Struct, frozen=True):
     """The result of a query: `bookmarks` newest first, `total` the number before paging.
 
     `tombstones` are the deletions in the query's range, newest first, out of `tombstone_count`.
-    `versions` are those of the bookmarks, `counts` the most used tags of all matches.
+    `versions` are those of the bookmarks, `tag_counts` the most used tags of all matches.
     """
 
     bookmarks: Sequence[Bookmark]
@@ -70,7 +70,7 @@ class Page(msgspec.Struct, frozen=True):
     tombstones: Sequence[Tombstone] = ()
     tombstone_count: int = 0
     versions: Sequence[int] = ()
-    counts: Sequence[tuple[str, int]] = ()
+    tag_counts: Sequence[tuple[str, int]] = ()
 
 
 EPOCH = "1970-01-01T00:00:00Z"
@@ -100,7 +100,7 @@ class Index:
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
     _sorted_timestamps: list[str] = field(default_factory=list)  # Of changes and deletions.
-    _ids_by_number: list[str] = field(default_factory=list)  # All ids, sorted by their numbers.
+    _ids_by_number: list[str] = field(default_factory=list)  # All ids, sorted by their integers.
 
     @property
     def state(self) -> State:

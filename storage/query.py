@@ -19,8 +19,8 @@ class Query(msgspec.Struct, frozen=True):
 
     A bookmark with the folded tag `without_tag` is left out. The range begins at `offset`, newest
     first, and has `limit` bookmarks, all if that is None. `deletions` asks for the tombstones of
-    the same range too; `counts` for this number of the most used tags of all matches, and for the
-    version of each bookmark in the range.
+    the same range too; `most_used_tags` for this number of tags, those that most matches have, and
+    for the version of each bookmark in the range.
     """
 
     tags: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Query(msgspec.Struct, frozen=True):
     limit: int | None = None
     offset: int = 0
     deletions: bool = False
-    counts: int = 0
+    most_used_tags: int = 0
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:

@@ -86,7 +86,8 @@ def words_to_mark(text: str) -> list[str]:
 
     Negated ones are left out. Raises BadQuery.
     """
-    stack: list[tuple[list[str], list[str]]] = [([], [])]  # The words to find and to exclude.
+    # For each operand of an operator that follows: the words to find, and those to exclude.
+    stack: list[tuple[list[str], list[str]]] = [([], [])]
     for step in parse_search(text):
         if isinstance(step, Term):
             stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
@@ -101,7 +102,7 @@ def words_to_mark(text: str) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents and line breaks.
 
-    Each character is folded by itself: the result is that of all characters, joined.
+    Each character is folded by itself, so that a folded match has a place in the original text.
     """
     if not text.isascii():
         text = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
@@ -109,7 +110,7 @@ def fold_text(text: str) -> str:
 
 
 def tag_key(text: str) -> str:
-    """Return a tag that a client sent as the folded tags of bookmarks are."""
+    """Return a tag that a client sent in the form in which the index has the tags of bookmarks."""
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 

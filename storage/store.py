@@ -157,22 +157,23 @@ class Store:
 
     def select(self, query: Query) -> Page:
         """Return the bookmarks and deletions in the query's range, and the state they belong to."""
+        limit, most = query.limit, query.most_used_tags
+        is_filter = query.tags or query.search or query.key is not None
         with self._mutex:
             index = self._follower.refresh_for_list()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
-            is_filter = query.tags or query.search or query.key is not None
-            counts = index.tag_counts(query.counts) if query.counts and not is_filter else []
-            total, entries = len(matches), newest(matches, query.limit, query.offset)
-            if query.search or query.counts and is_filter:
-                matches = list(matches)  # Search and count a copy, after releasing the mutex.
+            total, entries = len(matches), newest(matches, limit, query.offset)
+            counts = index.tag_counts(most) if most and not is_filter else []
+            # Searching and counting take long: use a copy, after releasing the mutex.
+            matches = list(matches) if query.search or most and is_filter else ()
         if query.search:
             matches = search_entries(matches, query.search)
-            total, entries = len(matches), newest(matches, query.limit, query.offset)
-        if is_filter and query.counts:
-            counts = tag_counts(matches, query.counts)
-        versions = [entry.version for entry in entries] if query.counts else ()
+            total, entries = len(matches), newest(matches, limit, query.offset)
+        if most and is_filter:
+            counts = tag_counts(matches, most)
+        versions = [entry.version for entry in entries] if most else ()
         bookmarks = [entry.bookmark for entry in entries]
         return Page(bookmarks, total, state, tombstones, tombstone_count, versions, counts)
 

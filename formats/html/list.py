@@ -199,7 +199,7 @@ def _tags(listing: Listing, tag_link: _TagLink) -> str:
     selected = _selected_tags(listing)
     items = "".join(
         f"<li>{tag_link(tag, count)}</li>\n"
-        for tag, count in listing.page.counts
+        for tag, count in listing.page.tag_counts
         if fold(tag) not in selected
     )
     if not items:
