@@ -1,4 +1,4 @@
-"""The commands import, export and check, and the options of all commands."""
+"""The commands import, export, tag and check, and the options of all commands."""
 
 import argparse
 import os
@@ -19,6 +19,7 @@ from storage.check import check, repair
 from storage.errors import StorageError
 from storage.importer import Importer, SkippedEntry
 from storage.query import Query
+from storage.retag import clean_retagging, retag
 from storage.store import Store
 
 EXPORTS = [name for name in formats.LISTS if name != "html"]
@@ -29,6 +30,7 @@ EXPORT_SUFFIXES = {
     ".json": "json",
     ".txt": "text",
 }
+_RETAGGING_OPTIONS = ("tag", "q", "remove", "add")
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
 _T = TypeVar("_T")
 
@@ -71,7 +73,17 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
     help = "default: as the suffix of FILE says; json for standard output"
     exports.add_argument("--format", choices=EXPORTS, help=help)
-    for command in (checks, imports, exports):
+    tags = subparsers.add_parser("tag", help="change tags on many bookmarks")
+    tags.set_defaults(run=change_tags)
+    for name, help in (
+        ("--tag", "select the bookmarks with this tag; several: with all of them"),
+        ("--add", "add this tag"),
+        ("--remove", "remove this tag; with one --add the new tag takes its place"),
+    ):
+        tags.add_argument(name, action="append", default=[], metavar="TAG", help=help)
+    tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
+    tags.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    for command in (checks, imports, exports, tags):
         add_option(command, "--data", "data", "the data folder", metavar="DIR")
 
 
@@ -166,10 +178,7 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
-    # The store would create a missing folder, and the export would look like an empty collection.
-    if not (folder := Path(options.data, "bookmarks")).is_dir():
-        sys.exit(f"bookmarks: there is no folder {folder}.")
-    page = Store(Path(options.data)).select(Query())
+    page = _existing_store(options).select(Query())
     try:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
     except BrokenPipeError:
@@ -178,6 +187,25 @@ def export(options: argparse.Namespace) -> int:
         name = "standard output" if options.file in _STANDARD_OUTPUT else options.file
         sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
     return 0
+
+
+def change_tags(options: argparse.Namespace) -> int:
+    """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
+    retagging = clean_retagging({name: getattr(options, name) for name in _RETAGGING_OPTIONS})
+    store = _existing_store(options)
+    entries, _ = store.select_entries(retagging.query)
+    report = retag(store, retagging, entries, options.dry_run)
+    for failed in report.failed:
+        print(f"{failed.id}: {failed.reason}", file=sys.stderr)
+    print(report.summary())
+    return 1 if report.failed else 0
+
+
+def _existing_store(options: argparse.Namespace) -> Store:
+    """Return the store. The store would create a missing folder, which looks like an empty one."""
+    if not (folder := Path(options.data, "bookmarks")).is_dir():
+        sys.exit(f"bookmarks: there is no folder {folder}.")
+    return Store(Path(options.data))
 
 
 def _format_of(file: str) -> str:

@@ -75,7 +75,7 @@ def test_an_unknown_host_name_to_listen_on_is_named(data, monkeypatch):
     assert "unknown.example:80: the host name is unknown" in message
 
 
-@pytest.mark.parametrize("command", ["serve", "check", "import", "export"])
+@pytest.mark.parametrize("command", ["serve", "check", "import", "export", "tag"])
 def test_the_help_names_defaults_and_variables(command, capsys):
     assert exit_message(command, "--help") == "0"
     text = capsys.readouterr().out

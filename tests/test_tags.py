@@ -6,6 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import webtest
 
+import bookmarks
 from bookmarks import make_app
 
 PAGE = {"Accept": "text/html"}
@@ -298,8 +299,8 @@ def test_unknown_fields_of_files_are_kept(app, data, add):
 
 
 def test_more_bookmarks_than_a_batch_are_changed(app, add):
-    bookmarks = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
-    app.post_json("/", bookmarks, status=200)
+    many = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
+    app.post_json("/", many, status=200)
     report = app.post_json("/tags", {"tag": "a", "remove": "a", "add": "b"}, status=200).json
     assert report == {"matched": 450, "changed": 450, "unchanged": 0, "failed": []}
     assert app.get("/tags", status=200).json == [{"tag": "b", "count": 450}]
@@ -314,3 +315,65 @@ def test_changing_tags_needs_the_token(data, tags_of):
     app = webtest.TestApp(make_app(data, token="secret", public_read=True))
     app.get("/tags", status=200)
     app.post_json("/tags", {"tag": "a", "add": "x"}, status=401)
+
+
+# --- bookmarks tag ---
+
+
+@pytest.fixture
+def run(data, capsys):
+    """Return a function that runs `bookmarks tag` and returns its status, output and messages."""
+
+    def run(*arguments):
+        status = bookmarks.main(["tag", "--data", str(data), *arguments])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_the_command_changes_tags(run, tags_of):
+    arguments = ("--tag", "a", "--tag", "B", "--q", "one", "--remove", "b", "--remove", "c")
+    assert run(*arguments, "--add", "x y", "--add", "z") == (
+        0, "1 matched, 1 changed, 0 unchanged, 0 failed\n", "",
+    )  # fmt: skip
+    assert tags_of() == BEFORE | {"1": ["a", "x y", "z"]}
+
+
+def test_the_command_renames_a_tag(run, tags_of):
+    assert run("--tag", "A", "--remove", "a", "--add", "d")[0] == 0
+    assert tags_of() == BEFORE | {"1": ["d", "b", "c"], "2": ["d"]}
+
+
+def test_a_dry_run_of_the_command_changes_nothing(run, tags_of):
+    status, output, _ = run("--q", "#a or !untagged", "--add", "d", "--dry-run")
+    assert (status, output) == (0, "3 matched, 2 changed, 1 unchanged, 0 failed\n")
+    assert tags_of() == BEFORE
+
+
+def test_the_command_names_what_failed_and_exits_1(run, add, tags_of):
+    id = add("x:5", tags=["a", *(f"t{n}" for n in range(99))])["id"]
+    status, output, messages = run("--tag", "a", "--add", "x")
+    assert (status, output) == (1, "3 matched, 2 changed, 0 unchanged, 1 failed\n")
+    assert messages == f"{id}: tags must be at most 100 tags, not 101\n"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--add", "x"], "tag or q is required, to select the bookmarks to change"),
+        (["--q", "!one", "--add", "x"], "q cannot be used: There is no !one."),
+        (["--tag", "a", "--add", "x,y"], "add must not contain a tag with the character U+002C"),
+    ],
+)
+def test_the_command_refuses_what_breaks_a_rule(run, tags_of, arguments, message):
+    with pytest.raises(SystemExit) as exit:
+        run(*arguments)
+    assert str(exit.value).startswith(f"bookmarks: {message}")
+    assert tags_of() == BEFORE
+
+
+def test_the_command_needs_the_folder(run, data):
+    with pytest.raises(SystemExit) as exit:
+        run("--tag", "a", "--add", "x")
+    assert str(exit.value) == f"bookmarks: there is no folder {data / 'bookmarks'}."
+    assert not data.exists()

@@ -1,0 +1,247 @@
+"""A change of tags on many bookmarks keeps the writes of other clients, and can be repeated."""
+
+import itertools
+import json
+import signal
+import threading
+
+import pytest
+from clients import ask, require_whole
+
+from storage.bookmark import clean, create, update
+from storage.errors import Full
+from storage.query import Query
+from storage.retag import RetagReport, clean_retagging, retag
+from storage.store import MAX_CHANGES, Change, Store
+from tests.conftest import until
+
+OLD = "2024-01-01T00:00:00Z"
+RENAME = {"tag": "old", "remove": "old", "add": "new"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def other(store, tmp_path):
+    """The store of another process over the same folder."""
+    return Store(tmp_path)
+
+
+def fill(store, count, tags=("old",)):
+    """Store bookmarks b0, b1 and so on."""
+    for start in range(0, count, MAX_CHANGES):
+        numbers = range(start, min(count, start + MAX_CHANGES))
+        bookmarks = [create(clean({"uri": f"x:{n}", "tags": tags}), f"b{n}", OLD) for n in numbers]
+        assert store.write_all([Change(bookmark, None) for bookmark in bookmarks]) == []
+
+
+def change(store, members, **options):
+    retagging = clean_retagging(members)
+    entries, _ = store.select_entries(retagging.query)
+    return retag(store, retagging, entries, **options)
+
+
+def bookmarks(store):
+    return {bookmark.id: bookmark for bookmark in store.select(Query()).bookmarks}
+
+
+def numbers(report):
+    return report.matched, report.changed, report.unchanged, len(report.failed)
+
+
+@pytest.fixture
+def meanwhile(monkeypatch, store):
+    """Return a function that calls `act` just before the store writes, the first `times` times."""
+
+    def meanwhile(act, times=1):
+        write_all, calls = store.write_all, itertools.count()
+
+        def write_after(*arguments):
+            if next(calls) < times:
+                act()
+            return write_all(*arguments)
+
+        monkeypatch.setattr(store, "write_all", write_after)
+
+    return meanwhile
+
+
+def set_fields(store, id, **fields):
+    entry = store.get(id)
+    store.replace(update(entry.bookmark, clean(fields)), entry)
+
+
+def test_the_time_of_the_change_is_stored(store):
+    fill(store, 2)
+    change(store, {"q": "x:1", "add": "new"})
+    assert bookmarks(store)["b0"].modified == OLD
+    assert bookmarks(store)["b1"].modified > OLD
+
+
+def test_another_client_s_change_of_other_fields_is_kept(store, other, meanwhile):
+    fill(store, 3)
+    meanwhile(lambda: set_fields(other, "b1", title="Theirs"), times=5)
+    assert numbers(change(store, RENAME)) == (3, 3, 0, 0)
+    assert bookmarks(store)["b1"].title == "Theirs"
+    assert {b.tags for b in bookmarks(store).values()} == {("new",)}
+
+
+def test_another_client_s_change_of_tags_is_kept(store, other, meanwhile):
+    fill(store, 2)
+    meanwhile(lambda: set_fields(other, "b1", tags=["first", "old", "last"]))
+    change(store, RENAME)
+    assert bookmarks(store)["b1"].tags == ("first", "new", "last")
+
+
+def test_a_bookmark_that_is_no_longer_selected_is_left_alone(store, other, meanwhile):
+    fill(store, 2)
+    meanwhile(lambda: set_fields(other, "b1", tags=["mine"]))
+    assert numbers(change(store, RENAME)) == (2, 1, 1, 0)
+    assert bookmarks(store)["b1"].tags == ("mine",)
+
+
+def test_a_bookmark_that_no_longer_meets_the_search_is_left_alone(store, other, meanwhile):
+    fill(store, 2)
+    meanwhile(lambda: set_fields(other, "b1", title="other"))
+    assert numbers(change(store, {"q": "-other", "add": "new"})) == (2, 1, 1, 0)
+    assert bookmarks(store)["b1"].tags == ("old",)
+
+
+def test_a_bookmark_that_is_deleted_meanwhile_is_reported(store, other, meanwhile):
+    fill(store, 2)
+    meanwhile(lambda: other.delete(other.get("b1")))
+    report = change(store, RENAME)
+    assert numbers(report) == (2, 1, 0, 1)
+    assert report.failed[0].id == "b1"
+    assert report.failed[0].reason.startswith("The bookmark b1 was deleted at ")
+
+
+def test_a_file_that_becomes_unreadable_is_reported_and_kept(store, tmp_path, meanwhile):
+    fill(store, 2)
+    file = tmp_path / "bookmarks" / "b1.json"
+    meanwhile(lambda: file.write_text("{"))
+    report = change(store, RENAME)
+    assert numbers(report) == (2, 1, 0, 1)
+    assert "The file of bookmark b1 cannot be used" in report.failed[0].reason
+    assert file.read_text() == "{"
+
+
+def test_a_bookmark_that_never_stops_changing_is_reported(store, other, meanwhile):
+    fill(store, 2)
+    titles = itertools.count()
+    meanwhile(lambda: set_fields(other, "b1", title=f"{next(titles)}"), times=1000)
+    report = change(store, RENAME)
+    assert numbers(report) == (2, 1, 0, 1)
+    assert report.failed[0].reason == "Other clients keep changing it. Try again later."
+    assert bookmarks(store)["b1"].tags == ("old",)
+
+
+def test_bookmarks_that_have_the_result_already_are_made_durable(store, monkeypatch):
+    fill(store, MAX_CHANGES + 1)
+    written = []
+    write_all = store.write_all
+    monkeypatch.setattr(
+        store,
+        "write_all",
+        lambda changes, unchanged: (
+            written.append((len(changes), len(unchanged))),
+            write_all(changes, unchanged),
+        )[1],
+    )
+    assert numbers(change(store, {"q": "x:", "add": "OLD"})) == (201, 0, 201, 0)
+    assert written == [(0, MAX_CHANGES), (0, 1)]
+
+
+def test_a_dry_run_counts_and_changes_nothing(store):
+    fill(store, 2)
+    fill_again = create(clean({"uri": "x:new", "tags": ["new", "old"]}), "c", OLD)
+    store.add(fill_again)
+    before, state = bookmarks(store), store.state()
+    assert numbers(change(store, {"q": "x:", "add": "new"}, dry_run=True)) == (3, 2, 1, 0)
+    assert (bookmarks(store), store.state()) == (before, state)
+
+
+def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatch):
+    fill(store, 3 * MAX_CHANGES)
+    write_all, calls = store.write_all, itertools.count()
+
+    def write_all_once(*arguments):
+        if next(calls) > 0:
+            raise Full("The disk is full.")
+        return write_all(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_all", write_all_once)
+        with pytest.raises(Full):
+            change(store, RENAME)
+    assert sum(b.tags == ("new",) for b in bookmarks(store).values()) == MAX_CHANGES
+    assert numbers(change(store, RENAME)) == (2 * MAX_CHANGES, 2 * MAX_CHANGES, 0, 0)
+    assert {b.tags for b in bookmarks(store).values()} == {("new",)}
+
+
+def test_a_report_begins_empty():
+    RetagReport().failed.append(1)
+    assert RetagReport().failed == []
+
+
+# --- Real processes ---
+
+
+def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
+    fill(Store(data), 400)
+    address = serve().address
+    stop, titles = threading.Event(), {}
+
+    def write_titles():
+        for n in itertools.count():
+            id = f"b{n * 7 % 400}"
+            assert ask(address, "POST", f"/{id}", {"title": str(n)}).status == 200
+            titles[id] = str(n)
+            if stop.is_set():
+                return
+
+    writer = threading.Thread(target=write_titles)
+    writer.start()
+    try:
+        for old, new in itertools.pairwise(["old", "1", "2", "3", "4", "5"]):
+            report = ask(address, "POST", "/tags", {"tag": old, "remove": old, "add": new}).json
+            assert report == {"matched": 400, "changed": 400, "unchanged": 0, "failed": []}
+    finally:
+        stop.set()
+        writer.join()
+    found = {b["id"]: b for b in ask(address).json}
+    assert len(titles) > 10
+    assert {id: found[id]["title"] for id in titles} == titles
+    assert {tuple(b["tags"]) for b in found.values()} == {("5",)}
+
+
+def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, data):
+    store = Store(data)
+    fill(store, 4_000)
+    body = RENAME | {"expected": 4_000}
+    service = serve()
+
+    def send():
+        try:
+            ask(service.address, "POST", "/tags", body)
+        except OSError:
+            pass
+
+    request = threading.Thread(target=send)
+    request.start()
+    until(lambda: len(store.select_entries(Query(tags=("new",)))[0]) >= MAX_CHANGES, 30)
+    service.stop(signal.SIGKILL)
+    request.join()
+    require_whole(data)
+    done = len(Store(data).select_entries(Query(tags=("new",)))[0])
+    assert MAX_CHANGES <= done < 4_000
+    address = serve().address
+    assert ask(address, "POST", "/tags", body).status == 412
+    report = ask(address, "POST", "/tags", RENAME).json
+    assert (report["matched"], report["changed"]) == (4_000 - done, 4_000 - done)
+    assert ask(address, path="/tags").json == [{"tag": "new", "count": 4_000}]
+    files = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/b*.json")]
+    assert [file["tags"] for file in files] == [["new"]] * 4_000
