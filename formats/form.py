@@ -120,8 +120,8 @@ def _parse_parts(
                     parts.append((event.name, event.filename, bytearray()))
                 elif event:
                     parts[-1][2].extend(event)
-    except (MultipartError, LookupError, ValueError) as error:
-        raise Malformed(f"The multipart form is malformed: {error}.") from None
+    except MultipartError as error:
+        raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
     return parts
 
 

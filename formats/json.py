@@ -82,6 +82,7 @@ def parse_strictly(text: str) -> object:
         raise Malformed("is nested too deeply") from None
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
+        reason = reason.removesuffix(" at").removesuffix(" starting")  # A position would follow.
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 
 

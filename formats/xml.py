@@ -38,8 +38,10 @@ def parse(document: bytes, target: Any) -> None:
         parser.close()
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
-    except (ParseError, LookupError, ValueError) as error:
+    except ParseError as error:
         raise Malformed(f"The XML is malformed: {error}.") from None
+    except (LookupError, ValueError):
+        raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
 def _refuse_default_value(

@@ -1,5 +1,6 @@
 """Bookmarks and tombstones: fields, the rules of each field, creating and changing."""
 
+import json
 import re
 import time
 import unicodedata
@@ -132,12 +133,7 @@ def _check_description(value: object) -> str:
 def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _RuleBroken("must be an array of strings")
-    for item in value:
-        if not isinstance(item, str):
-            raise _RuleBroken("must contain only strings")
-    is_short = max(map(len, value), default=0) <= MAX_TAG
-    check = _check_tag if is_short else _check_tag.__wrapped__  # Cache no long texts.
-    tags = tuple(map(check, value))
+    tags = tuple(_check_item(n, item) for n, item in enumerate(value))
     if len(set(map(fold_tag, tags))) < len(tags):
         first_spellings: dict[str, str] = {}
         for tag in tags:
@@ -146,6 +142,24 @@ def _check_tags(value: object) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise _RuleBroken(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
     return tags
+
+
+def _check_item(index: int, value: object) -> str:
+    """Return the tag at this index of an array."""
+    try:
+        if not isinstance(value, str):
+            raise _RuleBroken("must contain only strings")
+        check = _check_tag if len(value) <= MAX_TAG else _check_tag.__wrapped__  # No long keys.
+        return check(value)
+    except _RuleBroken as error:
+        raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
+
+
+def _show(value: object) -> str:
+    """Return a wrong value as JSON, short enough for an error message."""
+    if isinstance(value, list | dict):
+        return "an array" if isinstance(value, list) else "an object"
+    return replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
 @lru_cache(maxsize=8192)  # A collection has few different tags; the cache also shares the strings.

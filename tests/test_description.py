@@ -332,6 +332,7 @@ SAMPLES = [
     (412, "DELETE", "/{id}", "/a", None, {"If-Match": '"x"'}),
     (413, "POST", "/{id}", "/a", "x" * (1 << 21), {"Content-Type": JSON}),
     (415, "PUT", "/{id}", "/a", "x", {"Content-Type": TEXT}),
+    (415, "PUT", "/{id}", "/a", "x", {"Content-Type": JSON, "Content-Encoding": "gzip"}),
     (421, "GET", "/tags.json", "/tags.json", None, {"Host": "evil.example"}),
     (422, "PUT", "/{id}", "/a", "{}", {"Content-Type": JSON}),
     (503, "GET", "/{id}", "/broken", None, {}),

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 
 import pytest
 import webtest
@@ -14,6 +15,7 @@ from tests.conftest import OWN_ROUTES
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data; boundary=b"
 
 # A request for each error: status, method, path, body, its media type, other headers.
 ERRORS = [
@@ -132,6 +134,65 @@ def test_a_422_names_each_invalid_field_with_a_reason(app):
     assert all(error["reason"] and isinstance(error["reason"], str) for error in problem["errors"])
 
 
+@pytest.mark.parametrize(
+    "tags, shown",
+    [
+        (["a", "b,c"], '"b,c" at index 1'),
+        (["a", "b", " "], '" " at index 2'),
+        (["x\x00y"], '"x\\u0000y" at index 0'),
+        (["ok", "long " + "x" * 255], '"long xxx'),
+        (["ok", "long " + "x" * 255], " at index 1"),
+        (["a", None], "null at index 1"),
+        ([True, "a"], "true at index 0"),
+        (["a", ["b"]], "an array at index 1"),
+        (["a", {"name": "b"}], "an object at index 1"),
+        (["a", "\ud800"], '"\ufffd" at index 1'),
+    ],
+)
+def test_a_422_names_the_index_and_the_value_of_a_wrong_tag(app, tags, shown):
+    problem = app.post_json("/", {"uri": "x:y", "tags": tags}, status=422).json
+    ((field, reason),) = [error.values() for error in problem["errors"]]
+    assert field == "tags" and shown in reason and len(reason) < 200
+    assert shown in problem["detail"]
+
+
+def test_a_421_names_the_host_and_the_option_that_allows_it(app):
+    problem = app.get("/", headers={"Host": "marks.lan:8080"}, status=421).json
+    assert "`--base-url http://marks.lan:8080`" in problem["detail"]
+
+
+def test_a_401_says_how_to_send_the_token(data):
+    app = webtest.TestApp(make_app(data, token="secret"))
+    detail = app.get("/", status=401).json["detail"]
+    assert "`Authorization: Bearer TOKEN`" in detail and "HTTP Basic" in detail
+
+
+# Malformed bodies whose errors have the words of a Python exception.
+MALFORMED = [
+    (FORM, b"uri=%ff"),
+    (FORM, b"uri=\xff"),
+    (JSON, b'{"uri": "\xff"}'),
+    (JSON, b'{"uri": "x'),
+    (JSON, b'{"uri": "\x01"}'),
+    (JSON, b'["\xff"]'),
+    (MULTIPART, b'--b\r\nContent-Disposition: form-data; name="\xff"\r\n\r\nx\r\n--b--\r\n'),
+    (MULTIPART, b'--b\r\nContent-Disposition: form-data; name="uri"\r\n\r\n\xff\r\n--b--\r\n'),
+    (MULTIPART, b"--b\r\n\r\nx\r\n--b--\r\n"),
+    ("application/x-xbel", b"<xbel>\xff</xbel>"),
+    *(
+        ("application/x-xbel", b'<?xml version="1.0" encoding="%s"?><xbel>\xff</xbel>' % encoding)
+        for encoding in (b"ascii", b"hex", b"idna", b"undefined", b"utf-7", b"shift_jis", b"none")
+    ),
+]
+
+
+@pytest.mark.parametrize("media_type, body", MALFORMED)
+def test_a_400_has_no_words_of_python(app, media_type, body):
+    response = app.post("/", body, headers={"Content-Type": media_type}, status=400)
+    detail = response.json["detail"]
+    assert not re.search(r"codec|Error|b'|\bat\.|str\b|\(\)", detail), detail
+
+
 def test_a_409_names_the_bookmark_that_has_the_uri(app, filled):
     problem = app.put_json("/new", WHOLE, status=409).json
     assert "http://localhost/a" in problem.values()
@@ -158,6 +219,15 @@ def test_the_page_of_an_error_escapes_the_names_of_fields(app):
 def test_a_415_names_the_accepted_media_types(app, filled, method, path, accepted):
     response = send(app, method, path, "x", "text/turtle", {}, 415)
     assert set(accepted) <= set(response.headers["Accept-Post"].split(", "))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br, identity", "GZIP"])
+def test_a_415_of_a_compressed_body_names_the_accepted_coding(app, filled, coding):
+    for method, path in [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/title")]:
+        response = send(app, method, path, "x", JSON, {"Content-Encoding": coding}, 415)
+        assert response.headers["Accept-Encoding"] == "identity"
+        assert "Accept-Post" not in response.headers
+        assert "without Content-Encoding" in response.json["detail"]
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/"), ("POST", "/a"), ("PUT", "/a")])

@@ -106,7 +106,8 @@ def _choose_reader(
     """
     environ = request.environ
     if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
-        raise _unsupported("The body must not be compressed.", readers)
+        detail = "Send the body without Content-Encoding. It must not be compressed."
+        raise HTTPError(415, detail, Accept_Encoding="identity")
     if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:  # RFC 9110 section 14.5
         raise Malformed("The body must be complete. Send it without Content-Range.")
     media_type, parameters = parse_options_header(environ.get("CONTENT_TYPE") or default)

@@ -28,6 +28,10 @@ _CHALLENGE = 'Basic realm="Bookmarks", charset="UTF-8", Bearer realm="Bookmarks"
 _UNAUTHORIZED = (
     "Send a right token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
+_NOT_OWN_HOST = (
+    "Without a token, the service does not answer to the host {1}. If that is its name, start it "
+    "with `--base-url {0}://{1}`."
+)
 _CROSS_SITE = (
     "A page of another site cannot change anything here. A browser extension or a script must send "
     "a right token as `Authorization: Bearer TOKEN`."
@@ -88,7 +92,7 @@ class AccessControl:
         if not HOST.fullmatch(host):
             raise HTTPError(400, "The Host header is not the name or address of a host.")
         if not self.tokens and not _is_own_name(host, self.base_url):
-            raise HTTPError(421, "This service does not answer to the name in Host.")
+            raise HTTPError(421, _NOT_OWN_HOST.format(request.scheme, host))
 
 
 def _host_name(url: str) -> str:
