@@ -183,7 +183,7 @@ def export(options: argparse.Namespace) -> int:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
     except BrokenPipeError:
         raise
-    except OSError as error:  # It may name a temporary file.
+    except OSError as error:  # The error may name the temporary file of `_replace`.
         name = "standard output" if options.file in _STANDARD_OUTPUT else options.file
         sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
     return 0
@@ -202,7 +202,7 @@ def change_tags(options: argparse.Namespace) -> int:
 
 
 def _existing_store(options: argparse.Namespace) -> Store:
-    """Return the store. The store would create a missing folder, which looks like an empty one."""
+    """Return the store of an existing folder; a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}.")
     return Store(Path(options.data))
@@ -247,6 +247,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a temporary file, then rename it, so that an error leaves the old file as it is."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:

@@ -36,7 +36,7 @@ VERSION = "1.44.0"  # Of the implemented API. Clients refuse servers with an old
 PAGE_SIZE = 100
 # The tag that stands for each of linkding's marks. Clients get the marks, not these tags.
 MARKS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
-_HIDDEN_TAGS = frozenset(MARKS.values())
+_MARK_TAGS = frozenset(MARKS.values())
 _TEXTS = ("url", "title", "description", "notes")
 _MEMBERS = (*_TEXTS, "tag_names", "date_added", *MARKS)
 # linkding's names of the fields that have other names here.
@@ -46,11 +46,11 @@ _NOT_FETCHED = ("favicon_url", "preview_image_url", "website_title", "website_de
 _READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # Forms send text.
 _REQUIRED, _EXISTS = "This field is required.", "A bookmark with this URL already exists."
-# Clients separate tags by spaces, so a space inside a tag is sent as this character.
+# Clients separate tags by spaces, so send this character in place of a space inside a tag.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _TO_LINKDING = {ord(" "): _NO_BREAK_SPACE}
 _FROM_LINKDING = {ord(_NO_BREAK_SPACE): " "}
-_TAG_TERM = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
+_TAG_WITH_SPACES = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
 _PROFILE: dict[str, object] = {
     "theme": "auto",
@@ -69,7 +69,7 @@ _NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "r
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    quoted = _TAG_TERM.sub(r'#"\1"', parameters.get("q", "")).translate(_FROM_LINKDING)
+    quoted = _TAG_WITH_SPACES.sub(r'#"\1"', parameters.get("q", "")).translate(_FROM_LINKDING)
     query = replace(query, search=parse_search(quoted))
     if parameters.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, "unread"))
@@ -122,7 +122,7 @@ def check(service: Service, request: Request) -> Response:
 
 def list_tags(service: Service, request: Request) -> Response:
     """GET /api/tags/: respond with a page of the tags, by name."""
-    counts = [pair for pair in service.store.tag_counts()[0] if not _is_hidden(pair[0])]
+    counts = [pair for pair in service.store.tag_counts()[0] if not _is_mark(pair[0])]
     counts.sort(key=lambda pair: fold_tag(pair[0]))
     return _respond_page(service, request, counts, lambda pair: _show_tag(service.store, *pair))
 
@@ -130,7 +130,7 @@ def list_tags(service: Service, request: Request) -> Response:
 def get_tag(service: Service, request: Request, number: str) -> Response:
     """GET /api/tags/{number}/: respond with one tag."""
     for tag, count in service.store.tag_counts()[0]:
-        if number_of(fold_tag(tag)) == int(number) and not _is_hidden(tag):
+        if number_of(fold_tag(tag)) == int(number) and not _is_mark(tag):
             return _respond(_show_tag(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
@@ -163,6 +163,7 @@ def create(service: Service, request: Request) -> Response:
     """
     sent = _read(request, _MEMBERS)
     replaces_tags = "notes" in sent
+    # An empty text sets nothing.
     filled = {name: value for name, value in sent.items() if value or name not in _TEXTS}
     if "url" not in filled:
         raise Invalid([("url", _REQUIRED)])
@@ -188,7 +189,7 @@ def get(service: Service, request: Request, number: str) -> Response:
 
 
 def update(service: Service, request: Request, number: str) -> Response:
-    """PUT and PATCH /api/bookmarks/{number}/: set what is sent."""
+    """PUT and PATCH /api/bookmarks/{number}/: set the members that are sent."""
     sent = _read(request, _MEMBERS)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
@@ -225,7 +226,7 @@ def _read(request: Request, members: Sequence[str]) -> dict[str, object]:
 def _clean(
     sent: Mapping[str, object], description: str = "", tags: Tags = (), replaces_tags: bool = True
 ) -> Fields:
-    """Return the fields that the sent members set in a bookmark with these. Raises Invalid."""
+    """Return the fields to store, from the sent members and what is stored. Raises Invalid."""
     fields = {"title": sent["title"]} if "title" in sent else {}
     if "url" in sent:
         fields["uri"] = sent["url"]
@@ -251,9 +252,9 @@ def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tag
 
     A mark or the tags stay as they are if they are not sent. Raises Invalid.
     """
-    shown = tuple(tag for tag in stored if not _is_hidden(tag))
+    shown = tuple(tag for tag in stored if not _is_mark(tag))
     names = _read_names(sent["tag_names"]) if "tag_names" in sent else shown
-    had_marks = set(map(fold_tag, stored)) & _HIDDEN_TAGS
+    had_marks = set(map(fold_tag, stored)) & _MARK_TAGS
     marks = {tag for member, tag in MARKS.items() if sent.get(member) in _TRUE}
     if replaces:
         marks |= had_marks - {tag for member, tag in MARKS.items() if member in sent}
@@ -269,14 +270,14 @@ def _read_names(names: object) -> Tags:
     return tuple(tag.translate(_FROM_LINKDING) for tag in rules.clean({"tags": names})["tags"])
 
 
-def _is_hidden(tag: str) -> bool:
-    return fold_tag(tag) in _HIDDEN_TAGS
+def _is_mark(tag: str) -> bool:
+    return fold_tag(tag) in _MARK_TAGS
 
 
 def _show(bookmark: Bookmark) -> dict[str, object]:
     """Return a bookmark as linkding shows it."""
     folded = set(map(fold_tag, bookmark.tags))
-    shown = [tag for tag in bookmark.tags if not _is_hidden(tag)]
+    shown = [tag for tag in bookmark.tags if not _is_mark(tag)]
     return {
         "id": number_of(bookmark.id),
         "url": bookmark.uri,
