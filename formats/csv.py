@@ -11,23 +11,20 @@ from storage.bookmark import FIELDS, Bookmark
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
-class _LastLine:
-    """A file for csv.writer that keeps only the last line, so that each is sent at once."""
+class _Echo:
+    """A file whose `write` returns the line; csv.writer's `writerow` then returns it too."""
 
-    def write(self, line: str) -> None:
-        self.text = line
+    def write(self, line: str) -> str:
+        return line
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write one row for each bookmark, tags joined by commas, a `'` in front of each formula."""
-    line = _LastLine()
-    writer = csv.writer(line)
-    writer.writerow(FIELDS)
-    yield line.text.encode()
+    writer = csv.writer(_Echo())
+    yield writer.writerow(FIELDS).encode()
     for b in bookmarks:
         texts = map(_escape_formula, (b.uri, b.title, b.description, ",".join(b.tags)))
-        writer.writerow((b.id, *texts, b.created, b.modified))
-        yield line.text.encode()
+        yield writer.writerow((b.id, *texts, b.created, b.modified)).encode()
 
 
 def _escape_formula(cell: str) -> str:

@@ -288,11 +288,7 @@ class Store:
     def _publish(
         self, index: Index, file: files.Staged, entry: Entry, seen: Entry | None
     ) -> None:
-        """Give a staged file its name.
-
-        Raises Stale if the stored version is not `seen`, Conflict if another bookmark has the uri,
-        Gone or Unreadable.
-        """
+        """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
         id = entry.bookmark.id
         if seen is not None:
             self._require_seen(seen)
