@@ -41,7 +41,7 @@ from formats.html.bookmark import write_add_page
 from formats.html.deleted import write_deleted
 from formats.html.list import MAX_TAGS_SHOWN
 from formats.html.report import MEDIA_TYPES, write_report
-from formats.http import access_log, conditional, linkding, openapi, problems, process
+from formats.http import access_log, conditional, linkding, login, openapi, problems, process
 from formats.http import response as responses
 from formats.http import security
 from formats.http.base_url import base_url_of, parse_base_url
@@ -51,7 +51,7 @@ from formats.http.conditional import add_validators, not_modified, require_condi
 from formats.http.credentials import encode_tokens, read_tokens
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
-from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond, see_other
+from formats.http.response import CREATED, NO_CONTENT, OK, VARY, Response, respond, see_other
 from formats.http.routing import Route, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import list_address, make_listing, retagged_address
@@ -108,7 +108,8 @@ class Application:
         return self._finish(request, response)
 
     def _finish(self, request: Request, response: Response) -> Response:
-        responses.add_common_headers(response, self._cache_control("no-cache"))
+        vary = f"{VARY}, Authorization, Cookie" if self.access_control.tokens else VARY
+        responses.add_common_headers(response, self._cache_control("no-cache"), vary)
         return compress(request, response)
 
     # --- Dispatch ---
@@ -196,8 +197,8 @@ class Application:
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, "There is nothing at this address.")
         response = conditional.respond_asset(request, asset)
-        caching = self._cache_control("max-age=31536000, immutable", "public, ")
-        response.headers.append(("Cache-Control", caching))
+        caching = "public, max-age=31536000, immutable"  # A file needs no token.
+        response.headers += [("Cache-Control", caching), ("Vary", VARY)]
         return response
 
     def description(self, request: Request) -> Response:
@@ -397,7 +398,7 @@ class Application:
 
     def base(self, request: Request) -> BaseUrl:
         """Return the service's address, as it is configured or as the request names it."""
-        return self._configured_base or base_url_of(request)
+        return base_url_of(request, self._configured_base)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         problem = problems.problem_from_exception(error, self.base(request))
@@ -429,6 +430,7 @@ ROUTES = (
     Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
     Route("/{file}", {"GET": App.file}),
     *linkding.ROUTES,
+    *login.ROUTES,
 )
 
 

@@ -11,11 +11,13 @@ class BaseUrl(msgspec.Struct, frozen=True):
     """The service's address, without a slash at its end.
 
     `url` is all of it, such as `https://example.com/marks`; `path` is its path, `/marks`, for
-    links that stay on the same host.
+    links that stay on the same host. `login` names the button in the header of pages: `in` for *Log
+    in*, `out` for *Log out*, or empty for none.
     """
 
     url: str = ""
     path: str = ""
+    login: str = ""
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

@@ -42,14 +42,6 @@ def test_any_other_file_name_is_404(app, name):
     app.post(f"/{name}", status=405)
 
 
-def test_a_file_needs_the_token(data, name):
-    app = webtest.TestApp(make_app(data, token="secret"))
-    app.get(f"/{name}", status=401)
-    headers = {"Authorization": "Bearer secret"}
-    response = app.get(f"/{name}", headers=headers, status=200)
-    assert response.headers["Cache-Control"] == "private, max-age=31536000, immutable"
-
-
 @pytest.mark.parametrize(
     "prefix, quoted",
     [("", ""), ("/my/marks", "/my/marks"), ("/a ?b#%20é", "/a%20%3Fb%23%2520%C3%A9")],

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
+# The pattern of a name that a file is served under. It has a dot, so that it can be no id.
+FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
@@ -31,7 +33,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def name_of(file: str) -> str:
-    """Return the name that a file is served under. It has a dot, so that it can be no id."""
+    """Return the name that a file is served under."""
     stem, _, suffix = file.partition(".")
     return f"{stem}-{_read(file).version:032x}"[: len(stem) + 13] + f".{suffix}"
 

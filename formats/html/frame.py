@@ -36,11 +36,30 @@ def begin(
     return (
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n<a class="brand" href="{e(base.path)}/">'
-        f'<img src="{e(base.path)}/{name_of("icon.svg")}" alt="" width="28" height="28">'
-        f"Bookmarks</a>\n{_search(base, filter)}"
-        f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n</header>\n'
+        f'<header class="top">\n{_brand(base)}{_search(base, filter)}'
+        f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n'
+        f"{_login_button(base)}</header>\n"
     )
+
+
+def begin_login(title: str, base: BaseUrl) -> str:
+    """Return a page up to its main part, for a reader who has to log in before anything else."""
+    return f'{_head(title, base)}</head>\n<body>\n<header class="top">\n{_brand(base)}</header>\n'
+
+
+def _brand(base: BaseUrl) -> str:
+    path = e(base.path)
+    icon = f'<img src="{path}/{name_of("icon.svg")}" alt="" width="28" height="28">'
+    return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
+
+
+def _login_button(base: BaseUrl) -> str:
+    path = e(base.path)
+    if base.login == "in":
+        return f'<a class="button" href="{path}/-/login">Log in</a>\n'
+    if base.login == "out":
+        return f'<form method="post" action="{path}/-/logout"><button>Log out</button></form>\n'
+    return ""
 
 
 def _head(title: str, base: BaseUrl) -> str:

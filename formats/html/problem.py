@@ -29,7 +29,6 @@ class Draft(msgspec.Struct, frozen=True):
 # A heading for people, and a text in place of a detail that is meant for programs.
 _TEXTS: Mapping[int, tuple[str, str]] = {
     400: ("This cannot be read", ""),
-    401: ("A token is needed", ""),
     403: ("This was sent by another site", ""),
     404: ("There is nothing here", ""),
     405: ("This is not possible here", "This cannot be done at this address."),

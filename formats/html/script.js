@@ -34,9 +34,9 @@
 
   // --- The notice after saving ---
 
-  // The service redirects to a bookmark or to its place in the list only after it has saved a form.
+  // The service redirects once after it has saved a form, and twice after a login.
   const [arrival] = performance.getEntriesByType("navigation");
-  if (arrival?.type === "navigate" && arrival.redirectCount) {
+  if (arrival?.type === "navigate" && arrival.redirectCount === 1) {
     const id = location.hash.slice("#b-".length);
     const item = document.getElementById("b-" + id);
     const link = id && !item ? [" ", make("a", { href: `${path}/${id}` }, "Show it")] : [];

@@ -8,6 +8,7 @@ from webob import Request
 
 from formats.http.base_url import ADDRESS_VARIABLES
 from formats.http.conditional import CONDITION_VARIABLES
+from formats.http.credentials import LOGIN_VARIABLE
 from formats.http.response import Response
 from storage.errors import Unavailable
 from storage.store import Store
@@ -19,7 +20,12 @@ OVERHEAD = 1536  # The approximate size of a cached response's Python objects, i
 
 _Key = tuple[str | None, ...]
 _REQUEST_VARIABLES = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING")
-_KEY_VARIABLES = (*_REQUEST_VARIABLES, "HTTP_IF_NONE_MATCH", *ADDRESS_VARIABLES)
+_KEY_VARIABLES = (
+    *_REQUEST_VARIABLES,
+    "HTTP_IF_NONE_MATCH",
+    LOGIN_VARIABLE,
+    *ADDRESS_VARIABLES,
+)
 # Whether a response to these conditions is 304 or 412 depends on the present time, too.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 
@@ -87,6 +93,9 @@ def _key(request: Request) -> _Key | None:
     """Return everything that the response to a GET depends on, None if it cannot be cached."""
     environ = request.environ
     is_get = environ["REQUEST_METHOD"] in ("GET", "HEAD")
-    if not is_get or not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
+    # The pages below `/-/` depend on more variables than those of the key.
+    if not is_get or environ.get("PATH_INFO", "").startswith("/-/"):
+        return None
+    if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
         return None
     return tuple(map(environ.get, _KEY_VARIABLES))

@@ -6,6 +6,7 @@ import gzip
 from webob import Request
 from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
 
+from formats.http.credentials import LOGIN_VARIABLE
 from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
@@ -14,10 +15,19 @@ LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
 MARK = "-gzip"  # The end of a compressed representation's entity tag (RFC 9110 section 8.8.3.3).
 
 
-def entity_tag_mark(request: Request) -> str:
-    """Return the end of every entity tag for this client: `MARK` if it prefers gzip, else empty."""
+def mark_entity_tag(request: Request, tag: str) -> str:
+    """Return the opaque tag of a representation as it is for this client.
+
+    A page ends with the button in its header, a compressed representation with `MARK`.
+    """
+    if (login := request.environ.get(LOGIN_VARIABLE)) and ".html-" in tag:
+        tag = f"{tag}-{login}"
+    return tag + MARK if _is_compressed(request) else tag
+
+
+def _is_compressed(request: Request) -> bool:
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
-    return MARK if accepted and _prefers_gzip(accepted[:MAX_ACCEPT]) else ""
+    return bool(accepted) and _prefers_gzip(accepted[:MAX_ACCEPT])
 
 
 @functools.lru_cache(maxsize=256)
@@ -40,13 +50,11 @@ def compress(request: Request, response: Response) -> Response:
     A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag is marked all the same:
     a 304 has no body, so its entity tag cannot depend on the size of one.
     """
-    if not entity_tag_mark(request):
-        return response
     headers = dict(response.headers)
-    if len(response.body) > MIN_SIZE:
+    if "ETag" in headers:
+        headers["ETag"] = f'"{mark_entity_tag(request, headers["ETag"][1:-1])}"'
+    if len(response.body) > MIN_SIZE and _is_compressed(request):
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
-    if "ETag" in headers:
-        headers["ETag"] = f'{headers["ETag"][:-1]}{MARK}"'
     response.headers = list(headers.items())
     return response

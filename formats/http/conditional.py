@@ -9,7 +9,7 @@ from email.utils import formatdate
 from webob import Request
 
 from formats.html.assets import Asset, assets_digest
-from formats.http.compression import entity_tag_mark
+from formats.http.compression import mark_entity_tag
 from formats.http.response import Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
@@ -121,7 +121,7 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
-        tag = _entity_tag(resource, name) + entity_tag_mark(request)
+        tag = mark_entity_tag(request, _entity_tag(resource, name))
         is_same = tags.strip() == "*" or tag in _parse_entity_tags(tags)
     else:
         is_same = _is_unmodified(request, resource)

@@ -5,6 +5,9 @@ import binascii
 import hmac
 import logging
 import os
+import re
+import secrets
+import time
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
@@ -13,18 +16,26 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
+# The variable of the WSGI environment that names the button in the header of pages: `in` for *Log
+# in*, `out` for *Log out*; it is absent if the pages have neither.
+LOGIN_VARIABLE = "bookmarks.login"
+COOKIE = "bookmarks-login"
+LOGIN_SECONDS = 365 * 24 * 3600
+
 
 class Credentials(Enum):
     """What the credentials of a request prove.
 
     HEADER is a right token as Bearer or Token, which no browser sends for a page of another site.
-    BASIC is a right token as the password of HTTP Basic, which browsers send by themselves.
+    BASIC is a right token as the password of HTTP Basic, and COOKIE a login by form; browsers send
+    both by themselves.
     """
 
     NONE = "none"
     WRONG = "wrong"
     HEADER = "header"
     BASIC = "basic"
+    COOKIE = "cookie"
 
 
 def read_tokens(file: str) -> list[str]:
@@ -69,9 +80,7 @@ def check_authorization(value: str, tokens: Sequence[bytes]) -> Credentials:
             sent = base64.b64decode(sent, validate=True).partition(b":")[2]
         except binascii.Error:
             return Credentials.WRONG
-    # Compare with every token, so that the time does not depend on which one is right.
-    is_right = any([hmac.compare_digest(sent, token) for token in tokens])
-    return kind if is_right else Credentials.WRONG
+    return kind if find_token(sent, tokens) is not None else Credentials.WRONG
 
 
 _SCHEMES = {
@@ -79,3 +88,48 @@ _SCHEMES = {
     "token": Credentials.HEADER,
     "basic": Credentials.BASIC,
 }
+
+
+def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
+    """Return the token that equals the sent one, None if none does."""
+    # Compare with every token, so that the time does not depend on which one is right.
+    matches = [token for token in tokens if hmac.compare_digest(sent, token)]
+    return matches[0] if matches else None
+
+
+# --- The login cookie ---
+
+_LOGIN = re.compile(
+    rf"(?:^|;)\s*{COOKIE}=(?P<login>(?P<issued>[0-9]{{1,12}})\.[\w-]{{22}})"
+    r"\.(?P<signature>[0-9a-f]{64})\s*(?=;|$)",
+    re.ASCII,
+)
+
+
+def make_login(token: bytes) -> str:
+    """Return the value of a cookie that proves a login with the token.
+
+    It is the time of issue, a nonce, and an HMAC of both under the token, so that the service needs
+    to store nothing, and the login ends when the token is removed.
+    """
+    login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
+    return f"{login}.{_sign(login, token)}"
+
+
+def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
+    """Return whether a Cookie header has a login under one of the tokens that has not ended."""
+    now = time.time()
+    return any(
+        # The absolute difference bounds a login that was issued while the clock was wrong.
+        abs(now - int(match["issued"])) < LOGIN_SECONDS
+        and any([_is_signed(match, token) for token in tokens])
+        for match in _LOGIN.finditer(cookies)
+    )
+
+
+def _is_signed(match: re.Match[str], token: bytes) -> bool:
+    return hmac.compare_digest(_sign(match["login"], token), match["signature"])
+
+
+def _sign(login: str, token: bytes) -> str:
+    return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

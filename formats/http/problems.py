@@ -15,9 +15,11 @@ from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.problem import Draft, write_problem
 from formats.http.conditional import version_text
+from formats.http.login_page import respond_login_page
 from formats.http.negotiation import best_media_type
 from formats.http.request import read_bookmark
 from formats.http.response import Response, respond_with
+from formats.http.security import BEARER
 from formats.problem import Problem
 from storage import errors
 from storage.bookmark import Bookmark
@@ -62,7 +64,10 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
     media_type = MEDIA_TYPES[0]
     with suppress(HTTPError):  # A client must get the error even if Accept excludes its formats.
         media_type = best_media_type(request, MEDIA_TYPES)
-    if media_type == "text/html":
+    if media_type == "text/html" and problem.status == 401:
+        response = respond_login_page(request, base, problem.detail)
+        problem.headers["WWW-Authenticate"] = BEARER  # A browser opens a dialog for Basic.
+    elif media_type == "text/html":
         response = respond_with(HTML, write_problem(problem, base, _draft(request, problem, base)))
     else:
         response = respond_with(MEDIA_TYPES[0], _document(problem))

@@ -21,6 +21,7 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
+FORM = "application/x-www-form-urlencoded"
 MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
 
@@ -35,6 +36,15 @@ def query_parameters(request: Request) -> Parameters:
         return form.parse_pairs(request.environ["QUERY_STRING"].encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
+
+
+def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
+    """Return the names and values of a URL-encoded form, in order.
+
+    Raises HTTPError or Malformed.
+    """
+    parse, _ = _choose_reader(request, {FORM: form.parse_pairs})
+    return parse(_read_body(request, limit))
 
 
 def read_bookmark(

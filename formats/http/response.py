@@ -10,8 +10,8 @@ from formats import Format
 
 OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 
+VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = (
-    ("Vary", "Accept, Accept-Encoding"),
     (
         "Content-Security-Policy",
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
@@ -53,10 +53,11 @@ def see_other(url: str) -> Response:
     return Response("303 See Other", headers)
 
 
-def add_common_headers(response: Response, cache_control: str) -> Response:
-    """Add the headers that every response has, and Cache-Control unless it is set."""
-    if "Cache-Control" not in dict(response.headers):
-        response.headers.append(("Cache-Control", cache_control))
+def add_common_headers(response: Response, cache_control: str, vary: str) -> Response:
+    """Add the headers that every response has, and Cache-Control and Vary unless they are set."""
+    names = {name for name, _ in response.headers}
+    defaults = (("Cache-Control", cache_control), ("Vary", vary))
+    response.headers += [header for header in defaults if header[0] not in names]
     response.headers += COMMON_HEADERS
     return response
 

@@ -9,8 +9,10 @@ from typing import Protocol
 from webob import Request
 
 from formats.base_url import BaseUrl
+from formats.html.assets import FILE_NAME
 from formats.http.problems import respond_problem
 from formats.http.response import Response
+from formats.http.security import AccessControl
 from formats.problem import Problem
 from storage.bookmark import ID
 from storage.store import Store
@@ -19,7 +21,7 @@ _VALUES = {
     "id": ID.pattern,
     "number": "[0-9]{1,10}",
     "verb": "archive|unarchive",
-    "file": r"[a-z]+-[0-9a-f]+\.[a-z]+",  # It has a dot, so that it can be no id.
+    "file": FILE_NAME,
     "rest": ".*/.*",  # It has a slash, so that it can be no field.
 }
 
@@ -28,6 +30,7 @@ class Service(Protocol):
     """The application, as handlers in other modules use it."""
 
     store: Store
+    access_control: AccessControl
 
     def base(self, request: Request) -> BaseUrl:
         """Return the service's address."""

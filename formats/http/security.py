@@ -11,8 +11,14 @@ from urllib.parse import urlsplit
 from webob import Request
 
 from formats.errors import HTTPError
+from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
-from formats.http.credentials import Credentials, check_authorization
+from formats.http.credentials import (
+    LOGIN_VARIABLE,
+    Credentials,
+    check_authorization,
+    has_login,
+)
 from formats.http.failed_logins import FailedLogins
 
 log = logging.getLogger("bookmarks")
@@ -23,8 +29,11 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name has at most 253 characters, a port five.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
+# What everybody may request: the files of the pages, and the pages to log in and out.
+_PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out))")
+BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
-_CHALLENGE = 'Basic realm="Bookmarks", charset="UTF-8", Bearer realm="Bookmarks"'
+_BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED = (
     "Send a right token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
@@ -35,6 +44,10 @@ _NOT_OWN_HOST = (
 _CROSS_SITE = (
     "A page of another site cannot change anything here. A browser extension or a script must send "
     "a right token as `Authorization: Bearer TOKEN`."
+)
+_NO_ORIGIN = (
+    "A change with the login of a browser must have the header Origin or Sec-Fetch-Site. A script "
+    "must send a token as `Authorization: Bearer TOKEN`."
 )
 
 
@@ -55,25 +68,39 @@ class AccessControl:
         self._check_host(request)
         credentials = self._check_credentials(request) if self.tokens else Credentials.NONE
         method = request.environ["REQUEST_METHOD"]
-        is_exempt = method in SAFE_METHODS or credentials is Credentials.HEADER
-        if not is_exempt and _is_cross_site(request, self.base_url):
+        if method not in SAFE_METHODS and credentials is not Credentials.HEADER:
+            self._check_site(request, credentials)
+        if self.tokens and not self._is_allowed(request, method, credentials):
+            # The script of a page sends this header too; for Basic, the browser opens a dialog.
+            is_browser = "HTTP_SEC_FETCH_SITE" in request.environ
+            challenge = BEARER if is_browser else _BASIC_OR_BEARER
+            raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
+
+    def _check_site(self, request: Request, credentials: Credentials) -> None:
+        if _is_cross_site(request, self.base_url):
             raise HTTPError(403, _CROSS_SITE)
-        if self.tokens and not self._is_allowed(method, credentials):
-            raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=_CHALLENGE)
+        if credentials is Credentials.COOKIE and not _names_its_site(request):
+            raise HTTPError(403, _NO_ORIGIN)
 
     def _check_credentials(self, request: Request) -> Credentials:
-        authorization = request.environ.get("HTTP_AUTHORIZATION")
-        if not authorization:
-            return Credentials.NONE
-        credentials = check_authorization(authorization, self.tokens)
-        if credentials is Credentials.WRONG:
-            self.failed_logins.add(client_address(request.environ))
-        return credentials
+        environ = request.environ
+        if authorization := environ.get("HTTP_AUTHORIZATION"):
+            credentials = check_authorization(authorization, self.tokens)
+            if credentials is Credentials.WRONG:
+                self.failed_logins.add(client_address(environ))
+            return credentials
+        if (cookies := environ.get("HTTP_COOKIE")) and has_login(cookies, self.tokens):
+            environ[LOGIN_VARIABLE] = "out"
+            return Credentials.COOKIE
+        if self.public_read:
+            environ[LOGIN_VARIABLE] = "in"
+        return Credentials.NONE
 
-    def _is_allowed(self, method: str, credentials: Credentials) -> bool:
-        if credentials is Credentials.NONE:
-            return self.public_read and method in ("GET", "HEAD")
-        return credentials is not Credentials.WRONG
+    def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
+        if credentials is Credentials.NONE and self.public_read and method in ("GET", "HEAD"):
+            return True
+        has_token = credentials not in (Credentials.NONE, Credentials.WRONG)
+        return has_token or bool(_PUBLIC_PATH.fullmatch(request.environ.get("PATH_INFO", "")))
 
     def warn_of_short_tokens(self) -> None:
         """Log a warning if a token is short; to be called if other machines reach the service."""
@@ -125,3 +152,9 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     origin = request.environ.get("HTTP_ORIGIN")
     own = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
     return origin is not None and origin not in (request.host_url, own)
+
+
+def _names_its_site(request: Request) -> bool:
+    """Return whether a request that is not cross-site names the site of the page that sent it."""
+    site = request.environ.get("HTTP_SEC_FETCH_SITE")
+    return site == "same-origin" if site else "HTTP_ORIGIN" in request.environ

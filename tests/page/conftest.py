@@ -56,7 +56,7 @@ class Browser:
 
     def expect(self, status: int) -> None:
         """Do not report console messages about pages of the service with this status."""
-        self.expected = rf"{self.address}/\w*(\?\S*)? - Failed to load .* status of {status} "
+        self.expected = rf"{self.address}/[\w/-]*(\?\S*)? - Failed to load .* status of {status} "
 
     def open(self, path: str = "/") -> None:
         """Open a path of the service, or an absolute address."""
@@ -137,6 +137,13 @@ def require_chromium() -> None:
         pytest.skip("needs chromium and chromedriver")
 
 
+def require_firefox() -> None:
+    """Skip the test without Firefox. In CI, which installs it, fail instead."""
+    if not FIREFOX:
+        assert "CI" not in os.environ, "needs Firefox"
+        pytest.skip("needs Firefox")
+
+
 def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
     """Return the options of a headless Chromium with this profile and more arguments."""
     options = webdriver.ChromeOptions()
@@ -196,9 +203,7 @@ def close_windows(driver: Any) -> None:
 @pytest.fixture(scope="session")
 def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Run a headless Firefox for all tests; skip them without one, but fail in CI."""
-    if not FIREFOX:
-        assert "CI" not in os.environ, "needs Firefox"
-        pytest.skip("needs Firefox")
+    require_firefox()
     firefox = Firefox(tmp_path_factory.mktemp("firefox"))
     yield firefox.driver
     firefox.stop()

@@ -53,15 +53,19 @@ class Marionette:
 
     def execute(self, command: str, params: dict[str, object]) -> dict[str, object]:
         """Send one command; return its result or error as geckodriver would."""
-        self._number += 1
-        message = json.dumps([0, self._number, f"WebDriver:{COMMANDS[command]}", params]).encode()
-        self._socket.sendall(b"%d:%s" % (len(message), message))
-        _, _, error, result = self._read()
+        error, result = self._send(f"WebDriver:{COMMANDS[command]}", params)
         if error:
             return {"status": 500, "value": json.dumps({"value": error})}
         if isinstance(result, dict) and result.keys() == {"value"}:
             return dict(result)
         return {"value": result}
+
+    def _send(self, name: str, params: dict[str, object]) -> list[object]:
+        """Send one command; return the error and the result."""
+        self._number += 1
+        message = json.dumps([0, self._number, name, params]).encode()
+        self._socket.sendall(b"%d:%s" % (len(message), message))
+        return self._read()[2:]
 
     def _read(self) -> list[object]:
         """Return the next message: a decimal length, a colon and JSON of that length."""
@@ -70,30 +74,31 @@ class Marionette:
             length += character
         return json.loads(self._file.read(int(length)))
 
-    def close(self) -> None:
-        """Close the connection."""
+    def quit(self) -> None:
+        """Make the browser write its profile and end."""
+        self._send("Marionette:Quit", {"flags": ["eAttemptQuit"]})
         self._file.close()
         self._socket.close()
 
 
 class Firefox:
-    """A headless Firefox with a new profile in `folder`, and the Selenium `driver` of it."""
+    """A headless Firefox with the profile in `folder`, and the Selenium `driver` of it."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "user.js").write_text('user_pref("marionette.port", 0);\n')
+        port = folder / "MarionetteActivePort"
+        port.unlink(missing_ok=True)  # An earlier process with this profile has written it.
         self._log = (folder / "log").open("wb")
         command = [str(FIREFOX), "--headless", "--no-remote", "--marionette"]
         self._process = subprocess.Popen(
             [*command, "--profile", str(folder)], stdout=self._log, stderr=self._log
         )
-        port = folder / "MarionetteActivePort"
         until(lambda: port.exists() and bool(port.read_text()), 60)
         self._connection = Marionette(int(port.read_text()))
         self.driver = Remote(self._connection, options=FirefoxOptions())  # type: ignore[arg-type]
 
     def stop(self) -> None:
         """End the process."""
-        self._connection.close()
-        self._process.terminate()
+        self._connection.quit()
         self._process.wait(timeout=30)
         self._log.close()

@@ -187,23 +187,6 @@ def test_a_file_can_be_imported(either, tmp_path):
     assert sorted(either.titles()) == ["a", "b"]
 
 
-def test_everything_works_with_the_token_as_password(either, serve):
-    either.address = serve(BOOKMARKS_TOKEN="secret").address
-    home = either.address.replace("//", "//anybody:secret@") + "/"
-    either.open(home)
-    for letter in "abc":
-        either.fill(uri=f"https://{letter}.example/", tags="reading")
-        either.leave(either.find(".editor .primary").click)
-        assert either.titles()[0] == f"https://{letter}.example/"
-        either.leave(either.find("#add").click)
-    either.leave(either.find(".brand").click)
-    for _ in range(2):
-        either.find(".list .actions button").click()
-        either.leave(either.find(".notice button").click)
-        assert len(either.stored(Authorization="Bearer secret")) == 3
-        assert len(either.titles()) == 3
-
-
 # --- With JavaScript ---
 
 

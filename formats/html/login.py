@@ -1,0 +1,62 @@
+"""The page to log in, and the page after a login that shows the form which needed it."""
+
+from formats.base_url import BaseUrl, Parameters
+from formats.html.editor import LABELS
+from formats.html.frame import END, begin, begin_login, e, hidden_field
+
+
+def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str = "") -> bytes:
+    """Return the page with the form to log in.
+
+    After the login the browser goes to `target`, a path below the service's own. `fields` are those
+    of a form that was sent to `target` without a login; the page keeps them.
+    """
+    described = "token-error" if error else "token-hint"
+    note = e(error) if error else "One line of the file with which the service was started."
+    return (
+        f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
+        f"{_KEPT if fields else ''}"
+        f'<form class="editor" method="post" action="{e(base.path)}/-/login">\n'
+        f"{hidden_field('next', target)}{_hidden_fields(fields)}\n"
+        '<div class="field">\n<label for="token">Token</label>\n'
+        # Browsers store a password with a user name.
+        '<input hidden autocomplete="username" value="Bookmarks">\n'
+        '<input type="password" id="token" name="token" required autofocus '
+        f'autocomplete="current-password" aria-describedby="{described}">\n'
+        f'<div class="{described[6:]}" id="{described}">{note}</div>\n</div>\n'
+        '<p class="buttons"><button class="primary">Log in</button></p>\n</form>\n'
+        f"</main>\n{END}"
+    ).encode()
+
+
+_KEPT = (
+    '<p role="status">Your login has ended. Nothing was saved yet, and nothing that you typed is '
+    "lost: log in to go on.</p>\n"
+)
+
+
+def write_kept_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
+    """Return the page after a login with the fields of the form that was sent before it.
+
+    All fields are hidden, so that the form is sent again exactly as it was; the page shows those
+    that a user has typed.
+    """
+    is_deletion = ("_method", "DELETE") in fields
+    heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
+    button = "Delete" if is_deletion else "Save"
+    rows = "".join(
+        f'<dt>{LABELS.get(name, e(name))}</dt><dd dir="auto">{e(value)}</dd>\n'
+        for name, value in fields
+        if value and not name.startswith("_")
+    )
+    return (
+        f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
+        f'<p role="status">You are logged in now.</p>\n{f"<dl>{rows}</dl>" if rows else ""}\n'
+        f'<form method="post" action="{e(base.path + target)}">{_hidden_fields(fields)}\n'
+        f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
+        f"</main>\n{END}"
+    ).encode()
+
+
+def _hidden_fields(fields: Parameters) -> str:
+    return "".join(hidden_field(e(name), value) for name, value in fields)

@@ -1,0 +1,89 @@
+"""Logging in by a form, and out: the handlers of the paths below `/-/`."""
+
+from urllib.parse import urlencode
+
+from webob import Request
+
+from formats.base_url import BaseUrl
+from formats.errors import HTTPError
+from formats.html import MEDIA_TYPE as HTML
+from formats.html.login import write_kept_form, write_login_page
+from formats.http.access_log import client_address
+from formats.http.credentials import (
+    COOKIE,
+    LOGIN_SECONDS,
+    LOGIN_VARIABLE,
+    find_token,
+    make_login,
+)
+from formats.http.login_page import PATH, check_target, read_login_form, split_fields
+from formats.http.request import query_parameters
+from formats.http.response import Response, respond_with, see_other
+from formats.http.routing import Route, Service
+from formats.http.security import BEARER
+
+
+def show_login(service: Service, request: Request) -> Response:
+    """GET /-/login: respond with the form, or redirect a browser that is logged in."""
+    _require_tokens(service)
+    base = service.base(request)
+    target = check_target(dict(query_parameters(request)).get("next") or _referrer(request, base))
+    if request.environ.get(LOGIN_VARIABLE) == "out":
+        return see_other(base.url + target)
+    return respond_with(HTML, write_login_page(base, target, []))
+
+
+def log_in(service: Service, request: Request) -> Response:
+    """POST /-/login: set the cookie if the token is right.
+
+    The browser is redirected to the page that it asked for, by way of the login page: the page's
+    script counts a single redirect as a saved form. If the login page has kept a form, the response
+    is the page with it.
+    """
+    _require_tokens(service)
+    fields = read_login_form(request)
+    sent = dict(fields).get("token", "").strip().encode()
+    if (token := find_token(sent, service.access_control.tokens)) is None:
+        service.access_control.failed_logins.add(client_address(request.environ))
+        raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
+    request.environ[LOGIN_VARIABLE] = "out"
+    base = service.base(request)
+    target, kept = split_fields(fields)
+    if kept:
+        response = respond_with(HTML, write_kept_form(base, target, kept))
+    else:
+        response = see_other(f"{base.url}{PATH}?{urlencode({'next': target})}")
+    response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
+    return response
+
+
+def log_out(service: Service, request: Request) -> Response:
+    """POST /-/logout: clear the cookie."""
+    base = service.base(request)
+    response = see_other(f"{base.url}/" if service.access_control.public_read else base.url + PATH)
+    response.headers.append(_cookie(request, base, "", 0))
+    return response
+
+
+ROUTES = (
+    Route(PATH, {"GET": show_login, "POST": log_in}),
+    Route("/-/logout", {"POST": log_out}),
+)
+
+
+def _require_tokens(service: Service) -> None:
+    if not service.access_control.tokens:
+        raise HTTPError(404, "This service has no token, so nobody needs to log in.")
+
+
+def _referrer(request: Request, base: BaseUrl) -> str:
+    """Return the page of the service that has the link to the login, empty if it is unknown."""
+    referer = request.environ.get("HTTP_REFERER", "")
+    return referer.removeprefix(base.url) if referer.startswith(f"{base.url}/") else ""
+
+
+def _cookie(request: Request, base: BaseUrl, value: str, seconds: int) -> tuple[str, str]:
+    """Return the header that sets the login cookie, or clears it with 0 seconds."""
+    is_https = request.scheme == "https" or base.url.startswith("https:")
+    cookie = f"{COOKIE}={value}; Path={base.path or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Lax"
+    return "Set-Cookie", cookie + ("; Secure" if is_https else "")

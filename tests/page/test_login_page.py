@@ -1,0 +1,162 @@
+"""Logging in and out in real browsers."""
+
+import signal
+import time
+from contextlib import contextmanager
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service as Driver
+
+from tests.conftest import free_port
+from tests.page.conftest import DRIVER, Browser, chromium_options, require_chromium, require_firefox
+from tests.page.firefox import Firefox
+
+TOKEN = "a-token-of-enough-characters"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+HOST = "marks.example"
+
+
+def log_in(browser, token=TOKEN):
+    """Send the login form of the open page."""
+    browser.fill(token=token)
+    browser.leave(browser.find("main .primary").click)
+
+
+def path_of(browser):
+    return browser.driver.current_url.removeprefix(browser.address)
+
+
+def forget_login(browser):
+    """Make the login of a Chromium end."""
+    browser.command("Network.clearBrowserCookies")
+
+
+@pytest.fixture
+def private(either, serve):
+    """Return a browser, once with JavaScript and once without, of a service with a token."""
+    forget_login(either)
+    either.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    either.expect(401)
+    return either
+
+
+def test_everything_works_after_a_login(private):
+    private.open("/?tag=reading")
+    assert private.find("h1").text == "Log in"
+    assert private.focused == private.find("#token")
+    log_in(private, "wrong")
+    assert "wrong" in private.find("#token-error").text
+    log_in(private)
+    assert path_of(private) == "/?tag=reading"
+    assert private.all(".saved") == []
+    private.open("/?uri=")
+    private.fill(uri="https://a.example/", tags="reading")
+    private.leave(private.find(".editor .primary").click)
+    assert [b["tags"] for b in private.stored(**BEARER)] == [["reading"]]
+    private.leave(lambda: private.find(".top form[method=post] button").click())
+    assert private.find("h1").text == "Log in"
+    private.open("/")
+    assert private.find("h1").text == "Log in"
+
+
+def test_a_form_that_is_sent_after_the_login_has_ended_is_not_lost(private):
+    private.open("/?uri=")
+    log_in(private)
+    private.fill(uri="https://a.example/", title='A "title"', tags="x, y", description="1\n2 <b>")
+    forget_login(private)
+    private.leave(private.find(".editor .primary").click)
+    assert private.find("h1").text == "Log in"
+    log_in(private)
+    assert private.find("h1").text == "This is not saved yet"
+    assert private.stored(**BEARER) == []
+    private.leave(private.find("main .primary").click)
+    (bookmark,) = private.stored(**BEARER)
+    assert (bookmark["title"], bookmark["tags"]) == ('A "title"', ["x", "y"])
+    assert bookmark["description"] == "1\n2 <b>"
+
+
+def test_a_login_shows_no_notice_of_saving(browser, serve):
+    forget_login(browser)
+    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    browser.expect(401)
+    browser.open("/?uri=")
+    log_in(browser)
+    browser.fill(uri="https://a.example/")
+    browser.leave(browser.find(".editor .primary").click)
+    browser.wait(lambda: browser.find(".saved").text == "Saved.")
+    (bookmark,) = browser.stored(**BEARER)
+    forget_login(browser)
+    browser.open(f"/{bookmark['id']}")
+    log_in(browser)
+    assert path_of(browser) == f"/{bookmark['id']}"
+    time.sleep(0.2)  # The notice would come with the next frame.
+    assert browser.all(".saved") == []
+
+
+def test_a_public_page_has_log_in_and_comes_back_after_it(private, serve):
+    service = serve("--public-read", BOOKMARKS_TOKEN=TOKEN)
+    private.address = service.address
+    private.open("/?tag=x")
+    for _ in range(2):
+        private.leave(private.link("Log in").click)
+        log_in(private)
+        assert path_of(private) == "/?tag=x"
+        assert "Log in" not in private.find(".top").text
+        private.leave(lambda: private.find(".top form[method=post] button").click())
+        assert "Log in" in private.find(".top").text
+        private.open("/?tag=x")  # The page of the login must not come from a cache.
+        assert "Log in" in private.find(".top").text
+
+
+@pytest.fixture(params=["Chromium", "Firefox"])
+def start_browser(request, tmp_path):
+    """Return a context manager that runs a browser of its own, always with the same profile."""
+    (profile := tmp_path / "profile").mkdir()
+    require_chromium() if request.param == "Chromium" else require_firefox()
+
+    @contextmanager
+    def start(address):
+        if request.param == "Chromium":
+            mapping = f"host-resolver-rules=MAP {HOST} 127.0.0.1"
+            driver = webdriver.Chrome(chromium_options(profile, mapping), Driver(DRIVER))
+            stop = driver.quit
+        else:
+            if not (preferences := profile / "prefs.js").exists():
+                preferences.write_text(f'user_pref("network.dns.localDomains", "{HOST}");\n')
+            firefox = Firefox(profile)
+            driver, stop = firefox.driver, firefox.stop
+        try:
+            yield Browser(driver, address)
+        finally:
+            stop()
+
+    return start
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", HOST])
+def test_a_login_survives_restarts_of_the_browser_and_of_the_service(start_browser, serve, host):
+    """Over plain http from another host name, browsers send Origin, but no Sec-Fetch-Site."""
+    options = ("--listen", f"127.0.0.1:{free_port()}")
+    service = serve(*options, BOOKMARKS_TOKEN=TOKEN)
+    address = service.address.replace("127.0.0.1", host)
+    with start_browser(address) as browser:
+        browser.open("/?uri=")
+        log_in(browser)
+        browser.fill(uri="https://a.example/", title="Before")
+        browser.leave(browser.find(".editor .primary").click)
+    service.stop(signal.SIGTERM)
+    service = serve(*options, BOOKMARKS_TOKEN=TOKEN)
+    with start_browser(address) as browser:
+        browser.open("/")
+        assert browser.titles() == ["Before"]
+        browser.leave(browser.find(".edit").click)
+        browser.fill(title="After")
+        browser.leave(browser.find(".editor .primary").click)
+        browser.open("/")
+        assert browser.titles() == ["After"]
+    service.stop(signal.SIGTERM)
+    service = serve(*options, BOOKMARKS_TOKEN="another-token-than-before")
+    with start_browser(address) as browser:
+        browser.open("/")
+        assert browser.find("h1").text == "Log in"

@@ -1,0 +1,500 @@
+"""Logging in by a form and a cookie, and what the cookie allows."""
+
+import hashlib
+import hmac
+import re
+import time
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+import webtest
+
+from bookmarks import make_app
+from formats.html.assets import assets
+from formats.http import credentials
+
+TOKEN = "a-token-of-enough-characters"
+OTHER = "another-token-for-the-phone"
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+OWN = {"Origin": "http://localhost"}
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+YEAR = 365 * 24 * 3600
+
+
+@pytest.fixture
+def client(data):
+    """Return a function that creates a browser's client of an application with these options."""
+    applications = []
+
+    def client(token=(TOKEN, OTHER), **options):
+        applications.append(make_app(data, token=token, **options))
+        return webtest.TestApp(applications[-1])
+
+    yield client
+    for application in applications:
+        application.store.close()
+
+
+def log_in(app, token=TOKEN, **fields):
+    """Send the login form; return the response."""
+    headers = BROWSER | OWN
+    return app.post("/-/login", {"token": token, **fields}, headers=headers, status="*")
+
+
+def cookie_of(response):
+    """Return the value and the lower-case attributes of the cookie that a response sets."""
+    (header,) = response.headers.getall("Set-Cookie")
+    pair, *attributes = header.split("; ")
+    name, _, value = pair.partition("=")
+    assert name == "bookmarks-login"
+    return value, {a.lower(): v for a, _, v in (text.partition("=") for text in attributes)}
+
+
+def with_cookie(value):
+    return BROWSER | {"Cookie": f"bookmarks-login={value}"}
+
+
+# --- The page to log in ---
+
+
+@pytest.mark.parametrize("path", ["/", "/a", "/?tag=x", "/nothing", "/feed", "/-/nothing"])
+def test_a_browser_gets_the_login_page_without_a_dialog(client, path):
+    response = client().get(path, headers=BROWSER, status=401)
+    assert response.headers["WWW-Authenticate"] == 'Bearer realm="Bookmarks"'
+    assert response.content_type == "text/html"
+    form = response.form
+    assert (form.method, form.action) == ("post", "/-/login")
+    inputs = response.html.find_all("input", {"name": True})
+    types = [(field["name"], field["type"]) for field in inputs]
+    assert types == [("next", "hidden"), ("token", "password")]
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/csv", "image/png"])
+def test_another_client_gets_both_challenges(client, accept):
+    headers = {"Accept": accept} if accept else {}
+    response = client().get("/", headers=headers, status=401)
+    schemes = re.findall(r"(\w+) realm=", response.headers["WWW-Authenticate"])
+    assert schemes == ["Basic", "Bearer"]
+    assert response.content_type == "application/problem+json"
+
+
+def test_the_script_of_a_page_gets_no_dialog(client):
+    headers = {"Accept": "application/json", "Sec-Fetch-Site": "same-origin"}
+    response = client().get("/tags.json", headers=headers, status=401)
+    assert response.headers["WWW-Authenticate"] == 'Bearer realm="Bookmarks"'
+
+
+def test_the_login_page_itself_is_no_error(client):
+    response = client().get("/-/login", headers=BROWSER, status=200)
+    assert response.form["token"].value == ""
+    assert "WWW-Authenticate" not in response.headers
+
+
+def test_without_a_token_there_is_no_login(app):
+    app.get("/-/login", headers=BROWSER, status=404)
+    app.post("/-/login", {"token": ""}, headers=BROWSER, status=404)
+    assert "login" not in app.get("/", headers=BROWSER, status=200).text
+    assert "Vary" in (response := app.get("/", status=200)).headers
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
+
+
+@pytest.mark.parametrize("name", sorted(assets()))
+def test_the_files_of_the_pages_need_no_token(client, name):
+    app = client()
+    for headers in ({}, BEARER, {"Authorization": "Bearer wrong"}):
+        response = app.get(f"/{name}", headers=headers, status=200)
+        assert response.headers.getall("Cache-Control") == ["public, max-age=31536000, immutable"]
+        assert response.headers.getall("Vary") == ["Accept, Accept-Encoding"]
+    app.head(f"/{name}", status=200)
+    app.options(f"/{name}", status=204)
+
+
+# --- Logging in ---
+
+
+@pytest.mark.parametrize("token", [TOKEN, OTHER, f" {TOKEN}\n"])
+def test_a_right_token_logs_in(client, token):
+    app = client()
+    response = log_in(app, token)
+    assert response.status_int == 303
+    assert app.get("/", headers=BROWSER, status=200).content_type == "text/html"
+    assert app.get("/", status=200).json == []
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\ud7ff"])
+def test_a_wrong_token_is_401_and_sets_no_cookie(client, caplog, token):
+    app = client()
+    response = log_in(app, token, next="/?tag=x")
+    assert response.status_int == 401
+    assert response.headers["WWW-Authenticate"] == 'Bearer realm="Bookmarks"'
+    assert "Set-Cookie" not in response.headers
+    assert "wrong" in response.html.find(id="token-error").text
+    assert response.form["next"].value == "/?tag=x"
+    assert response.form["token"].value == ""
+    assert [r.message for r in caplog.records] == ["A login from - failed: wrong token."]
+    app.get("/", headers=BROWSER, status=401)
+
+
+def test_the_cookie_has_all_its_attributes(client):
+    value, attributes = cookie_of(log_in(client()))
+    assert attributes == {
+        "path": "/", "max-age": str(YEAR), "httponly": "", "samesite": "Lax",
+    }  # fmt: skip
+    assert TOKEN not in value
+
+
+@pytest.mark.parametrize(
+    "options, environ, path, is_secure",
+    [
+        ({}, {"wsgi.url_scheme": "https"}, "/", True),
+        ({}, {"SCRIPT_NAME": "/my/marks"}, "/my/marks", False),
+        ({"base_url": "https://marks.example/m/"}, {}, "/m", True),
+        ({"base_url": "http://marks.example"}, {}, "/", False),
+    ],
+)
+def test_the_cookie_belongs_to_the_address_of_the_service(
+    client, options, environ, path, is_secure
+):
+    app = client(**options)
+    fields = {"token": TOKEN}
+    response = app.post("/-/login", fields, headers=BROWSER, extra_environ=environ, status=303)
+    attributes = cookie_of(response)[1]
+    assert (attributes["path"], "secure" in attributes) == (path, is_secure)
+
+
+def test_two_logins_differ_and_both_are_valid(client):
+    app = client()
+    values = {cookie_of(log_in(app))[0] for _ in range(3)}
+    assert len(values) == 3
+    app.reset()
+    for value in values:
+        app.get("/", headers=with_cookie(value), status=200)
+
+
+def test_a_login_survives_a_restart_of_the_service(client):
+    value, _ = cookie_of(log_in(client()))
+    client().get("/", headers=with_cookie(value), status=200)
+
+
+def test_a_login_ends_when_its_token_is_removed(client):
+    logins = {token: cookie_of(log_in(client(), token))[0] for token in (TOKEN, OTHER)}
+    app = client(token=[OTHER, "a-new-token"])
+    app.get("/", headers=with_cookie(logins[TOKEN]), status=401)
+    app.get("/", headers=with_cookie(logins[OTHER]), status=200)
+
+
+def test_a_login_ends_after_a_year_on_the_server_too(client, monkeypatch):
+    app = client()
+    value, _ = cookie_of(log_in(app))
+    now = time.time()
+    for age, status in ((YEAR - 60, 200), (YEAR + 1, 401), (-YEAR - 60, 401), (-60, 200)):
+        monkeypatch.setattr(credentials.time, "time", lambda age=age: now + age)
+        app.get("/", headers=with_cookie(value), status=status)
+
+
+def test_a_forged_cookie_is_no_login(client):
+    app = client()
+    issued, nonce, signature = cookie_of(log_in(app))[0].split(".")
+    app.reset()
+    unkeyed = hashlib.sha256(f"{issued}.{nonce}".encode()).hexdigest()
+    empty_key = hmac.digest(b"", f"login {issued}.{nonce}".encode(), "sha256").hex()
+    forged = [
+        f"{int(issued) + 1}.{nonce}.{signature}", f"{issued}.{'A' * 22}.{signature}",
+        f"{issued}.{nonce}.{'0' * 64}", f"{issued}.{nonce}.{unkeyed}", f"{issued}.{nonce}.",
+        f"{issued}.{nonce}.{empty_key}", f"{issued}.{nonce}", signature, "", TOKEN, "x" * 10_000,
+        f"{'9' * 5000}.{nonce}.{signature}",
+    ]  # fmt: skip
+    for value in forged:
+        app.get("/", headers=with_cookie(value), status=401)
+
+
+def test_the_login_is_found_among_other_cookies(client):
+    app = client()
+    value, _ = cookie_of(log_in(app))
+    app.reset()
+    wrong = f"1.{'A' * 22}.{'0' * 64}"
+    for cookies, status in [
+        (f"a=b; bookmarks-login={value}; c=d", 200),
+        (f"bookmarks-login={wrong}; bookmarks-login={value}", 200),  # Two services on one host.
+        (f"xbookmarks-login={value}", 401),
+        (f"x=bookmarks-login={value}", 401),
+    ]:
+        app.get("/", headers=BROWSER | {"Cookie": cookies}, status=status)
+
+
+# --- The page after the login ---
+
+
+def follow(app, response):
+    """Follow the redirects of a response on the same host; return the path and query at the end."""
+    while response.status_int == 303:
+        location = urlsplit(response.headers["Location"])
+        assert (location.scheme, location.netloc) == ("http", "localhost")
+        path = f"{location.path}?{location.query}" if location.query else location.path
+        response = app.get(path, headers=BROWSER, status="*")
+    return path
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/a", "/?tag=x&q=%C3%A9%20%22b%22", "/?uri=https://e.example/"]
+)
+def test_the_page_that_was_asked_for_comes_after_the_login(client, path):
+    app = client()
+    app.put_json(
+        "/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, headers=BEARER, status=201
+    )
+    form = app.get(path, headers=BROWSER, status=401).form
+    form["token"] = "wrong"
+    form = form.submit(headers=BROWSER | OWN, status=401).form
+    form["token"] = TOKEN
+    assert follow(app, form.submit(headers=BROWSER | OWN)) == path
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example",
+        "evil.example", "\\\\evil.example", "@evil.example/", ".evil.example", "/\r\nX: y",
+        ":80@evil.example", "/\t/evil.example", "javascript:alert(1)", "", " /a", "/\u2028",
+    ],
+)  # fmt: skip
+def test_the_login_redirects_to_no_other_site(client, target):
+    app = client()
+    assert follow(app, log_in(app, next=target)) == "/"
+    query = urlencode({"next": target})
+    response = app.get(f"/-/login?{query}", headers=BROWSER, status=303)
+    assert response.headers["Location"] == "http://localhost/"
+
+
+def test_a_browser_that_is_logged_in_skips_the_login_page(client):
+    app = client()
+    log_in(app)
+    response = app.get("/-/login?next=/a", headers=BROWSER, status=303)
+    assert response.headers["Location"] == "http://localhost/a"
+
+
+def test_below_a_prefix_everything_stays_below_it(client):
+    app = client()
+    app.extra_environ = {"SCRIPT_NAME": "/marks"}
+    page = app.get("/?tag=x", headers=BROWSER, status=401)
+    assert page.form.action == "/marks/-/login"
+    response = app.post(
+        "/-/login", {"token": TOKEN, "next": "/?tag=x"}, headers=BROWSER | OWN, status=303
+    )
+    location = response.headers["Location"]
+    assert location.startswith("http://localhost/marks/-/login?")
+    value, _ = cookie_of(response)
+    query = urlsplit(location).query
+    response = app.get(f"/-/login?{query}", headers=with_cookie(value), status=303)
+    assert response.headers["Location"] == "http://localhost/marks/?tag=x"
+
+
+# --- A form that was sent after the login had ended ---
+
+TYPED = [("uri", "https://a.example/"), ("title", 'A "title" & more'), ("tags", "x, y"),
+         ("description", "Line 1\r\nLine 2 é"), ("_version", "new")]  # fmt: skip
+
+
+def fields_of(form):
+    return [(name, field.value) for name, field in form.field_order if name]
+
+
+def submit_again(app, page):
+    """Log in with the form of the page; return the form that the next page has."""
+    page.form["token"] = "wrong"
+    page = page.form.submit(headers=BROWSER | OWN, status=401)
+    page.form["token"] = TOKEN
+    page = page.form.submit(headers=BROWSER | OWN, status=200)
+    posts = [form for form in page.forms.values() if form.method == "post"]
+    (form,) = [form for form in posts if form.action != "/-/logout"]
+    return page, form
+
+
+def test_a_form_keeps_what_was_typed_and_can_be_saved_after_the_login(client):
+    app = client()
+    page = app.post("/", TYPED, headers=BROWSER | OWN, status=401)
+    assert "Line 1" in page.text and "nothing that you typed is lost" in page.text
+    page, form = submit_again(app, page)
+    assert form.action == "/" and dict(fields_of(form)) == dict(TYPED)
+    assert "not saved yet" in page.html.find("h1").text and "Line 2 é" in page.html.find("dl").text
+    assert app.get("/", status=200).json == []
+    form.submit(headers=BROWSER | OWN, status=303)
+    (bookmark,) = app.get("/", status=200).json
+    assert bookmark["description"] == "Line 1\nLine 2 é" and bookmark["tags"] == ["x", "y"]
+
+
+def test_repeated_fields_are_kept_in_order(client):
+    app = client()
+    fields = [("tag", "b"), ("tag", "a"), ("add", "c")]
+    page = app.post("/a-path?q=1", fields, headers=BROWSER | OWN, status=401)
+    _, form = submit_again(app, page)
+    assert (form.action, fields_of(form)) == ("/a-path?q=1", fields)
+
+
+def test_a_deletion_has_to_be_confirmed_after_the_login(client):
+    app = client()
+    app.put_json("/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, headers=BEARER)
+    page = app.post("/a", {"_method": "DELETE"}, headers=BROWSER | OWN, status=401)
+    page, form = submit_again(app, page)
+    assert "not deleted yet" in page.html.find("h1").text
+    app.get("/a", status=200)
+    form.submit(headers=BROWSER | OWN, status="*")
+    app.get("/a", status=410)
+
+
+@pytest.mark.parametrize(
+    "body, content_type",
+    [
+        (b"{", "application/json"),
+        (b"\xff", "application/x-www-form-urlencoded"),
+        (b"x" * (3 << 20), "application/x-www-form-urlencoded"),
+        (b"", "multipart/form-data"),
+        (b"&".join([b"a=b"] * 300), "application/x-www-form-urlencoded"),
+    ],
+)
+def test_a_body_that_is_no_form_is_401_all_the_same(client, body, content_type):
+    headers = BROWSER | OWN | {"Content-Type": content_type}
+    page = client().post("/a", body, headers=headers, status=401)
+    assert set(page.form.fields) == {"next", "token", None}
+
+
+def test_the_form_of_another_site_is_not_kept(client):
+    headers = BROWSER | {"Origin": "https://evil.example"}
+    for path in ("/", "/-/login"):
+        fields = [("title", "typed"), ("token", TOKEN)]
+        page = client().post(path, fields, headers=headers, status=403)
+        assert "typed" not in page.text and "Set-Cookie" not in page.headers
+
+
+# --- What a login allows ---
+
+UNSAFE = [
+    ("POST", "/", b"uri=x:new", "application/x-www-form-urlencoded"),
+    ("POST", "/a", b"title=New", "application/x-www-form-urlencoded"),
+    ("PUT", "/a/title", b"New", "text/plain"),
+    ("DELETE", "/a", b"", "text/plain"),
+]
+each_unsafe = pytest.mark.parametrize(
+    "method, path, body, content_type", UNSAFE, ids=[f"{row[0]} {row[1]}" for row in UNSAFE]
+)
+
+
+@each_unsafe
+@pytest.mark.parametrize(
+    "headers, is_allowed",
+    [
+        ({}, False),
+        ({"Sec-Fetch-Site": "none"}, False),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}, False),
+        ({"Origin": "null"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({"Sec-Fetch-Site": "same-origin"}, True),
+        ({"Origin": "http://localhost"}, True),
+        ({"Origin": "https://marks.example"}, True),
+    ],
+    ids=str,
+)
+def test_a_change_by_cookie_must_name_this_site(
+    client, method, path, body, content_type, headers, is_allowed
+):
+    app = client(base_url="https://marks.example/m")
+    whole = {"uri": "x:y", "title": "A", "description": "", "tags": []}
+    app.put_json("/a", whole, headers=BEARER, status=201)
+    value, _ = cookie_of(log_in(app))
+    app.reset()
+    headers = headers | {"Cookie": f"bookmarks-login={value}", "Content-Type": content_type}
+    response = app.request(path, method=method, body=body, headers=headers, status="*")
+    assert (response.status_int == 403) == (not is_allowed)
+    assert (response.status_int < 400) == is_allowed
+    titles = [bookmark["title"] for bookmark in app.get("/", headers=BEARER).json]
+    assert (titles == ["A"]) == (not is_allowed)
+
+
+@pytest.mark.parametrize("public_read", [False, True])
+def test_a_wrong_token_beside_a_login_is_401(client, public_read):
+    app = client(public_read=public_read)
+    log_in(app)
+    app.get("/", headers={"Authorization": "Bearer wrong"}, status=401)
+
+
+# --- Logging out ---
+
+
+@pytest.mark.parametrize("public_read, target", [(False, "/-/login"), (True, "/")])
+def test_log_out_clears_the_cookie(client, public_read, target):
+    app = client(public_read=public_read)
+    log_in(app)
+    page = app.get("/", headers=BROWSER, status=200)
+    (form,) = [form for form in page.forms.values() if form.action == "/-/logout"]
+    response = form.submit(headers=BROWSER | OWN, status=303)
+    assert response.headers["Location"] == f"http://localhost{target}"
+    value, attributes = cookie_of(response)
+    assert (value, attributes["max-age"], attributes["path"]) == ("", "0", "/")
+    assert app.get("/-/login", headers=BROWSER, status=200).form["token"].value == ""
+
+
+def test_another_site_cannot_log_a_user_out(client):
+    app = client()
+    log_in(app)
+    headers = BROWSER | {"Origin": "https://evil.example"}
+    assert "Set-Cookie" not in app.post("/-/logout", headers=headers, status=403).headers
+    app.get("/-/logout", headers=BROWSER, status=405)
+
+
+# --- Pages that differ by the login ---
+
+
+def header_of(response):
+    """Return which of the buttons the header of a page has."""
+    header = response.html.find("header")
+    return [text for text in ("Log in", "Log out") if text in header.text]
+
+
+@pytest.mark.parametrize("path", ["/", "/?tag=x", "/a", "/?uri=", "/nothing"])
+def test_the_header_of_a_public_page_has_the_button_for_its_reader(client, path):
+    app = client(public_read=True)
+    whole = {"uri": "x:y", "title": "A", "description": "", "tags": []}
+    app.put_json("/a", whole, headers=BEARER, status=201)
+    value, _ = cookie_of(log_in(app))
+    app.reset()
+    readers = [
+        (BROWSER, ["Log in"]), (with_cookie(value), ["Log out"]), (BROWSER | BEARER, []),
+    ]  # fmt: skip
+    tags = set()
+    for headers, buttons in readers * 3:  # The second response of each kind is cached.
+        response = app.get(path, headers=headers, status="*")
+        assert header_of(response) == buttons
+        names = set(re.split(", *", response.headers["Vary"]))
+        assert {"Accept", "Authorization", "Cookie"} <= names
+        assert response.headers["Cache-Control"] == "private, no-cache"
+        if tag := response.headers.get("ETag"):
+            tags.add(tag)
+            app.get(path, headers=headers | {"If-None-Match": tag}, status=304)
+    assert len(tags) in (0, 3)
+    for tag in tags:
+        statuses = [
+            app.get(path, headers=headers | {"If-None-Match": tag}, status="*").status_int
+            for headers, _ in readers
+        ]
+        assert sorted(statuses) == [200, 200, 304]
+
+
+def test_the_entity_tags_for_programs_do_not_depend_on_the_login(client):
+    app = client(public_read=True)
+    log_in(app)
+    cookies = app.get("/", status=200).headers["ETag"]
+    app.reset()
+    assert app.get("/", status=200).headers["ETag"] == cookies
+    assert app.get("/", headers=BEARER, status=200).headers["ETag"] == cookies
+
+
+def test_log_in_on_a_public_page_leads_back_to_that_page(client):
+    app = client(public_read=True)
+    for referrer, target in [
+        ("http://localhost/?tag=x", "/?tag=x"), ("http://localhost", "/"), (None, "/"),
+        ("https://evil.example/a", "/"), ("http://localhost.evil.example/", "/"),
+    ] * 2:  # fmt: skip
+        headers = BROWSER | ({"Referer": referrer} if referrer else {})
+        form = app.get("/-/login", headers=headers, status=200).form
+        assert form["next"].value == target
