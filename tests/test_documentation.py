@@ -13,7 +13,7 @@ import formats
 from formats.http import problems
 from storage.bookmark import create
 from storage.check import check
-from tests.conftest import OWN_ROUTES, ROOT, documentation, require_program
+from tests.conftest import OWN_ROUTES, ROOT, documentation, documented_block, require_program
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
@@ -164,3 +164,24 @@ def test_the_format_that_is_added_as_an_example_works():
 def test_the_example_of_a_new_format_names_what_exists():
     for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
         assert "markdown" in name or (ROOT / name).exists(), name
+
+
+def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
+    table = documentation("deploy.md").partition("## Troubleshooting")[2].partition("\n## ")[0]
+    paths = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("storage/*.py")]
+    source = "".join(path.read_text() for path in paths)
+    messages = [message for row in re.findall(r"^\| (.*?) \|", table, re.M) for message in
+                re.findall(r"`([^`]+)`", row)]  # fmt: skip
+    assert len(messages) >= 4
+    assert [message for message in messages if message not in source] == []
+
+
+def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tmp_path):
+    command = documented_block("bash", "> token)")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=20)
+    token = tmp_path / "token"
+    assert token.stat().st_mode & 0o077 == 0
+    service = serve("--token-file", str(token))
+    address = service.address.replace("//", f"//:{token.read_text().strip()}@")
+    subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=20)
+    assert "WARNING" not in "".join(service.log)

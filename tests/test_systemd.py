@@ -123,7 +123,7 @@ def confined(unit, tmp_path):
         assert setting in unit.read_text()
     state = tmp_path / "private" / "bookmarks"
     state.mkdir(parents=True)
-    (tmp_path / "bookmarks").symlink_to(state)  # The state folder of a dynamic user is a link.
+    (tmp_path / "bookmarks").symlink_to(state)  # The data folder may be a link.
     (tmp_path / "token").write_text("secret")
     (tmp_path / "token").chmod(0o400)
     (command,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
@@ -175,3 +175,19 @@ def test_the_service_works_under_the_restrictions_of_the_unit(confined):
     assert ask(address, "DELETE", path, **bearer).status == 204
     assert ask(address, path=path, **bearer).status == 410
     assert b"deleted-entry" in ask(address, path="/feed", **bearer).body
+
+
+def test_the_documented_commands_import_and_check_as_a_user(tmp_path):
+    require_program("setpriv")
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    installed = Path(sys.executable).with_name("bookmarks")
+    block = documented_block("bash", "setpriv").replace(INSTALLED, str(installed))
+    block = block.replace("/var/lib/bookmarks", str(tmp_path / "data"))
+    # Other users than root may be unable to read the files of this environment.
+    block = block.replace("uid bookmarks", "uid root").replace("gid bookmarks", "gid root")
+    (tmp_path / "bookmarks.html").write_text('<DT><A HREF="https://example.com/">Example</A>')
+    check, import_ = block.splitlines()
+    for command in (import_, check):
+        subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=30)
+    assert len(list((tmp_path / "data" / "bookmarks").iterdir())) == 1
