@@ -29,8 +29,8 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name has at most 253 characters, a port five.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
-# What everybody may request: the files of the pages, and the pages to log in and out.
-_PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out))")
+# What everybody may request: the files of the pages, logging in and out, and what monitors ask.
+_PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out)|health)")
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
