@@ -146,7 +146,7 @@ class Store:
         """
         with self._mutex:
             index = self._follower.refresh_for_list()
-            return index.tag_counts(), index.untagged_count(), index.state
+            return index.tag_counts(), index.untagged, index.state
 
     def select_entries(self, query: Query) -> tuple[list[Entry], State]:
         """Return every entry that has the query's tags and meets its search, and the state."""

@@ -74,6 +74,7 @@ def contents(index):
         {uri: [e.bookmark for e in index.matches(Query(key=uri_key(uri)))] for uri in URIS},
         index.tag_counts(),
         index.tag_counts(2),
+        index.untagged,
         index.deletions(Query()),
         index.deletions(Query(limit=1, offset=1)),
     )
