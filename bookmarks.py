@@ -451,7 +451,9 @@ def make_app(
 
 @functools.cache
 def _default() -> Application:
-    return _configure(_parser().parse_args(["serve"]))
+    app = _configure(_parser().parse_args(["serve"]))
+    app.access_control.warn_of_public_bookmarks(app.store)
+    return app
 
 
 def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -482,7 +484,7 @@ def _parser() -> argparse.ArgumentParser:
     add_option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
     add_option(serve, "--base-url", None, "the service's address for others", metavar="URL")
     add_option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
-    add_option(serve, "--public-read", None, "require the token for changes only")
+    add_option(serve, "--public-read", None, "require a token for changes only")
     add_option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
     add_option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
     add_option(serve, "--access-log", None, "log one line for each request")
@@ -517,15 +519,13 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-    settings = process.WAITRESS | {"host": host.strip("[]"), "port": int(port)}
-    if options.trusted_proxy:
-        settings |= {"trusted_proxy": options.trusted_proxy}
-        settings |= {"trusted_proxy_headers": process.PROXY_HEADERS}
+    settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     server = _create_server(access_log.AccessLog(app) if options.access_log else app, settings)
     port = getattr(server, "effective_port", port)  # With port 0 the system chooses one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()
+    app.access_control.warn_of_public_bookmarks(app.store)
     gc.freeze()  # Later collections need not visit them: eight clients create a third more.
     gc.enable()
     server.run()

@@ -19,6 +19,7 @@ from tests.storage.clients import Response, Server, service_of
 HOST = "bookmarks.example.com"
 PUBLIC = f"https://{HOST}"
 BODY = {"Content-Type": "application/json"}
+FORM = "application/x-www-form-urlencoded"
 
 
 class Front:
@@ -37,8 +38,10 @@ class Front:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
 
     def send(self, method, path, value=None, **headers):
+        return self.send_text(method, path, None if value is None else json.dumps(value), **headers)
+
+    def send_text(self, method, path, body, **headers):
         connection = self._connection()
-        body = None if value is None else json.dumps(value)
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         try:
             connection.request(method, path, body, {"Host": self.host, **BODY, **named})
@@ -296,6 +299,37 @@ def test_the_bookmarklet_gets_through_with_2000_selected_characters(front, chara
     assert character * 1000 in page.body.decode() and character * 2000 in page.body.decode()
 
 
+@pytest.mark.parametrize("public_read", [(), ("--public-read",)], ids=["private", "public"])
+@pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
+def test_a_browser_logs_in_and_out(tmp_path, proxy, public_read):
+    with ExitStack() as stack:
+        options = ("--base-url", f"{PUBLIC}/marks", *public_read)
+        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="secret"))
+        front = stack.enter_context(proxy(tmp_path, service))
+        browser = {"Accept": "text/html", "Origin": PUBLIC, "Content_Type": FORM}
+        status, button = (200, "Log in") if public_read else (401, 'name="token"')
+        cookies = ["other=1"]
+
+        def page():
+            response = front.get("/?tag=x", **browser, Cookie="; ".join(cookies))
+            return response.status, button in response.body.decode()
+
+        assert page() == (status, True)
+        body = "token=secret&next=/%3Ftag=x"
+        response = front.send_text("POST", "/-/login", body, **browser, Cookie=cookies[0])
+        assert response.status == 303
+        value, *attributes = response.headers["Set-Cookie"].split("; ")
+        assert {"Path=/marks", "Secure", "HttpOnly", "SameSite=Lax"} <= set(attributes)
+        cookies.append(value)
+        for _ in range(3):
+            assert page() == (200, False)
+        created = front.send_text("POST", "/", "uri=x:y", **browser, Cookie="; ".join(cookies))
+        assert created.status == 303
+        for _ in range(3):
+            response = front.get("/?tag=x", **browser)
+            assert (response.status, button in response.body.decode()) == (status, True)
+
+
 @pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
 def test_with_a_token_nothing_is_cached(tmp_path, proxy):
     with ExitStack() as stack:
@@ -335,7 +369,9 @@ def test_nginx_passes_the_public_address_and_drops_forged_headers(tmp_path):
             assert f"<{public}/?limit=1&offset=0>" in response.headers["Link"]
             assert "evil" not in response.headers["Link"]
             assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
-        response = front.send("POST", "/", fields, Origin="https://evil.example", **bearer)
+        basic = {"Authorization": "Basic OnNlY3JldA=="}
+        assert front.send("POST", "/", fields, Origin=public, **basic).status == 200
+        response = front.send("POST", "/", fields, Origin="https://evil.example", **basic)
         assert response.status == 403
         large = [{"uri": f"https://example.com/{n}/{'x' * 2000}"} for n in range(1000)]
         assert front.send("POST", "/", large, **bearer).json["created"] == 1000

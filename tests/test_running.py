@@ -16,6 +16,7 @@ from http.client import HTTPResponse
 
 import pytest
 
+from storage.bookmark import clean, create
 from storage.errors import Unavailable
 from storage.store import Store
 from tests.conftest import ROOT
@@ -258,6 +259,29 @@ def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
     log = "".join(service.log)
     assert ("less than 16 characters" in log) == is_warned
     assert token not in log
+
+
+@pytest.mark.parametrize(
+    "options, tags, number",
+    [
+        (("--public-read",), ["Private", "private"], 2),
+        (("--public-read",), ["private parts"], None),
+        ((), ["private"], None),
+    ],
+)
+def test_the_start_warns_of_private_bookmarks_that_everybody_can_read(
+    serve, data, options, tags, number
+):
+    with contextlib.closing(Store(data)) as store:
+        for tag in tags:
+            fields = clean({"uri": "x:y", "title": tag, "tags": [tag]})
+            store.add(create(fields | {"uri": f"x:{store.mint()}"}, store.mint()))
+    service = serve(*options, BOOKMARKS_TOKEN="s3cret-0123456789")
+    assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
+    service.stop()
+    warnings = [line for line in service.log if "private" in line]
+    assert len(warnings) == (1 if number else 0)
+    assert all(f"{number}." in line and " WARNING " in line for line in warnings)
 
 
 def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):

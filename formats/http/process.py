@@ -10,7 +10,7 @@ from typing import Any
 from formats.http.request import MAX_FILE
 
 # Settings of waitress, in bytes and seconds.
-WAITRESS = {
+WAITRESS: Mapping[str, object] = {
     "ident": "",  # No Server header.
     "max_request_body_size": 2 * MAX_FILE,  # Below it, the service itself refuses bodies.
     "channel_timeout": 60,
@@ -22,6 +22,14 @@ PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-p
 MAX_CONNECTIONS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0
+
+
+def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[str, object]:
+    """Return the settings of a server that listens on this address."""
+    settings = {**WAITRESS, "host": host, "port": port}
+    if trusted_proxy:
+        settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
+    return settings
 
 
 def connection_limit() -> int:

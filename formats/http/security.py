@@ -20,6 +20,8 @@ from formats.http.credentials import (
     has_login,
 )
 from formats.http.failed_logins import FailedLogins
+from storage.query import Query
+from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
@@ -107,6 +109,13 @@ class AccessControl:
         if any(len(token.decode(errors="replace")) < MIN_TOKEN for token in self.tokens):
             text = "A token of less than %d characters can be guessed. %s"
             log.warning(text, MIN_TOKEN, _HOW_TO_MAKE_ONE)
+
+    def warn_of_public_bookmarks(self, store: Store) -> None:
+        """Log a warning if everybody can read bookmarks that are tagged `private`."""
+        if not (self.tokens and self.public_read):
+            return
+        if count := store.select(Query(tags=("private",), limit=0)).total:
+            log.warning("With --public-read everybody can read what is tagged private: %d.", count)
 
     def _check_host(self, request: Request) -> None:
         host = request.environ.get("HTTP_HOST")
