@@ -1,6 +1,7 @@
 """The documentation agrees with the code: commands, routes, options, formats, dependencies."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +21,8 @@ PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"
 README = PAGES[0].read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 API = documentation("api.md")
+TOKEN = "a-token-of-a-test"
+IMPORT = f"{sys.executable} {ROOT / 'bookmarks.py'} import"
 DOCUMENTED = "http://127.0.0.1:8080"
 
 
@@ -185,3 +188,34 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
     address = service.address.replace("//", f"//:{token.read_text().strip()}@")
     subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=20)
     assert "WARNING" not in "".join(service.log)
+
+
+def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
+    hosts = ("example.com/a", "example.com/b", "other.example/?example.com")
+    for uri in (f"https://{host}" for host in hosts):
+        app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201)
+    (tmp_path / "tag_host.py").write_text(blocks(API, "python")[0])
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    service = serve("--token-file", str(tmp_path / "token"))
+    command = [sys.executable, "tag_host.py", service.address, "example.com", "sample"]
+    environment = {**os.environ, "TOKEN": TOKEN}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=20)
+    tags = {bookmark["uri"]: bookmark["tags"] for bookmark in app.get("/").json}
+    assert tags == {
+        "https://example.com/a": ["old", "sample"],
+        "https://example.com/b": ["old", "sample"],
+        "https://other.example/?example.com": ["old"],
+    }
+
+
+def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, data, tmp_path):
+    made = app.post_json("/", {"uri": "https://example.com/", "tags": ["a"]}, status=201).json
+    subprocess.run(["tar", "-czf", "bookmarks.tar.gz", data.name], cwd=tmp_path, check=True)
+    app.delete(f"/{made['id']}", status=204)
+    commands = documented_block("bash", "data/bookmarks/ID.json").replace("ID", made["id"])
+    commands = commands.replace("/backup/", "").replace("bookmarks import", IMPORT)
+    subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True, timeout=20)
+    (restored,) = app.get("/").json
+    assert restored["id"] != made["id"]
+    assert {**restored, "id": "", "modified": ""} == {**made, "id": "", "modified": ""}
