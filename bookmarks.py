@@ -52,7 +52,7 @@ from formats.http.credentials import encode_tokens, read_tokens
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
 from formats.http.response import CREATED, NO_CONTENT, OK, VARY, Response, respond, see_other
-from formats.http.routing import Route, find_route
+from formats.http.routing import Route, allow_anywhere, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import list_address, make_listing, retagged_address
 from formats.problem import Problem
@@ -116,6 +116,8 @@ class Application:
 
     def _dispatch(self, request: Request) -> Response:
         path = _path(request)
+        if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
+            return Response(NO_CONTENT, [("Allow", allow_anywhere(ROUTES))])
         if (match := find_route(ROUTES, path)) is None or not match[0].methods:
             segments = path.split("/")
             if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):

@@ -115,6 +115,10 @@ def test_the_parameter_format_overrides_accept(app, add, name):
         ('text/csv;x="a,b;q=0"', "csv"),
         (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
         ('text/csv;x="', "csv"),
+        (",", "json"),
+        (" , ,\t", "json"),
+        (",, text/csv,", "csv"),
+        ("text/html;q=0.1, , text/csv", "csv"),
     ],
 )
 def test_accept_selects_the_format_by_q_values(app, accept, name):

@@ -207,6 +207,7 @@ def test_if_modified_since_gives_304(app, a, later, path):
     assert app.get(path, headers={"If-Modified-Since": current}, status=304).body == b""
     obsolete = moment.strftime("%A, %d-%b-%y %H:%M:%S GMT")  # RFC 850
     app.get(path, headers={"If-Modified-Since": obsolete}, status=304)
+    app.get(path, headers={"If-Modified-Since": moment.strftime("%c")}, status=304)  # asctime
     second_before = formatdate(moment.timestamp() - 1, usegmt=True)
     for since in (LONG_AGO, second_before, FAR_AHEAD, "soon", "", "0"):
         app.get(path, headers={"If-Modified-Since": since}, status=200)
@@ -220,6 +221,29 @@ def test_last_modified_of_a_file_before_1970_is_a_date(changed_at, date):
     response = Response(OK, [])
     conditional.add_validators(response, "json", State(1, "2001-01-01T00:00:00Z", changed_at))
     assert dict(response.headers)["Last-Modified"] == date
+
+
+NO_DATES = [
+    "Tue, 31 Feb {} 00:00:00 GMT",
+    "Tue, 29 Feb {} 00:00:00 GMT",
+    "Tuesday, 31-Apr-31 00:00:00 GMT",
+    "Tue Feb 30 00:00:00 {}",
+    "Tue, 00 Jan {} 00:00:00 GMT",
+    "Tue, 32 Jan {} 00:00:00 GMT",
+    "Tue, 01 Jan {} 24:00:00 GMT",
+    "Tue, 01 Jan {} 00:60:00 GMT",
+]
+
+
+@pytest.mark.parametrize("date", NO_DATES)
+def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch, date):
+    in_2033 = datetime(2033, 1, 1, tzinfo=UTC).timestamp()
+    monkeypatch.setattr(conditional, "time", SimpleNamespace(time=lambda: in_2033))
+    exists = {"If-Modified-Since": "Fri, 28 Feb 2031 00:00:00 GMT"}
+    app.get("/a", headers=exists, status=304)
+    app.get("/a", headers={"If-Modified-Since": date.format(2031)}, status=200)
+    headers = {"If-Unmodified-Since": date.format(1995)}
+    app.post_json("/a", {"title": "New"}, headers=headers, status=200)
 
 
 @pytest.mark.parametrize("path", ["/a", "/"])

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import socket
 
 import pytest
 import webtest
@@ -325,6 +326,19 @@ def test_options_is_204_with_allow(app, filled, path, allowed):
     assert set(response.headers["Allow"].split(", ")) == allowed
     assert response.body == b""
     assert response.headers["Cache-Control"] == "no-cache"
+
+
+def test_options_of_the_whole_service_is_204(app, service):
+    for method, expected in [("OPTIONS", "204 "), ("GET", "404 "), ("PUT", "404 ")]:
+        request = webtest.TestRequest.blank("/", {"PATH_INFO": "*"}, method=method)
+        status, headers, _ = request.call_application(app.app)
+        assert status.startswith(expected) and ("Allow" in dict(headers)) == (method == "OPTIONS")
+    host, port = service.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        head = b"".join(iter(lambda: connection.recv(4096), b"")).decode()
+    assert head.startswith("HTTP/1.1 204 ")
+    assert set().union(*ALLOWED.values()) <= set(re.search("Allow: (.*)\r", head)[1].split(", "))
 
 
 @pytest.mark.parametrize(

@@ -495,7 +495,7 @@ def test_every_response_has_the_security_headers(app, a, method, path, status, h
     assert "frame-ancestors 'none'" in directives
     assert "unsafe" not in policy
     assert response.headers.getall("X-Content-Type-Options") == ["nosniff"]
-    assert response.headers.getall("Referrer-Policy") == ["no-referrer"]
+    assert response.headers.getall("Referrer-Policy") == ["same-origin"]
 
 
 def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch):

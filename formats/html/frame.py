@@ -64,13 +64,11 @@ def _login_button(base: BaseUrl) -> str:
 
 def _head(title: str, base: BaseUrl) -> str:
     path = e(base.path)
-    # With `no-referrer` browsers send forms with `Origin: null`, which counts as another site.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
 <head>
 <meta charset="utf-8">
-<meta name="referrer" content="same-origin">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{e(cut(title, MAX_HEADING))}</title>

@@ -33,12 +33,14 @@ def _is_compressed(request: Request) -> bool:
 @functools.lru_cache(maxsize=256)
 def _prefers_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
-    if "gzip" not in accepted.lower():
+    # x-gzip is another name of gzip (section 8.4.1.3). Elements of a list may be empty.
+    accepted = accepted.lower().replace("x-gzip", "gzip").strip(", \t")
+    if "gzip" not in accepted:
         return False
     # WebOb returns all offers for a header that cannot be parsed.
     header = create_accept_encoding_header(accepted)
     # An unnamed identity has quality 1, but clients that send `br, gzip;q=0.9` prefer gzip to it.
-    codings = ["gzip", "identity"] if "identity" in accepted.lower() else ["gzip"]
+    codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     is_valid = isinstance(header, AcceptEncodingValidHeader)
     return is_valid and bool(offers) and offers[0][0] == "gzip"

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email.utils import formatdate
+from email.utils import formatdate, parsedate_to_datetime
 
 from webob import Request
 
@@ -104,7 +104,7 @@ def _is_modified(request: Request, resource: Resource | None) -> bool:
 
     It does not apply if there is no resource.
     """
-    date = _parse_date(request, "if_unmodified_since")
+    date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
     return resource is not None and date is not None and last_modified(resource) > date
 
 
@@ -138,7 +138,7 @@ def _is_unmodified(request: Request, resource: Resource) -> bool:
     Dates have a resolution of one second: a resource that changed within the last second may
     change again without a new date.
     """
-    date = _parse_date(request, "if_modified_since")
+    date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
     return resource.changed_at < time.time() - 1
@@ -146,12 +146,13 @@ def _is_unmodified(request: Request, resource: Resource) -> bool:
 
 def _parse_date(request: Request, name: str) -> float | None:
     """Return a header's date in seconds since 1970, None if it is absent, invalid or future."""
-    try:
-        date = getattr(request, name)
-    except (ValueError, OverflowError, OSError):
+    try:  # WebOb reads 31 February as 3 March.
+        date = parsedate_to_datetime(request.environ.get(name, ""))
+    except (ValueError, OverflowError):
         return None
+    seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     # Ignore a date in the future: the service never sends one (RFC 9110 section 8.8.2.1).
-    return date.timestamp() if date and date.timestamp() <= time.time() else None
+    return seconds if seconds <= time.time() else None
 
 
 def respond_asset(request: Request, asset: Asset) -> Response:

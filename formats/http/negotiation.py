@@ -46,6 +46,6 @@ def best_media_type(request: Request, offers: Sequence[str], others: Sequence[st
 def _best_media_type(accept: str, offers: tuple[str, ...], others: tuple[str, ...]) -> str | None:
     # Offer the others only if Accept names them, so that a wildcard selects one of the offers.
     offers += tuple(other for other in others if other in accept.lower())
-    ranges = _OTHER_PARAMETER.sub("", accept)
+    ranges = _OTHER_PARAMETER.sub("", accept).strip(", \t")  # Elements of a list may be empty.
     acceptable = create_accept_header(ranges or None).acceptable_offers(offers)
     return str(acceptable[0][0]) if acceptable else None

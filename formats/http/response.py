@@ -18,7 +18,9 @@ COMMON_HEADERS = (
         "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
-    ("Referrer-Policy", "no-referrer"),
+    # With `no-referrer`, browsers send forms over plain http with `Origin: null`, which counts as
+    # another site.
+    ("Referrer-Policy", "same-origin"),
 )
 
 

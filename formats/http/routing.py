@@ -72,6 +72,11 @@ class Route:
         )
 
 
+def allow_anywhere(routes: Sequence[Route]) -> str:
+    """Return the value of Allow with every method that some path has."""
+    return ", ".join(sorted({method for route in routes for method in route.allow.split(", ")}))
+
+
 def find_route(routes: Sequence[Route], path: str) -> tuple[Route, dict[str, str]] | None:
     """Return the route of a path with the values of its variables, None without a route."""
     for route in routes:
