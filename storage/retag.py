@@ -51,8 +51,8 @@ class Retagging(msgspec.Struct, frozen=True):
         """Raise PreconditionFailed if the client has seen another number of bookmarks."""
         if self.expected not in (None, matched):
             raise PreconditionFailed(
-                f"{matched:,} bookmarks are selected now, not {self.expected:,}. Nothing was "
-                "changed. Look at the selection again, then repeat the change."
+                f"The number of selected bookmarks is {matched:,} now, not {self.expected:,}. "
+                "Nothing was changed. Look at the selection again, then repeat the change."
             )
 
 

@@ -248,7 +248,8 @@ def test_a_body_that_is_no_object_is_refused(app, tags_of):
 def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of, expected):
     body = {"tag": "a", "add": "x", "expected": expected}
     problem = app.post_json("/tags", body, status=412).json
-    assert problem["detail"].startswith(f"2 bookmarks are selected now, not {expected:,}.")
+    numbers = f"The number of selected bookmarks is 2 now, not {expected:,}. "
+    assert problem["detail"].startswith(numbers)
     page = app.post("/tags", body, headers=PAGE, status=412)
     assert "Look at the selection again" in page.text
     assert not page.html.select("form.editor")
