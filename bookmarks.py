@@ -54,7 +54,7 @@ from formats.http.request import query_parameters, read_bookmark, read_bookmark_
 from formats.http.response import CREATED, NO_CONTENT, OK, VARY, Response, respond, see_other
 from formats.http.routing import Route, allow_anywhere, find_route
 from formats.imports.entry import ImportedEntry
-from formats.listing import list_address, make_listing, retagged_address
+from formats.listing import address_after_saving, make_listing, retagged_address
 from formats.problem import Problem
 from storage import bookmark as rules
 from storage import errors
@@ -179,7 +179,7 @@ class Application:
         state = self.store.state()
         if response := not_modified(request, "html", lambda: state):
             return response
-        page = write_add_page(values, self.base(request))
+        page = write_add_page(values, self.base(request), self.store.host_tags(values["uri"]))
         response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
         return response
@@ -220,16 +220,19 @@ class Application:
     def _show_unless_unchanged(
         self, request: Request, name: str, entry: Entry, query: Mapping[str, str]
     ) -> Response:
-        unchanged = not_modified(request, name, lambda: entry)
+        validated_name, resource = conditional.validated_by(name, entry, self.store.state)
+        unchanged = not_modified(request, validated_name, lambda: resource)
         return unchanged or self._show(request, name, entry, query)
 
     def _show(
         self, request: Request, name: str, entry: Entry, query: Mapping[str, str] = {}
     ) -> Response:
-        format, base = formats.ONE_BOOKMARK[name], self.base(request)
+        format, base, b = formats.ONE_BOOKMARK[name], self.base(request), entry.bookmark
         version = conditional.version_text(entry.version)
-        response = respond(format, format.write(entry.bookmark, base, version, query))
-        add_validators(response, name, entry)
+        validated = conditional.validated_by(name, entry, self.store.state)
+        tags = self.store.host_tags(b.uri) if name == "html" else ()
+        response = respond(format, format.write(b, base, version, query, tags))
+        add_validators(response, *validated)
         return response
 
     def get_field(self, request: Request, id: str, field: str) -> Response:
@@ -293,16 +296,15 @@ class Application:
         self.store.get(id)
         body, form = read_bookmark(request, formats.READERS)
         method = body.pop("_method", "POST") if form else "POST"
-        version = form.version if form else ""
         if method not in ("POST", "DELETE"):
             raise errors.Invalid([("_method", "must be DELETE or absent")])
         if form and method == "DELETE":
-            deleted = self._delete(request, id, version)
+            deleted = self._delete(request, id, form.version)
             page = write_deleted(deleted, self.base(request), form.way_back)
             return responses.respond_with(HTML, page)
         fields = rules.clean_changes(body, id)
         target = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry = self._update(request, id, fields, version)
+        entry = self._update(request, id, fields, form)
         return self._respond_stored(request, target, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
@@ -348,11 +350,14 @@ class Application:
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(formats.RETAGGED[name], formats.RETAGGED[name].write(report))
 
-    def _update(self, request: Request, id: str, fields: Fields, version: str = "") -> Entry:
+    def _update(
+        self, request: Request, id: str, fields: Fields, form: Controls | None = None
+    ) -> Entry:
         def attempt() -> Entry:
             entry = self.store.get(id)
-            require_conditions(request, entry, version)
-            return self.store.replace(rules.update(entry.bookmark, fields), entry)
+            require_conditions(request, entry)
+            changes = conditional.merge_form(entry, fields, form)
+            return self.store.replace(rules.update(entry.bookmark, changes), entry)
 
         return retry_if_stale(attempt)
 
@@ -381,10 +386,7 @@ class Application:
         base, id = self.base(request), entry.bookmark.id
         url = base.bookmark(id)
         if isinstance(target, Controls):
-            is_opened = target.version == PUT_BACK and status == OK
-            if target.way_back is not None and not is_opened:
-                url = list_address(base.url, target.way_back, id)
-            return see_other(url)
+            return see_other(address_after_saving(base, id, target, status == CREATED))
         response = self._show(request, target, entry)
         response.status = status
         response.headers.append(("Content-Location", url))

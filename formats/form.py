@@ -35,20 +35,36 @@ class Controls(NamedTuple):
     """The fields of the page's own forms that are not fields of a bookmark.
 
     `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
-    `way_back` is the query of the list to return to, see `listing.list_address`.
+    `way_back` is the query of the list to return to, see `listing.list_address`; `close` says
+    whether the script closes the window after saving; `opened` has the `merge.digests` of the
+    bookmark.
     """
 
     version: str = ""
     way_back: str | None = None
+    close: bool = False
+    opened: str = ""
 
 
 def take_controls(fields: dict[str, object]) -> Controls:
-    """Remove the controls from the fields of a form, and return them."""
+    """Remove the controls from the fields of a form, and return them.
+
+    The checkbox `_quote` adds its text to the description.
+    """
     way_back = fields.pop("_list", None)
+    if quote := fields.pop("_quote", ""):
+        fields["description"] = f"{fields.get('description', '')}\n\n{quote}"
     return Controls(
         version=str(fields.pop("_version", "")),
         way_back=None if way_back is None else str(way_back),
+        close=fields.pop("_close", "") == "1",
+        opened=str(fields.pop("_opened", "")),
     )
+
+
+def page_controls(query: Mapping[str, str], version: str, opened: str = "") -> Controls:
+    """Return the controls of a form on the page that this query asks for."""
+    return Controls(version, query.get("_list"), query.get("close") == "1", opened)
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from formats.base_url import BaseUrl, Parameters, with_query
+from formats.form import PUT_BACK, Controls
 from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
@@ -67,6 +68,18 @@ def make_listing(
 def _number(parameters: Parameters, name: str) -> int | None:
     value = first_values(parameters).get(name, "")
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def address_after_saving(base: BaseUrl, id: str, controls: Controls, is_new: bool) -> str:
+    """Return the address that a form leads to when it has saved a bookmark.
+
+    A form that puts a bookmark back, but finds its uri in use, leads to the bookmark that has it.
+    """
+    if controls.close:
+        return f"{base.bookmark(id)}?close=1"
+    if controls.way_back is None or controls.version == PUT_BACK and not is_new:
+        return base.bookmark(id)
+    return list_address(base.url, controls.way_back, id)
 
 
 def list_address(base: str, way_back: str, id: str = "") -> str:

@@ -32,7 +32,7 @@ from storage.index import Entry, Index, Page, State, newest, search_entries, tag
 from storage.query import Query
 from storage.record import digest, encode
 from storage.tsid import Minter, number_of
-from storage.uri import uri_key
+from storage.uri import host_of, uri_key
 
 log = logging.getLogger("bookmarks")
 
@@ -41,6 +41,7 @@ _Result = TypeVar("_Result")
 RETRY_SECONDS = 5.0
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
+MAX_HOST_TAGS = 30
 
 
 class Change(NamedTuple):
@@ -154,6 +155,20 @@ class Store:
             index = self._follower.refresh_for_list()
             matches, state = list(index.matches(query)), index.state
         return search_entries(matches, query.search), state
+
+    def host_tags(self, uri: str) -> list[str]:
+        """Return the most used tags of the other bookmarks whose uri has the same host.
+
+        An index by host would save 6 ms with 100,000 bookmarks, but only the form needs these tags.
+        """
+        key = uri_key(uri)
+        if not (host := host_of(key)):
+            return []
+        with self._mutex:
+            entries = list(self._follower.refresh().matches(Query()))
+        # Searching for the text of the host first is six times as fast as parsing every uri.
+        others = [e for e in entries if host in e.key and host_of(e.key) == host and e.key != key]
+        return [tag for tag, _ in tag_counts(others, MAX_HOST_TAGS)]
 
     def select(self, query: Query) -> Page:
         """Return the bookmarks and deletions in the query's range, and the state they belong to."""

@@ -8,6 +8,7 @@ _MOSTLY_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _PORT = re.compile(r":([0-9]*)\Z")
+_HOST_OF_KEY = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?:www\.)?([^/?#]+)")
 
 
 def uri_key(uri: str) -> str:
@@ -33,6 +34,12 @@ def uri_key(uri: str) -> str:
         path = "/." + path  # Otherwise the path would look like an authority.
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
+
+
+def host_of(key: str) -> str:
+    """Return the host and the port in a uri key, without `www.`; empty if it has no host."""
+    match = _HOST_OF_KEY.match(key)
+    return match[1] if match else ""
 
 
 def _normalize_authority(scheme: str, authority: str) -> str:

@@ -245,7 +245,7 @@ def test_the_limits_are_those_of_the_service():
 
 
 def test_the_fields_are_those_of_a_bookmark():
-    form = (*bookmark.FIELDS, "_version", "_list")
+    form = (*bookmark.FIELDS, "_version", "_list", "_close", "_opened", "_quote")
     expected = {
         "Bookmark": bookmark.FIELDS,
         "NewBookmark": bookmark.FIELDS,

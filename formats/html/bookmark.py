@@ -1,16 +1,26 @@
 """The page of one bookmark, the page that adds one, and the parts that show a bookmark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from formats.base_url import BaseUrl
-from formats.form import NEW, Controls
-from formats.html.editor import LABELS, delete_form, edit_form, form_values
+from formats.form import NEW, Controls, page_controls
+from formats.html.editor import (
+    LABELS,
+    delete_form,
+    edit_form,
+    form_values,
+    other_value,
+    quote_choice,
+    tag_choices,
+)
 from formats.html.frame import END, begin, cut, e
-from storage.bookmark import Bookmark
+from formats.merge import digests
+from storage.bookmark import Bookmark, fold, split_tags
 
 # Longer texts are cut; the form shows them whole.
 MAX_TITLE, MAX_DESCRIPTION, MAX_URI = 300, 600, 200
+MAX_TAG_CHOICES = 8
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -20,27 +30,77 @@ LINKED_SCHEMES = frozenset(
 
 
 def write_bookmark(
-    b: Bookmark, base: BaseUrl, version: str, query: Mapping[str, str]
+    b: Bookmark,
+    base: BaseUrl,
+    version: str,
+    query: Mapping[str, str],
+    host_tags: Iterable[str] = (),
 ) -> Iterator[bytes]:
-    """Write the page of one bookmark with the forms that change and delete this version."""
-    action, controls = f"{base.path}/{b.id}", Controls(version, query.get("_list"))
+    """Write the page of one bookmark with the forms that change and delete this version.
+
+    A query with `uri` has the values of a bookmark that the user wanted to add. `host_tags` are
+    the tags of other bookmarks of the same host.
+    """
+    action, controls = f"{base.path}/{b.id}", page_controls(query, version, digests(b))
+    if "uri" in query:
+        note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
+        form = existing_form(action, b, controls, query, host_tags)
+    else:
+        note, values = "", form_values(b)
+        form = edit_form(action, values, controls, choices=_tag_choices(values, host_tags))
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
     details = (host(b.uri), f"saved {time(b.created)}", changed)
     yield (
         f'{begin(b.title, base, controls.way_back)}<main id="main" class="single">\n'
         f"<h1>{link(b)}</h1>\n"
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{edit_form(action, form_values(b), controls)}"
-        f"{delete_form(action, controls)}</main>\n{END}"
+        f"{note}{form}{delete_form(action, controls)}</main>\n{END}"
     ).encode()
 
 
-def write_add_page(query: Mapping[str, str], base: BaseUrl) -> Iterator[bytes]:
+def existing_form(
+    action: str,
+    b: Bookmark,
+    controls: Controls,
+    given: Mapping[str, str],
+    host_tags: Iterable[str] = (),
+    *,
+    is_typed: bool = False,
+) -> str:
+    """Return the form of a bookmark that the user wanted to add with the `given` values.
+
+    The given tags stand behind its own, and the form offers to add the given description. If the
+    user has typed the values, the title is shown too, and the offer is accepted.
+    """
+    values, others = form_values(b), {}
+    own = set(map(fold, b.tags))
+    new = [tag for tag in split_tags(given.get("tags", "")) if fold(tag) not in own]
+    values["tags"] = ", ".join([*b.tags, *new])
+    title, quote = (given.get(name, "").strip() for name in ("title", "description"))
+    if is_typed and title not in ("", b.title):
+        others["title"] = other_value("You typed:", title)
+    choices = _tag_choices(values, host_tags)
+    if quote.replace("\r\n", "\n") not in b.description:
+        choices["description"] = quote_choice(quote, is_typed)
+    return edit_form(action, values, controls, others=others, choices=choices, focus="tags")
+
+
+def _tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
+    """Return the field `tags` with a choice of those tags of the host that it does not have."""
+    used = set(map(fold, split_tags(values["tags"])))
+    unused = [tag for tag in host_tags if fold(tag) not in used][:MAX_TAG_CHOICES]
+    return {"tags": tag_choices(unused, host(values["uri"]))} if unused else {}
+
+
+def write_add_page(
+    query: Mapping[str, str], base: BaseUrl, host_tags: Iterable[str]
+) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
     values = {name: query.get(name, "") for name in LABELS}
-    controls = Controls(NEW, query.get("_list"))
+    controls = page_controls(query, NEW)
     focus = next((name for name in LABELS if not values[name]), "")
-    form = edit_form(f"{base.path}/", values, controls, focus=focus)
+    choices = _tag_choices(values, host_tags)
+    form = edit_form(f"{base.path}/", values, controls, choices=choices, focus=focus)
     yield (
         f'{begin("Add a bookmark", base, controls.way_back)}<main id="main" class="single">\n'
         f"<h1>Add a bookmark</h1>\n{form}</main>\n{END}"

@@ -1,13 +1,13 @@
 """The form that adds or changes a bookmark, with errors beside the fields."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from formats.form import Controls
-from formats.html.frame import e, hidden_controls, hidden_field
+from formats.html.frame import cut, e, hidden_controls, hidden_field
 from formats.listing import list_address
 from storage.bookmark import Bookmark
 
-_TEXT = 'dir="auto" autocomplete="off"'
+_TEXT = 'dir="auto"'
 _URI = f'{_TEXT} required inputmode="url" autocapitalize="none" spellcheck="false"'
 _FIELDS = {
     "uri": ("Address", _URI, ""),
@@ -15,6 +15,7 @@ _FIELDS = {
     "tags": ("Tags", f'{_TEXT} autocapitalize="none"', "Separate tags with commas."),
     "description": ("Description", 'dir="auto" rows="5"', ""),
 }
+MAX_QUOTE = 300
 LABELS = {name: label for name, (label, _, _) in _FIELDS.items()}
 
 
@@ -35,26 +36,29 @@ def edit_form(
     save_label: str = "Save",
     *,
     cancel_link: str = "",
-    errors: Mapping[str, str] | None = None,
-    saved: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] = {},
+    others: Mapping[str, str] = {},
+    choices: Mapping[str, str] = {},
     focus: str = "",
     cancel: bool = True,
 ) -> str:
     """Return a form with these values.
 
-    `errors`, as HTML, and the `saved` values of another client are shown beside their fields. A
-    value `created` is kept. The first field with an error has the focus, or else the field
-    `focus`. The link back to the list is left out unless `cancel` is true.
+    `errors`, `others` (the values of another version) and `choices` (more values to choose) are
+    HTML that is shown below the fields. A value `created` is kept. The first field with an error
+    has the focus, or else the field `focus`. The link back to the list is left out unless `cancel`
+    is true.
     """
-    errors, saved = errors or {}, saved or {}
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
-        _field(name, values.get(name, ""), errors.get(name, ""), saved.get(name), focus)
+        _field(name, values.get(name, ""), errors.get(name, ""), others.get(name, ""), focus)
+        + choices.get(name, "")
         for name in _FIELDS
     )
     created = hidden_field("created", values["created"]) if "created" in values else ""
     return (
-        f'<form class="editor" method="post" action="{e(action)}">\n'
+        # Browsers would restore what was typed into an older version of the form.
+        f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_controls(controls)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}'
         f"{_back_link(action, controls) if cancel else ''}</p>\n"
@@ -62,9 +66,9 @@ def edit_form(
     )
 
 
-def _field(name: str, value: str, error: str, saved: str | None, focus: str) -> str:
+def _field(name: str, value: str, error: str, other: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    notes = {"error": error, "hint": hint, "theirs": _saved_note(value, saved)}
+    notes = {"error": error, "hint": hint, "theirs": other}
     shown = {kind: note for kind, note in notes.items() if note}
     if shown:
         attributes += f' aria-describedby="{" ".join(f"{name}-{kind}" for kind in shown)}"'
@@ -88,12 +92,30 @@ def _input(name: str, value: str, attributes: str) -> str:
     return f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
 
 
-def _saved_note(typed: str, saved: str | None) -> str:
-    """Return a note with the value that another client saved, if it differs from the typed one."""
-    if saved is None or saved == typed.replace("\r\n", "\n"):
-        return ""
-    shown = f'<span dir="auto">{e(saved)}</span>' if saved else "<em>nothing</em>"
-    return f"<strong>Saved now:</strong> {shown}"
+def other_value(label: str, value: str) -> str:
+    """Return a value that another version of a field has, after a label."""
+    shown = f'<span dir="auto">{e(value)}</span>' if value else "<em>nothing</em>"
+    return f"<strong>{label}</strong> {shown}"
+
+
+def tag_choices(tags: Iterable[str], host: str) -> str:
+    """Return checkboxes that add tags of other bookmarks of the host, which is HTML."""
+    boxes = "".join(
+        f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'
+        for tag in tags
+    )
+    legend = f"<legend>Tags of other bookmarks of {host}</legend>"
+    return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
+
+
+def quote_choice(quote: str, is_checked: bool) -> str:
+    """Return a checkbox that adds a text to the description."""
+    checked = " checked" if is_checked else ""
+    return (
+        '<p class="choices"><label>'
+        f'<input type="checkbox" name="_quote" value="{e(quote)}"{checked}> '
+        f'<span>Add <q dir="auto">{e(cut(quote, MAX_QUOTE))}</q></span></label></p>\n'
+    )
 
 
 def _back_link(action: str, controls: Controls) -> str:

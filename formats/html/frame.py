@@ -119,8 +119,13 @@ def notice(content: str, classes: str = "notice") -> str:
 
 def hidden_controls(controls: Controls) -> str:
     """Return the controls as hidden form fields."""
-    fields = hidden_field("_version", controls.version) if controls.version else ""
-    return fields + ("" if controls.way_back is None else hidden_field("_list", controls.way_back))
+    fields = {
+        "_version": controls.version or None,
+        "_list": controls.way_back,
+        "_close": "1" if controls.close else None,
+        "_opened": controls.opened or None,
+    }
+    return "".join(hidden_field(name, v) for name, v in fields.items() if v is not None)
 
 
 def hidden_field(name: str, value: str) -> str:

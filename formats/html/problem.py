@@ -1,12 +1,13 @@
 """The page that reports an error; a form that could not be saved comes back as it was sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from formats.base_url import BaseUrl
 from formats.form import Controls
-from formats.html.editor import LABELS, delete_form, edit_form, form_values
+from formats.html.bookmark import existing_form, link, time
+from formats.html.editor import LABELS, delete_form, edit_form, form_values, other_value
 from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
 from storage.bookmark import Bookmark
@@ -17,12 +18,16 @@ class Draft(msgspec.Struct, frozen=True):
 
     `action` is the path to send it to again. `controls` has the version that the form edited, or
     if another client has changed the bookmark since, that of `current`, the stored bookmark.
+    `conflicts` names the fields that both have changed, `is_new` is true if the form was to add a
+    bookmark.
     """
 
     action: str
     values: Mapping[str, str]
     controls: Controls
     current: Bookmark | None = None
+    conflicts: Sequence[str] = ()
+    is_new: bool = False
     is_deletion: bool = False
 
 
@@ -55,6 +60,8 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
         main = f"{what}{_conflict_link(problem)}{list_link(base)}"
     elif draft.is_deletion:
         main = _not_deleted(draft, detail) + list_link(base, draft.controls.way_back)
+    elif draft.current and draft.is_new:
+        heading, main = _TEXTS[409][0], _existing(draft, draft.current)
     elif draft.current:
         heading = "There are two versions"
         main = _both_versions(draft, draft.current, detail)
@@ -96,17 +103,28 @@ def _same_form(draft: Draft, problem: Problem, detail: str) -> str:
     )
 
 
+def _existing(draft: Draft, current: Bookmark) -> str:
+    """Return the form of the bookmark that exists already, with what was typed to add it."""
+    form = existing_form(draft.action, current, draft.controls, draft.values, is_typed=True)
+    return (
+        f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
+        f"{time(current.created)}.</p>\n<p>The form has that bookmark, and your tags behind its "
+        f"own. Nothing changes before you save.</p>\n</div>\n{form}"
+    )
+
+
 def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
-    """Return the form as it was sent, with the stored value below each field that differs."""
+    """Return the form with the stored value below each field that both have changed."""
     cancel = f' <a class="button" href="{e(draft.action)}">Keep the saved version</a>'
     saved = form_values(current)
+    others = {name: other_value("Saved now:", saved[name]) for name in draft.conflicts}
     form = edit_form(
-        draft.action, draft.values, draft.controls, "Save mine", cancel_link=cancel, saved=saved
+        draft.action, draft.values, draft.controls, "Save mine", cancel_link=cancel, others=others
     )
     return (
         f'<div class="alert" role="alert">\n<p>{detail}</p>\n'
-        "<p>The form has what you typed. Below each field that differs is what is saved now. "
-        f"Nothing is lost.</p>\n</div>\n{form}"
+        "<p>Your version is in the form. Below each field that both versions have changed is what "
+        f"is saved now. The other changes of both are in the form.</p>\n</div>\n{form}"
     )
 
 

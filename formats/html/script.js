@@ -37,6 +37,8 @@
   // The service redirects once after it has saved a form, and twice after a login.
   const [arrival] = performance.getEntriesByType("navigation");
   if (arrival?.type === "navigate" && arrival.redirectCount === 1) {
+    // Browsers close only windows that a script has opened, such as that of the bookmarklet.
+    if (new URLSearchParams(location.search).get("close") === "1") window.close();
     const id = location.hash.slice("#b-".length);
     const item = document.getElementById("b-" + id);
     const link = id && !item ? [" ", make("a", { href: `${path}/${id}` }, "Show it")] : [];
@@ -48,12 +50,13 @@
   // --- Completion of tags ---
 
   const SHOWN = 6;
-  let known;
+  let known, isLoaded = false;
 
   function tags() {
     known ||= ask(path + "/tags.json", { headers: { Accept: "application/json" } })
       .then((answer) => (answer.ok ? answer.json() : []))
-      .catch(() => []);
+      .catch(() => [])
+      .finally(() => { isLoaded = true; });
     return known;
   }
 
@@ -131,8 +134,14 @@
       const item = event.target.closest("li");
       if (item) take(item);
     });
-    input.addEventListener("keydown", (event) => {
-      if (list.hidden || event.isComposing) return;
+    input.addEventListener("keydown", async (event) => {
+      if (event.isComposing) return;
+      if (event.key === "Enter" && word().text && !isLoaded) { // Do what Enter does a moment later.
+        event.preventDefault();
+        await tags();
+        return list.hidden ? input.form.requestSubmit() : take(selected());
+      }
+      if (list.hidden) return;
       const keys = {
         ArrowDown: () => select(selected().nextSibling || list.firstChild),
         ArrowUp: () => select(selected().previousSibling || list.lastChild),
@@ -225,22 +234,23 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
-  // Whether the form has unsaved text, which the key `a` must not discard.
-  let isTyped = Boolean(find(".alert + .editor"));
-  find(".editor")?.addEventListener("input", () => { isTyped = true; });
+  // Whether a form has values that are not saved: a key that was meant for it must do nothing else.
+  const isChanged = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  const isInUse = () => find(".alert + .editor")
+    || [...document.querySelectorAll("form[method=post] :is(input, textarea)")].some(isChanged);
 
   const KEYS = {
     "/": () => find("#q").focus(),
-    a: () => isTyped || find("#add").click(),
+    a: () => find("#add").click(),
     j: () => move(1),
     k: () => move(-1),
     e: () => find(".list > .current .edit")?.click(),
   };
 
   addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.("input, textarea, select");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (kept(OFF) || !Object.hasOwn(KEYS, event.key)) return;
+    if (event.target.closest?.("form, select") || isInUse()) return;
     event.preventDefault();
     KEYS[event.key]();
   });

@@ -6,14 +6,15 @@ from urllib.parse import quote
 from formats.base_url import BaseUrl
 from formats.html.frame import e
 
-# Open the form with the page's address and title and the selected text. Cutting by code points
+# Open the form with the page's address and title and the selected text in a window that closes
+# after saving; if the browser opens no window, the form replaces the page. Cutting by code points
 # keeps surrogate pairs whole, and toWellFormed replaces halves of pairs that the page has itself:
 # encodeURIComponent throws an error at a half.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
 url=BASE+'/?uri='+e(location.href)+'&title='+cut(document.title,1000)+'&description='+\
-cut(String(getSelection()),2000);if(!open(url))location.href=url})()"""
+cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"""
 
 
 def start(base: BaseUrl) -> str:

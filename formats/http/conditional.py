@@ -6,11 +6,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import formatdate, parsedate_to_datetime
 
+from msgspec.structs import replace
 from webob import Request
 
+from formats.form import Controls
 from formats.html.assets import Asset, assets_digest
 from formats.http.compression import mark_entity_tag
 from formats.http.response import Response, respond_with
+from formats.merge import typed_changes
+from storage.bookmark import Fields
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
@@ -41,9 +45,22 @@ def add_validators(response: Response, name: str, resource: Resource) -> None:
     response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
 
 
+def validated_by(
+    name: str, entry: Entry, get_state: Callable[[], State]
+) -> tuple[str, Entry]:
+    """Return the name and the resource that determine the validators of a representation.
+
+    A page changes with the whole collection, because it has tags of other bookmarks.
+    """
+    if name != "html":
+        return name, entry
+    state = get_state()
+    return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
+
+
 def _entity_tag(resource: Resource, name: str) -> str:
     """Return the opaque tag of a representation; each has its own, so all are strong."""
-    if name == "html":  # A page changes with its style and script, which it links by their digests.
+    if name.startswith("html"):  # A page links its style and script by their digests.
         name = f"{name}-{assets_digest()}"
     return f"{version_text(resource.version)}.{name}"
 
@@ -82,6 +99,19 @@ def require_conditions(
         return
     if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), resource):
         raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
+
+
+def merge_form(entry: Entry, fields: Fields, controls: Controls | None) -> Fields:
+    """Return the fields to store, without those that a form of an older version left unchanged.
+
+    Raises PreconditionFailed if another client has changed a field that the user has changed too.
+    """
+    if not controls or controls.version in ("", version_text(entry.version)):
+        return fields
+    typed, conflicts = typed_changes(entry.bookmark, fields, controls.opened)
+    if conflicts:
+        raise PreconditionFailed("It has changed since the form was opened.", entry)
+    return typed
 
 
 def _matches(value: str, resource: Resource | None, strong: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -13,6 +13,7 @@ from formats import form
 from formats.base_url import BaseUrl
 from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
+from formats.html.editor import form_values
 from formats.html.problem import Draft, write_problem
 from formats.http.conditional import version_text
 from formats.http.login_page import respond_login_page
@@ -20,9 +21,11 @@ from formats.http.negotiation import best_media_type
 from formats.http.request import read_bookmark
 from formats.http.response import Response, respond_with
 from formats.http.security import BEARER
+from formats.merge import digests, typed_changes
 from formats.problem import Problem
 from storage import errors
-from storage.bookmark import Bookmark
+from storage.bookmark import clean_changes
+from storage.index import Entry
 
 log = logging.getLogger("bookmarks")
 
@@ -101,8 +104,7 @@ def log_internal_error(request: Request) -> Problem:
 def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     """Return the form that the request sent, None if it sent no form or may come from another site.
 
-    The form of a deleted bookmark can only be saved as a new bookmark; that of a changed one has
-    the stored version, so that saving it again overwrites the change.
+    The form of a deleted bookmark can only be saved as a new bookmark.
     """
     is_retagging = request.path_info == "/tags"  # Its fields are not those of a bookmark.
     if request.method != "POST" or is_retagging or problem.status in (401, 403, 421):
@@ -111,15 +113,41 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
         fields, controls = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
-    tags = fields.get("tags", ())
-    assert isinstance(tags, list | tuple) and controls
-    values = {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}
-    is_deletion = values.pop("_method", "") == "DELETE"
-    stored = getattr(problem.current, "bookmark", None)
-    if isinstance(stored, Bookmark):
-        controls = controls._replace(version=version_text(getattr(problem.current, "version", 0)))
-        return Draft(f"{base.path}/{stored.id}", values, controls, stored, is_deletion)
+    assert controls
+    is_deletion = fields.pop("_method", "") == "DELETE"
+    if isinstance(problem.current, Entry):
+        return _stale_draft(base, problem.current, fields, controls, is_deletion)
     path = str(request.path_info)
     if problem.status == 410 and not is_deletion:
         path, controls = "/", controls._replace(version=form.NEW)
-    return Draft(base.path + path, values, controls, None, is_deletion)
+    return Draft(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
+
+
+def _stale_draft(
+    base: BaseUrl,
+    entry: Entry,
+    fields: Mapping[str, object],
+    controls: form.Controls,
+    is_deletion: bool,
+) -> Draft:
+    """Return the form of a bookmark that has changed since the form was opened.
+
+    It has the fields that the user has changed, and the version and the other fields that are
+    stored now: saving it again overwrites the conflicts alone.
+    """
+    stored, is_new = entry.bookmark, controls.version == form.NEW
+    values = _texts(fields)
+    conflicts: Sequence[str] = ()
+    if not is_new and not is_deletion:
+        typed, conflicts = typed_changes(stored, clean_changes(fields), controls.opened)
+        values = form_values(stored) | {name: values[name] for name in typed}
+    controls = controls._replace(version=version_text(entry.version), opened=digests(stored))
+    action = f"{base.path}/{stored.id}"
+    return Draft(action, values, controls, stored, conflicts, is_new, is_deletion)
+
+
+def _texts(fields: Mapping[str, object]) -> dict[str, str]:
+    """Return the fields of a form as they were typed, but the tags in one text."""
+    tags = fields.get("tags", ())
+    assert isinstance(tags, list | tuple)
+    return {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}

@@ -560,15 +560,6 @@ def test_deleting_an_old_version_shows_the_current_one(app, add):
     app.get(f"/{id}", status=410)
 
 
-def test_the_form_that_adds_does_not_change_a_stored_bookmark(app, add):
-    id = add("https://1.example/", description="Text", tags=["x"])["id"]
-    form = next(f for f in app.get("/?uri=", headers=PAGE).forms.values() if "uri" in f.fields)
-    form["uri"], form["title"] = "HTTPS://1.example", "Typed"
-    again, page = parse_problem(form.submit(headers=PAGE, status=412))
-    assert again.action == f"/{id}" and "Text" in page.texts
-    assert app.get(f"/{id}", status=200).json["description"] == "Text"
-
-
 def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     id = add("https://1.example/")["id"]
     app.delete(f"/{id}", status=204)

@@ -182,6 +182,7 @@ def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
     browser = Browser(chromium, service.address)
     browser.console_messages()
     yield browser
+    chromium.switch_to.window(chromium.window_handles[-1])  # The test may have closed its window.
     messages = browser.console_messages()
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

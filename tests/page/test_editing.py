@@ -21,6 +21,240 @@ def tags_field(browser):
     return browser.find("#tags").get_property("value")
 
 
+def value(browser, id):
+    return browser.find(f"#{id}").get_property("value")
+
+
+# --- The bookmarklet ---
+
+
+def click_bookmarklet(browser, page, *, selected="p"):
+    """Open the page of another site, select a part of it, and run the bookmarklet there."""
+    browser.open()
+    code = browser.find("#bookmarklet").get_attribute("href")
+    browser.open(page)
+    browser.driver.execute_script(
+        "const part = document.querySelector(arguments[1]);"
+        "if (part) getSelection().selectAllChildren(part);"
+        "eval(decodeURIComponent(arguments[0].replace('javascript:', '')))",
+        code,
+        selected,
+    )
+    browser.wait(lambda: len(browser.driver.window_handles) == 2)
+    browser.driver.switch_to.window(browser.driver.window_handles[-1])
+    browser.find("#uri")
+    browser.wait(browser.is_loaded)
+
+
+def require_closed(browser):
+    """Wait until the window of the bookmarklet is closed; go back to the other one."""
+    browser.wait(lambda: len(browser.driver.window_handles) == 1)
+    browser.driver.switch_to.window(browser.driver.window_handles[0])
+
+
+def test_saving_a_page_with_the_bookmarklet_takes_three_actions(known, other_site):
+    actions = (
+        lambda: click_bookmarklet(known, other_site),
+        lambda: known.press("pyt", Keys.ENTER),
+        lambda: known.find(".primary").click(),
+    )
+    for act in actions:
+        act()
+    require_closed(known)
+    (bookmark,) = known.stored(f"uri={other_site}")
+    assert (bookmark["title"], bookmark["tags"]) == ("A page & “more”", ["python"])
+    assert bookmark["description"] == "Words said here."
+    assert known.driver.current_url == other_site
+
+
+def test_the_bookmarklet_opens_a_saved_page_and_adds_tags_and_text(known, other_site):
+    id = known.post(other_site, title="Mine", tags=["old"], created="2024-05-06T07:08:09Z")["id"]
+    click_bookmarklet(known, other_site)
+    assert known.find("[role=status]").text == "You saved this page on 2024-05-06."
+    assert value(known, "title") == "Mine" and value(known, "description") == ""
+    known.wait(lambda: known.focused == known.find("#tags"))
+    known.press("ope", Keys.ENTER)
+    assert tags_field(known) == "old, Zope, "
+    assert known.stored(f"uri={other_site}")[0]["tags"] == ["old"]
+    known.find("[name=_quote]").click()
+    known.find(".primary").click()
+    require_closed(known)
+    (bookmark,) = known.stored(f"uri={other_site}")
+    assert (bookmark["id"], bookmark["tags"]) == (id, ["old", "Zope"])
+    assert bookmark["description"] == "Words said here."
+
+
+def test_a_page_without_a_selection_gets_no_description(known, other_site):
+    click_bookmarklet(known, other_site, selected="none")
+    known.wait(lambda: known.focused == known.find("#tags"))
+    assert value(known, "description") == ""
+
+
+def test_the_window_is_not_closed_before_the_form_is_saved(browser, other_site):
+    browser.expect(422)
+    click_bookmarklet(browser, other_site)
+    browser.fill(uri="none")
+    browser.leave(browser.find(".primary").click)
+    assert browser.find("#uri-error").is_displayed()
+    browser.fill(uri=other_site)
+    browser.find(".primary").click()
+    require_closed(browser)
+
+
+def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
+    either.expected = ".* Scripts may close only the windows that were opened by them"
+    either.open("/?uri=https://a.example/&close=1")
+    either.leave(either.find(".primary").click)
+    assert either.find("h1").text == "https://a.example/"
+
+
+# --- Conflicts ---
+
+
+def test_a_conflict_shows_two_versions_of_what_both_have_changed(each_browser):
+    browser = each_browser
+    id = browser.post("https://a.example/", title="Old", description="Old text", tags=["a"])["id"]
+    browser.expect(412)
+    browser.open(f"/{id}")
+    browser.fill(title="Mine", tags="mine")
+    browser.post("https://a.example/", f"/{id}", title="Theirs", description="Their text")
+    browser.leave(browser.find(".primary").click)
+    assert [value(browser, name) for name in ("title", "tags")] == ["Mine", "mine"]
+    assert value(browser, "description") == "Their text"
+    assert browser.find("#title-theirs").text == "Saved now: Theirs"
+    assert len(browser.all(".theirs")) == 1
+    assert browser.stored()[0]["title"] == "Theirs"
+    browser.leave(browser.find(".primary").click)
+    (bookmark,) = browser.stored()
+    values = [bookmark[name] for name in ("title", "tags", "description")]
+    assert values == ["Mine", ["mine"], "Their text"]
+
+
+def test_changes_of_different_fields_are_merged(either):
+    id = either.post("https://a.example/", title="Old", description="1\n2", tags=["a", "b"])["id"]
+    either.open(f"/{id}")
+    either.fill(title="Mine")
+    either.post("https://a.example/", f"/{id}", tags=["theirs"])
+    either.leave(either.find(".primary").click)
+    (bookmark,) = either.stored()
+    values = [bookmark[name] for name in ("title", "tags", "description")]
+    assert values == ["Mine", ["theirs"], "1\n2"]
+
+
+def test_saving_the_old_page_that_back_shows_fails_safely(each_browser):
+    browser = each_browser
+    id = browser.post("https://a.example/", title="First")["id"]
+    browser.expect(412)
+    browser.open("/?uri=https://a.example/")
+    browser.fill(title="Second")
+    browser.leave(browser.find(".primary").click)
+    browser.post("https://a.example/", f"/{id}", title="Third")
+    browser.leave(browser.driver.back)
+    browser.fill(title="Fourth")
+    browser.leave(browser.find(".primary").click)
+    assert value(browser, "title") == "Fourth"
+    assert browser.find("#title-theirs").text == "Saved now: Third"
+    assert browser.stored()[0]["title"] == "Third"
+
+
+def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browser):
+    browser = each_browser
+    id = browser.post("https://a.example/", description="Old")["id"]
+    browser.open(f"/{id}")
+    browser.fill(description="Mine", title="Mine")
+    browser.post("https://a.example/", f"/{id}", description="Theirs")
+    browser.leave(browser.driver.refresh)
+    assert value(browser, "description") == "Theirs"
+    assert value(browser, "title") == "https://a.example/"
+
+
+def test_adding_an_address_that_exists_offers_to_add_the_tags(either):
+    either.post("https://a.example/", title="Old", tags=["x"], description="Text")
+    either.expect(412)
+    either.open("/?uri=")
+    either.fill(uri="a.example", tags="y, X", title="New", description="More")
+    either.leave(either.find(".primary").click)
+    assert either.find("h1").text == "You have this bookmark already"
+    assert either.find("#title-theirs").text == "You typed: New"
+    assert value(either, "title") == "Old"
+    assert either.stored()[0]["tags"] == ["x"]
+    either.leave(either.find(".primary").click)
+    (bookmark,) = either.stored()
+    assert (bookmark["title"], bookmark["tags"]) == ("Old", ["x", "y"])
+    assert bookmark["description"] == "Text\n\nMore"
+
+
+# --- Tags of other bookmarks of the same host ---
+
+
+def test_tags_of_the_same_host_are_suggested(either):
+    either.post("https://a.example/1", tags=["often", "seldom"])
+    either.post("https://a.example/2", tags=["often", "mine"])
+    id = either.post("https://a.example/3", tags=["mine"])["id"]
+    either.open(f"/{id}")
+    assert [label.text for label in either.all(".choices label")] == ["often", "seldom"]
+    either.all(".choices label")[1].click()
+    either.leave(either.find(".primary").click)
+    assert either.stored("uri=https://a.example/3")[0]["tags"] == ["mine", "seldom"]
+    either.open("/?uri=a.example/4")
+    assert [label.text for label in either.all(".choices label")] == ["mine", "often", "seldom"]
+
+
+# --- Keys ---
+
+
+def blur(browser):
+    browser.driver.execute_script("document.activeElement.blur()")
+
+
+@pytest.mark.parametrize("key", ["a", "j", "k", "e"])
+def test_a_single_key_does_nothing_on_a_page_with_a_form_in_use(each_browser, key):
+    browser = each_browser
+    id = browser.post("https://a.example/1", tags=["x"])["id"]
+    browser.post("https://a.example/2", tags=["y"])
+
+    def press_key():
+        page = browser.find("html")
+        browser.press(key)
+        assert browser.find("html") == page and browser.focused.tag_name in ("body", "input")
+
+    browser.open(f"/{id}")
+    browser.fill(title="Typed")
+    blur(browser)
+    press_key()
+    browser.fill(title="https://a.example/1")
+    browser.find(".choices input").click()
+    press_key()
+    blur(browser)
+    press_key()
+    assert value(browser, "title") == "https://a.example/1"
+    browser.expect(422)
+    browser.fill(uri="typed")
+    browser.leave(browser.find(".primary").click)
+    blur(browser)
+    press_key()
+    assert value(browser, "uri") == "typed"
+
+
+def test_the_search_key_does_nothing_on_a_page_with_a_form_in_use(browser):
+    browser.open("/?uri=")
+    browser.fill(uri="typed")
+    blur(browser)
+    browser.press("/")
+    assert browser.focused.tag_name == "body"
+
+
+def test_keys_act_on_a_page_whose_form_is_not_in_use(each_browser):
+    browser = each_browser
+    id = browser.post("https://a.example/")["id"]
+    browser.open(f"/{id}")
+    browser.press("/")
+    assert browser.focused.get_attribute("id") == "q"
+    blur(browser)
+    browser.leave(lambda: browser.press("a"))
+    assert browser.find("h1").text == "Add a bookmark"
+
+
 # --- Completion of tags ---
 
 
@@ -43,6 +277,28 @@ def test_the_first_completion_is_selected_and_enter_takes_it(known):
     assert known.stored("uri=https://new.example/") == []
     known.leave(lambda: known.press(Keys.ENTER))
     assert known.stored("uri=https://new.example/")[0]["tags"] == ["python", "Zope"]
+
+
+@pytest.fixture
+def slow_network(chromium):
+    """Delay each response by half a second."""
+    chromium.set_network_conditions(latency=500, throughput=1_000_000)
+    yield
+    chromium.delete_network_conditions()
+
+
+@pytest.mark.parametrize("typed, tag", [("pyt", "python"), ("new", "new")])
+def test_enter_waits_for_the_known_tags(browser, slow_network, typed, tag):
+    browser.post("https://a.example/", tags=["python"])
+    browser.open("/?uri=https://new.example/")
+    browser.find("#tags").click()
+    browser.press(typed, Keys.ENTER)
+    assert tags_field(browser) == typed
+    if typed != tag:
+        browser.wait(lambda: tags_field(browser) == f"{tag}, ")
+        browser.press(Keys.ENTER)
+    browser.wait(lambda: browser.stored("uri=https://new.example/"))
+    assert browser.stored("uri=https://new.example/")[0]["tags"] == [tag]
 
 
 def test_escape_keeps_the_typed_tag(known):

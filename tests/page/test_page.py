@@ -96,22 +96,6 @@ def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post
     assert either.stored()[0]["description"] == "Text"
 
 
-def test_a_conflict_shows_both_versions_and_saving_again_keeps_mine(either, post):
-    id = post("https://a.example/", title="Old", description="Old text")["id"]
-    either.expect(412)
-    either.open(f"/{id}")
-    either.fill(title="Mine")
-    post("https://a.example/", f"/{id}", title="Theirs", description="Their text")
-    either.leave(either.find(".editor .primary").click)
-    assert either.find("#title").get_property("value") == "Mine"
-    assert "Theirs" in either.find("#title-theirs").text
-    assert "Their text" in either.find("#description-theirs").text
-    assert either.all("#uri-theirs") == []
-    assert either.stored()[0]["title"] == "Theirs"
-    either.leave(either.find(".editor .primary").click)
-    assert [(b["title"], b["description"]) for b in either.stored()] == [("Mine", "Old text")]
-
-
 def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
     id = post("https://a.example/", title="Old")["id"]
     either.expect(412)
@@ -121,16 +105,6 @@ def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
     either.leave(either.find(".editor .primary").click)
     either.leave(either.link("Keep the saved version").click)
     assert either.find("#title").get_property("value") == "Theirs"
-
-
-def test_adding_an_existing_address_overwrites_nothing(either, post):
-    post("https://a.example/", title="Old", tags=["x"], description="Text")
-    either.expect(412)
-    either.open("/?uri=")
-    either.fill(uri="https://a.example/")
-    either.leave(either.find(".editor .primary").click)
-    assert "Text" in either.find("#description-theirs").text
-    assert either.stored()[0]["description"] == "Text"
 
 
 def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, post):
@@ -144,27 +118,6 @@ def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, pos
     either.leave(either.find(".editor .primary").click)
     (bookmark,) = either.stored()
     assert bookmark["title"] == "Mine" and bookmark["id"] != id
-
-
-def test_the_bookmarklet_saves_the_page_of_another_site(each_browser, other_site):
-    browser = each_browser
-    browser.open()
-    code = browser.find("#bookmarklet").get_attribute("href")
-    browser.open(other_site)
-    browser.driver.execute_script(
-        "getSelection().selectAllChildren(document.querySelector('p'));"
-        "eval(decodeURIComponent(arguments[0].replace('javascript:', '')))",
-        code,
-    )
-    browser.driver.switch_to.window(browser.driver.window_handles[-1])
-    browser.find("#uri")
-    names = ("uri", "title", "description")
-    values = [browser.find(f"#{name}").get_property("value") for name in names]
-    assert values == [other_site, "A page & “more”", "Words said here."]
-    browser.leave(browser.find(".editor .primary").click)
-    assert browser.stored()[0]["uri"] == other_site
-    browser.open(f"/?uri={other_site}&title=Other")
-    assert browser.find("#title").get_property("value") == "A page & “more”"
 
 
 @pytest.mark.parametrize(
@@ -209,23 +162,6 @@ def test_everything_can_be_done_by_keyboard(browser, filled):
     # The next element after the saved bookmark's title, where the user left the list.
     browser.press(Keys.TAB)
     assert browser.focused.text == "https://typed.example/"
-
-
-def test_a_single_key_does_not_discard_typed_text(browser, post):
-    id = post("https://a.example/")["id"]
-    browser.expect(422)
-    browser.open(f"/{id}")
-    browser.fill(uri="typed")
-    blur = "document.activeElement.blur()"
-    browser.driver.execute_script(blur)
-    browser.press("a")
-    browser.leave(browser.find(".editor .primary").click)
-    browser.driver.execute_script(blur)
-    browser.press("a")
-    assert browser.find("#uri").get_property("value") == "typed"
-    browser.open(f"/{id}")
-    browser.leave(lambda: browser.press("a"))
-    assert browser.find("h1").text == "Add a bookmark"
 
 
 def test_single_keys_can_be_turned_off(browser, filled):

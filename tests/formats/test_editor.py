@@ -1,0 +1,283 @@
+"""The form that adds and changes a bookmark, without JavaScript."""
+
+import json
+
+import pytest
+from test_html import PAGE, Page, assert_harmless
+
+URI = "https://a.example/x"
+
+
+def editor(response):
+    """Return the form for a bookmark on a page."""
+    assert_harmless(Page(response.text))
+    (form,) = [form for form in response.forms.values() if "uri" in form.fields]
+    return form
+
+
+def open_form(app, path):
+    return editor(app.get(path, headers=PAGE, status=200))
+
+
+def submit(form, status=303):
+    return form.submit(headers=PAGE, status=status)
+
+
+def text(response):
+    """Return the visible text of the main part of a page."""
+    return " ".join(response.html.main.get_text().split())
+
+
+# --- A bookmark that exists already ---
+
+
+def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
+    id = add(URI, title="Mine", tags=["a"], created="2024-05-06T07:08:09Z")["id"]
+    response = app.get(f"/?uri={URI}&title=Theirs", headers=PAGE, status=200)
+    form = editor(response)
+    assert "You saved this page on 2024-05-06." in text(response)
+    assert form.action == f"/{id}" and form["title"].value == "Mine"
+    assert "autofocus" in form["tags"].attrs
+
+
+def test_the_given_tags_stand_behind_those_of_the_saved_bookmark(app, add):
+    id = add(URI, tags=["one", "Two"])["id"]
+    form = open_form(app, f"/?uri={URI}&tags=two,three,ONE,four")
+    assert form["tags"].value == "one, Two, three, four"
+    assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two"]
+    submit(form)
+    assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two", "three", "four"]
+
+
+@pytest.mark.parametrize("is_accepted", [False, True])
+def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted):
+    id = add(URI, description="Saved <b>")["id"]
+    query = {"uri": URI, "description": " Selected\r\n\"text\" <i> "}
+    form = editor(app.get("/", query, headers=PAGE, status=200))
+    assert form["description"].value == "Saved <b>"
+    form["_quote"].checked = is_accepted
+    submit(form)
+    expected = 'Saved <b>\n\nSelected\n"text" <i>' if is_accepted else "Saved <b>"
+    assert app.get(f"/{id}", status=200).json["description"] == expected
+
+
+def test_a_text_that_the_description_has_is_not_offered(app, add):
+    add(URI, description="The whole\ntext")
+    for quote in ("", "whole", "whole\r\ntext"):
+        response = app.get("/", {"uri": URI, "description": quote}, headers=PAGE, status=200)
+        assert "_quote" not in editor(response).fields
+
+
+def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
+    saved = {"title": "Saved", "description": "Text", "tags": ["a"]}
+    id = add(URI, **saved, created="2024-05-06T07:08:09Z")["id"]
+    form = open_form(app, "/?uri=")
+    form["uri"], form["title"] = "HTTPS://A.example/x", "Typed"
+    form["tags"], form["description"] = "b, A", "More"
+    response = submit(form, 412)
+    assert "You have this bookmark already" in text(response)
+    assert "You saved Saved on 2024-05-06." in text(response)
+    assert "You typed: Typed" in text(response)
+    again = editor(response)
+    assert (again.action, again["uri"].value, again["title"].value) == (f"/{id}", URI, "Saved")
+    assert again["tags"].value == "a, b" and again["_quote"].checked
+    assert app.get(f"/{id}", status=200).json["tags"] == ["a"]
+    submit(again)
+    bookmark = app.get(f"/{id}", status=200).json
+    assert (bookmark["title"], bookmark["tags"]) == ("Saved", ["a", "b"])
+    assert bookmark["description"] == "Text\n\nMore"
+
+
+# --- Closing the window ---
+
+
+def test_close_is_kept_until_the_form_is_saved(app, add):
+    add("https://2.example/")
+    form = open_form(app, "/?uri=none&close=1")
+    again = editor(submit(form, 422))
+    again["uri"] = URI
+    response = submit(again)
+    (bookmark,) = app.get(f"/?uri={URI}", status=200).json
+    assert response.headers["Location"] == f"http://localhost/{bookmark['id']}?close=1"
+    response = submit(open_form(app, f"/?uri={URI}&close=1"))
+    assert response.headers["Location"].endswith("?close=1")
+    response = submit(open_form(app, f"/?uri={URI}"))
+    assert response.headers["Location"] == f"http://localhost/{bookmark['id']}"
+
+
+# --- Conflicts ---
+
+
+@pytest.fixture
+def opened(app, add):
+    """Return the id of a bookmark and its opened form."""
+    id = add(URI, title="Title", description="One\nTwo", tags=["a", "b"])["id"]
+    return id, open_form(app, f"/{id}")
+
+
+def change(app, id, **fields):
+    app.post_json(f"/{id}", fields, status=200)
+
+
+def stored(app, id):
+    return app.get(f"/{id}", status=200).json
+
+
+def test_changes_of_different_fields_are_merged(app, opened):
+    id, form = opened
+    form["tags"] = "a, b, c"
+    change(app, id, title="Theirs", description="Their text")
+    submit(form)
+    bookmark = stored(app, id)
+    assert (bookmark["title"], bookmark["description"]) == ("Theirs", "Their text")
+    assert (bookmark["uri"], bookmark["tags"]) == (URI, ["a", "b", "c"])
+
+
+def test_a_form_without_changes_changes_nothing(app, opened):
+    id, form = opened
+    change(app, id, title="Theirs", tags=[])
+    before = stored(app, id)
+    submit(form)
+    assert stored(app, id) == before
+
+
+def test_the_same_change_on_both_sides_is_no_conflict(app, opened):
+    id, form = opened
+    form["title"], form["tags"] = "Same", "c"
+    change(app, id, title="Same", description="Theirs")
+    submit(form)
+    bookmark = stored(app, id)
+    values = [bookmark[name] for name in ("title", "tags", "description")]
+    assert values == ["Same", ["c"], "Theirs"]
+
+
+def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
+    id, form = opened
+    form["title"], form["tags"] = "Mine", "mine"
+    change(app, id, title="Theirs", description="Their text")
+    response = submit(form, 412)
+    assert response.html.find(id="title-theirs").get_text() == "Saved now: Theirs"
+    assert not response.html.find(id="tags-theirs")
+    assert not response.html.find(id="description-theirs")
+    again = editor(response)
+    values = [again[name].value.strip() for name in ("title", "tags", "description")]
+    assert values == ["Mine", "mine", "Their text"]
+    assert stored(app, id)["title"] == "Theirs"
+    submit(again)
+    bookmark = stored(app, id)
+    values = [bookmark[name] for name in ("title", "tags", "description")]
+    assert values == ["Mine", ["mine"], "Their text"]
+
+
+def test_a_conflict_form_can_meet_a_second_conflict(app, opened):
+    id, form = opened
+    form["title"] = "Mine"
+    change(app, id, title="Theirs")
+    again = editor(submit(form, 412))
+    change(app, id, title="Theirs again", tags=["c"])
+    response = submit(again, 412)
+    assert "Saved now: Theirs again" in text(response)
+    submit(editor(response))
+    assert (stored(app, id)["title"], stored(app, id)["tags"]) == ("Mine", ["c"])
+
+
+def test_an_emptied_field_is_a_change(app, opened):
+    id, form = opened
+    form["description"] = ""
+    change(app, id, description="Theirs")
+    response = submit(form, 412)
+    assert "Saved now: Theirs" in text(response)
+    submit(editor(response))
+    assert stored(app, id)["description"] == ""
+
+
+@pytest.mark.parametrize("opened_with", ["", "x", "0 " * 9])
+def test_a_form_that_does_not_say_what_it_was_opened_with_shows_all_differences(
+    app, opened, opened_with
+):
+    id, form = opened
+    form["_opened"], form["title"] = opened_with, "Mine"
+    change(app, id, tags=[])
+    response = submit(form, 412)
+    assert "Saved now: Title" in text(response) and "Saved now: nothing" in text(response)
+    assert stored(app, id)["title"] == "Title"
+
+
+def test_long_texts_in_all_scripts_can_be_saved(app, add):
+    fields = {"title": "é" * 4096, "description": "字" * 65_536, "tags": ["字" * 255]}
+    id = add(URI, **fields)["id"]
+    form = open_form(app, f"/{id}")
+    form["title"] = "Mine"
+    change(app, id, tags=[])
+    submit(form)
+    assert stored(app, id)["description"] == fields["description"]
+
+
+def test_the_form_of_a_page_that_back_shows_fails_safely(app):
+    form = open_form(app, "/?uri=")
+    form["uri"], form["title"] = URI, "Title"
+    submit(form)
+    (bookmark,) = app.get("/", status=200).json
+    form["title"] = "Again"
+    response = submit(form, 412)
+    assert "You have this bookmark already" in text(response)
+    assert stored(app, bookmark["id"])["title"] == "Title"
+
+
+# --- Tags of other bookmarks of the same host ---
+
+
+def choices(form):
+    """Return the tags that the form suggests."""
+    boxes = form.response.html.select("form.editor input[type=checkbox][name=tags]")
+    return [box["value"] for box in boxes]
+
+
+def test_tags_of_the_same_host_can_be_added(app, add):
+    add("https://www.a.example/1", tags=["rare", "Often"])
+    add("http://a.example/2?x", tags=["often"])
+    add("https://sub.a.example/", tags=["other"])
+    add("https://a.example.org/", tags=["other"])
+    add("https://x.example/https://a.example/", tags=["other"])
+    form = open_form(app, "/?uri=https://A.example/new")
+    assert choices(form) == ["Often", "rare"]
+    assert "Tags of other bookmarks of a.example" in text(form.response)
+    form.set("tags", "typed", 0)
+    form.set("tags", True, 1)
+    submit(form)
+    (bookmark,) = app.get("/?uri=https://a.example/new", status=200).json
+    assert bookmark["tags"] == ["typed", "Often"]
+    form = open_form(app, f"/{bookmark['id']}")
+    assert choices(form) == ["rare"]
+
+
+def test_no_tags_are_suggested_without_other_bookmarks_of_the_host(app, add):
+    id = add("https://a.example/", tags=["a"])["id"]
+    add("data:,x", tags=["b"])
+    other = add("data:,y")["id"]
+    for path in (f"/{id}", f"/{other}", "/?uri=", "/?uri=https://new.example/"):
+        assert choices(open_form(app, path)) == []
+
+
+def test_the_page_of_a_bookmark_is_not_cached_when_the_suggestions_change(app, add):
+    id = add("https://a.example/1")["id"]
+    page = app.get(f"/{id}", headers=PAGE, status=200)
+    headers = PAGE | {"If-None-Match": page.headers["ETag"]}
+    app.get(f"/{id}", headers=headers, status=304)
+    add("https://a.example/2", tags=["new"])
+    assert choices(editor(app.get(f"/{id}", headers=headers, status=200))) == ["new"]
+    headers = {"If-Match": page.headers["ETag"]}
+    app.post_json(f"/{id}", {"title": "x"}, headers=headers, status=200)
+
+
+def test_at_most_eight_tags_are_suggested(app, add):
+    add("https://a.example/1", tags=[f"t{n}" for n in range(50)])
+    own = [f"t{n}" for n in range(5)]
+    id = add("https://a.example/2", tags=own)["id"]
+    suggested = choices(open_form(app, f"/{id}"))
+    assert len(suggested) == 8 and not set(own) & set(suggested)
+
+
+def test_json_bodies_have_no_controls(app):
+    body = json.dumps({"uri": URI, "_quote": "x"})
+    app.post("/", body, {"Content-Type": "application/json"}, status=422)
