@@ -11,13 +11,13 @@ class BaseUrl(msgspec.Struct, frozen=True):
     """The service's address, without a slash at its end.
 
     `url` is all of it, such as `https://example.com/marks`; `path` is its path, `/marks`, for
-    links that stay on the same host. `login` names the button in the header of pages: `in` for *Log
-    in*, `out` for *Log out*, or empty for none.
+    links that stay on the same host. `login_button` names the button in the header of pages,
+    `log-in` or `log-out`; it is empty if the pages have neither.
     """
 
     url: str = ""
     path: str = ""
-    login: str = ""
+    login_button: str = ""
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

@@ -55,9 +55,9 @@ def _brand(base: BaseUrl) -> str:
 
 def _login_button(base: BaseUrl) -> str:
     path = e(base.path)
-    if base.login == "in":
+    if base.login_button == "log-in":
         return f'<a class="button" href="{path}/-/login">Log in</a>\n'
-    if base.login == "out":
+    if base.login_button == "log-out":
         return f'<form method="post" action="{path}/-/logout"><button>Log out</button></form>\n'
     return ""
 

@@ -11,7 +11,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     After the login the browser goes to `target`, a path below the service's own. `fields` are those
     of a form that was sent to `target` without a login; the page keeps them.
     """
-    described = "token-error" if error else "token-hint"
+    kind = "error" if error else "hint"
     note = e(error) if error else "One line of the file with which the service was started."
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
@@ -22,8 +22,8 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
         # Browsers store a password with a user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password" aria-describedby="{described}">\n'
-        f'<div class="{described[6:]}" id="{described}">{note}</div>\n</div>\n'
+        f'autocomplete="current-password" aria-describedby="token-{kind}">\n'
+        f'<div class="{kind}" id="token-{kind}">{note}</div>\n</div>\n'
         '<p class="buttons"><button class="primary">Log in</button></p>\n</form>\n'
         f"</main>\n{END}"
     ).encode()

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from webob import Request
 
 from formats.base_url import BaseUrl
-from formats.http.credentials import LOGIN_VARIABLE
+from formats.http.credentials import LOGIN_BUTTON
 from formats.http.security import HOST, MAX_HOST
 from storage.errors import Invalid
 
@@ -20,13 +20,13 @@ _PATH_CHARACTERS = "/!$&'()*+,;=:@~"
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    login = request.environ.get(LOGIN_VARIABLE)
-    return replace(base, login=login) if login else base
+    button = request.environ.get(LOGIN_BUTTON)
+    return replace(base, login_button=button) if button else base
 
 
 def _requested_base(request: Request) -> BaseUrl:
     is_short = len(request.environ.get("HTTP_HOST", "")) <= MAX_HOST
-    base_url = _base_url if is_short else _base_url.__wrapped__
+    base_url = _base_url if is_short else _base_url.__wrapped__  # Cache no long texts.
     return base_url(*map(request.environ.get, ADDRESS_VARIABLES))
 
 

@@ -8,7 +8,7 @@ from webob import Request
 
 from formats.http.base_url import ADDRESS_VARIABLES
 from formats.http.conditional import CONDITION_VARIABLES
-from formats.http.credentials import LOGIN_VARIABLE
+from formats.http.credentials import LOGIN_BUTTON
 from formats.http.response import Response
 from storage.errors import Unavailable
 from storage.store import Store
@@ -23,7 +23,7 @@ _REQUEST_VARIABLES = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_E
 _KEY_VARIABLES = (
     *_REQUEST_VARIABLES,
     "HTTP_IF_NONE_MATCH",
-    LOGIN_VARIABLE,
+    LOGIN_BUTTON,
     *ADDRESS_VARIABLES,
 )
 # Whether a response to these conditions is 304 or 412 depends on the present time, too.

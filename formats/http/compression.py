@@ -6,7 +6,7 @@ import gzip
 from webob import Request
 from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
 
-from formats.http.credentials import LOGIN_VARIABLE
+from formats.http.credentials import LOGIN_BUTTON
 from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
@@ -18,10 +18,11 @@ MARK = "-gzip"  # The end of a compressed representation's entity tag (RFC 9110 
 def mark_entity_tag(request: Request, tag: str) -> str:
     """Return the opaque tag of a representation as it is for this client.
 
-    A page ends with the button in its header, a compressed representation with `MARK`.
+    It ends with the name of the button in the header of a page, and with `MARK` if it is for a
+    compressed representation.
     """
-    if (login := request.environ.get(LOGIN_VARIABLE)) and ".html-" in tag:
-        tag = f"{tag}-{login}"
+    if (button := request.environ.get(LOGIN_BUTTON)) and ".html-" in tag:
+        tag = f"{tag}-{button}"
     return tag + MARK if _is_compressed(request) else tag
 
 

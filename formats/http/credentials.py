@@ -16,9 +16,9 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# The variable of the WSGI environment that names the button in the header of pages: `in` for *Log
-# in*, `out` for *Log out*; it is absent if the pages have neither.
-LOGIN_VARIABLE = "bookmarks.login"
+# The variable of the WSGI environment that names the button in the header of pages, `log-in` or
+# `log-out`; it is absent if the pages have neither.
+LOGIN_BUTTON = "bookmarks.login-button"
 COOKIE = "bookmarks-login"
 LOGIN_SECONDS = 365 * 24 * 3600
 

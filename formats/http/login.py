@@ -11,8 +11,8 @@ from formats.html.login import write_kept_form, write_login_page
 from formats.http.access_log import client_address
 from formats.http.credentials import (
     COOKIE,
+    LOGIN_BUTTON,
     LOGIN_SECONDS,
-    LOGIN_VARIABLE,
     find_token,
     make_login,
 )
@@ -28,7 +28,7 @@ def show_login(service: Service, request: Request) -> Response:
     _require_tokens(service)
     base = service.base(request)
     target = check_target(dict(query_parameters(request)).get("next") or _referrer(request, base))
-    if request.environ.get(LOGIN_VARIABLE) == "out":
+    if request.environ.get(LOGIN_BUTTON) == "log-out":
         return see_other(base.url + target)
     return respond_with(HTML, write_login_page(base, target, []))
 
@@ -46,7 +46,7 @@ def log_in(service: Service, request: Request) -> Response:
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.add(client_address(request.environ))
         raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
-    request.environ[LOGIN_VARIABLE] = "out"
+    request.environ[LOGIN_BUTTON] = "log-out"
     base = service.base(request)
     target, kept = split_fields(fields)
     if kept:

@@ -14,7 +14,7 @@ from formats.errors import HTTPError
 from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
 from formats.http.credentials import (
-    LOGIN_VARIABLE,
+    LOGIN_BUTTON,
     Credentials,
     check_authorization,
     has_login,
@@ -92,10 +92,10 @@ class AccessControl:
                 self.failed_logins.add(client_address(environ))
             return credentials
         if (cookies := environ.get("HTTP_COOKIE")) and has_login(cookies, self.tokens):
-            environ[LOGIN_VARIABLE] = "out"
+            environ[LOGIN_BUTTON] = "log-out"
             return Credentials.COOKIE
         if self.public_read:
-            environ[LOGIN_VARIABLE] = "in"
+            environ[LOGIN_BUTTON] = "log-in"
         return Credentials.NONE
 
     def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
