@@ -43,7 +43,7 @@ from formats.html.list import MAX_TAGS_SHOWN
 from formats.html.report import MEDIA_TYPES, write_report
 from formats.http import access_log, conditional, linkding, login, openapi, problems, process
 from formats.http import response as responses
-from formats.http import security
+from formats.http import security, share
 from formats.http.base_url import base_url_of, parse_base_url
 from formats.http.cache import ResponseCache
 from formats.http.compression import compress
@@ -140,7 +140,7 @@ class Application:
         parameters = query_parameters(request)
         name = negotiate(request, formats.LISTS, parameters)
         if name == "html" and "uri" in dict(parameters):
-            return self._add_page(request, parameters)
+            return self.add_page(request, parameters)
         size, most_used_tags = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
         query = replace(parse_query(parameters, size), most_used_tags=most_used_tags)
         return self._list(request, name, formats.LISTS[name], parameters, query)
@@ -170,7 +170,7 @@ class Application:
             response.headers.append(("Link", ", ".join(links)))
         return response
 
-    def _add_page(self, request: Request, parameters: Parameters) -> Response:
+    def add_page(self, request: Request, parameters: Parameters) -> Response:
         """GET /?uri=, the bookmarklet: respond with the form of this bookmark, or of a new one."""
         values = first_values(parameters)
         values["uri"] = complete_address(values["uri"])
@@ -195,7 +195,7 @@ class Application:
         return response
 
     def file(self, request: Request, file: str) -> Response:
-        """GET /{file}: respond with the page's style, script or icon, named by its digest."""
+        """GET /{file}: respond with a file of the pages, named by its digest."""
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, "There is nothing at this address.")
         response = conditional.respond_asset(request, asset)
@@ -435,6 +435,7 @@ ROUTES = (
     Route("/{file}", {"GET": App.file}),
     *linkding.ROUTES,
     *login.ROUTES,
+    *share.ROUTES,
 )
 
 

@@ -1,18 +1,22 @@
 """The page's style, script and icon."""
 
 import re
+import struct
+from urllib.parse import urljoin
 
 import pytest
 import webtest
 
 from bookmarks import make_app
-from formats.html.assets import assets
+from formats.html.assets import assets, name_of
 
 PAGE = {"Accept": "text/html"}
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "png": "image/png",
+    "webmanifest": "application/manifest+json",
 }
 
 
@@ -50,8 +54,32 @@ def test_each_page_links_the_files_below_the_prefix(app, prefix, quoted):
     for path, status in [("/", 200), ("/?uri=x:y", 200), ("/nothing", 404)]:
         environ = {"SCRIPT_NAME": prefix.encode().decode("latin-1")}
         page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
-        links = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg))"', page)
-        assert set(links) == {f"{quoted}/{name}" for name in assets()}
+        links = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg|png|webmanifest))"', page)
+        named_by_manifest = {name_of("icon.png"), name_of("large.png")}
+        assert set(links) == {f"{quoted}/{name}" for name in assets().keys() - named_by_manifest}
+
+
+def test_the_manifest_names_icons_of_the_stated_sizes_below_the_prefix(app):
+    page = app.get("/", headers=PAGE, extra_environ={"SCRIPT_NAME": "/marks"}, status=200)
+    (link,) = page.html.find_all("link", rel="manifest")
+    path = link["href"]
+    manifest = app.get(path.removeprefix("/marks"), status=200).json
+    icons = {}
+    for icon in manifest["icons"]:
+        address = urljoin(path, icon["src"])
+        response = app.get(address.removeprefix("/marks"), status=200)
+        assert address.startswith("/marks/") and response.content_type == icon["type"]
+        if icon["type"] == "image/png":
+            assert response.body.startswith(b"\x89PNG")
+            width, height = struct.unpack(">II", response.body[16:24])
+            assert icon["sizes"] == f"{width}x{height}"
+            assert len(response.body) < 10_000
+        icons.setdefault(icon.get("purpose", "any"), set()).add(icon["sizes"])
+    assert icons == {"any": {"any", "192x192", "512x512"}, "maskable": {"512x512"}}
+    assert urljoin(path, manifest["start_url"]) == urljoin(path, manifest["scope"]) == "/marks/"
+    assert urljoin(path, manifest["share_target"]["action"]) == "/marks/-/share"
+    policy = page.headers["Content-Security-Policy"]
+    assert "manifest-src 'self';" in policy and policy.startswith("default-src 'none'")
 
 
 def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):

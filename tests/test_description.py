@@ -139,6 +139,11 @@ def test_the_media_types_are_those_of_the_format_tables():
     assert files == {*formats.POSTED_TYPES, "text/plain"} - set(formats.FORM_READERS)
 
 
+def test_the_extensions_are_those_of_the_files():
+    extensions = {name.rpartition(".")[2] for name in assets()}
+    assert set(parameters("GET", FILE, "path")["extension"]["enum"]) == extensions
+
+
 def test_the_values_of_format_are_those_of_the_format_tables():
     for method in ("GET", "HEAD"):
         tables = {"/": formats.LISTS, "/tags": formats.TAGS, "/{id}": formats.ONE_BOOKMARK}

@@ -63,7 +63,11 @@ ALLOWED = {
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS", "PUT"} for field in WHOLE},
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS"} for field in ("id", "created", "modified")},
 }
-PAGES = {"/-/login": {"GET", "HEAD", "OPTIONS", "POST"}, "/-/logout": {"OPTIONS", "POST"}}
+PAGES = {
+    "/-/login": {"GET", "HEAD", "OPTIONS", "POST"},
+    "/-/logout": {"OPTIONS", "POST"},
+    "/-/share": {"GET", "HEAD", "OPTIONS"},
+}
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
 
 

@@ -1,4 +1,7 @@
-"""The page's style, script and icon, served under names that contain their digest."""
+"""The files of the pages: style, script, icons and the web app manifest.
+
+They are served under names that contain their digests.
+"""
 
 import functools
 import hashlib
@@ -12,7 +15,13 @@ _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    # Made from icon.svg in 192 and 512 pixels, and in 512 pixels without the round corners.
+    "icon.png": "image/png",
+    "large.png": "image/png",
+    "touch.png": "image/png",
+    "app.webmanifest": "application/manifest+json",
 }
+_ICONS = ("icon.svg", "icon.png", "large.png", "touch.png")
 
 
 @dataclass(frozen=True)
@@ -47,5 +56,8 @@ def assets_digest() -> str:
 @functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
+    if file == "app.webmanifest":
+        for icon in _ICONS:
+            body = body.replace(f'"{icon}"'.encode(), f'"{name_of(icon)}"'.encode())
     digest = hashlib.sha256(body).digest()[:16]
     return Asset(_MEDIA_TYPES[file], body, int.from_bytes(digest))

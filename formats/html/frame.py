@@ -72,7 +72,11 @@ def _head(title: str, base: BaseUrl) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{e(cut(title, MAX_HEADING))}</title>
+<meta name="theme-color" media="(prefers-color-scheme: light)" content="#f7f6f3">
+<meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15181a">
 <link rel="icon" type="image/svg+xml" href="{path}/{name_of("icon.svg")}">
+<link rel="apple-touch-icon" href="{path}/{name_of("touch.png")}">
+<link rel="manifest" href="{path}/{name_of("app.webmanifest")}">
 <link rel="stylesheet" href="{path}/{name_of("style.css")}">
 <script src="{path}/{name_of("script.js")}" defer></script>
 """

@@ -32,14 +32,20 @@ def start(base: BaseUrl) -> str:
 
 
 def bookmarklet(base: BaseUrl) -> str:
-    """Return the link that, in a browser's bookmarks bar, saves the current page."""
+    """Return how to save the current page: on a desktop by a link in the bookmarks bar, on a phone
+    by sharing.
+    """
     code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
     # Browsers percent-decode a javascript: address before they run it.
     address = quote(code, safe=":/()*'!,;=&+?.")
+    limit = "" if base.url.startswith("https:") else " Browsers offer this only over https."
     return (
+        '<div class="on-desktop">\n'
         f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
         "<p>Drag this button to your bookmarks bar. Click it there to save the page that you are "
-        "on, with the text that you have selected.</p>\n"
+        "on, with the text that you have selected.</p>\n</div>\n"
+        '<p class="on-phone">Install this page from the menu of your browser. On Android you can '
+        f"then share pages from any app to Bookmarks.{limit}</p>\n"
     )
 
 

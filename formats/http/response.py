@@ -15,7 +15,8 @@ COMMON_HEADERS = (
     (
         "Content-Security-Policy",
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
     # With `no-referrer`, browsers send forms over plain http with `Origin: null`, which counts as

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from webob import Request
 
-from formats.base_url import BaseUrl
+from formats.base_url import BaseUrl, Parameters
 from formats.html.assets import FILE_NAME
 from formats.http.problems import respond_problem
 from formats.http.response import Response
@@ -34,6 +34,9 @@ class Service(Protocol):
 
     def base(self, request: Request) -> BaseUrl:
         """Return the service's address."""
+
+    def add_page(self, request: Request, parameters: Parameters) -> Response:
+        """Respond with the form of a new bookmark, or of the one with the uri in `parameters`."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
+from tests.conftest import Service
+
 # The folder in which npm has installed axe-core and vnu-jar, as `.ci/run` does.
 MODULES = Path(os.environ.get("BOOKMARKS_NODE_MODULES", "node_modules"))
 AXE = MODULES / "axe-core" / "axe.min.js"
@@ -44,7 +46,23 @@ def send(address, method="GET", form=None, file=None):
 
 
 @pytest.fixture(scope="module")
-def pages(service):
+def login_pages(tmp_path_factory):
+    """Return the html of each kind of page of a public service with a token."""
+    folder = tmp_path_factory.mktemp("public")
+    service = Service(folder, "--public-read", BOOKMARKS_TOKEN="secret")
+    kept = {"next": "/a", "uri": "none", "title": 'A "title"', "description": "1\n2"}
+    yield {
+        "public": send(service.address + "/"),
+        "login": send(service.address + "/-/login"),
+        "ended login": send(service.address + "/", "POST", kept),
+        "wrong token": send(service.address + "/-/login", "POST", kept | {"token": "wrong"}),
+        "kept form": send(service.address + "/-/login", "POST", kept | {"token": "secret"}),
+    }
+    service.stop()
+
+
+@pytest.fixture(scope="module")
+def pages(service, login_pages):
     """Return the html of each kind of page by its description."""
     service.empty()
     home = service.address
@@ -57,7 +75,7 @@ def pages(service):
         id, gone = (bookmark["id"] for bookmark in json.load(response))
     send(f"{home}/{gone}", "DELETE")
     other = {"uri": "https://other.example/", "_version": "old"}
-    return pages | {
+    return pages | login_pages | {
         "list": send(home + "/"),
         "page of a filtered list": send(home + "/?tag=WEB&q=the&limit=1&offset=1"),
         "no match": send(home + "/?tag=none&q=none"),

@@ -1,0 +1,16 @@
+"""The share target of the web app manifest: the handler of `/-/share`."""
+
+from webob import Request
+
+from formats.http.request import query_parameters
+from formats.http.response import Response
+from formats.http.routing import Route, Service
+from formats.share import read_shared
+
+
+def share(service: Service, request: Request) -> Response:
+    """GET /-/share: respond with the form that adds a bookmark, filled with what a phone shares."""
+    return service.add_page(request, read_shared(dict(reversed(query_parameters(request)))))
+
+
+ROUTES = (Route("/-/share", {"GET": share}),)

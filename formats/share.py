@@ -1,0 +1,44 @@
+"""What a phone shares, as the values of the form that adds a bookmark."""
+
+import re
+from collections.abc import Mapping
+
+from formats.base_url import Parameters
+
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_PUNCTUATION = ".,;:!?'\"’”»>"
+
+
+def read_shared(values: Mapping[str, str]) -> Parameters:
+    """Return the form's values for the shared `title`, `text` and `url`, if they are there.
+
+    Most apps have no `url`, but an address inside the text. The text beside it is the title if
+    there is no other, or else the description.
+    """
+    title, text, uri = (values.get(name, "").strip() for name in ("title", "text", "url"))
+    uri = uri or _find_address(text) or _find_address(title)
+    rest = _remove_address(text, uri) if uri else text
+    rest = "" if rest == title else rest
+    if not title and "\n" not in rest:
+        title, rest = rest, ""
+    return [("uri", uri), ("title", title), ("description", rest)]
+
+
+def _find_address(text: str) -> str:
+    """Return the first web address in a text, without the punctuation that follows it."""
+    match = _ADDRESS.search(text)
+    address = match[0].rstrip(_PUNCTUATION) if match else ""
+    is_in_brackets = address.endswith(")") and address.count(")") > address.count("(")
+    return address[:-1] if is_in_brackets else address
+
+
+def _remove_address(text: str, address: str) -> str:
+    """Return the text before or after the address, all of the text if the address is in between."""
+    before, _, after = text.partition(address)
+    if _has_words(before) and _has_words(after):
+        return text
+    return f"{before}{after}".strip(" \n:-–") if _has_words(before + after) else ""
+
+
+def _has_words(text: str) -> bool:
+    return any(character.isalnum() for character in text)

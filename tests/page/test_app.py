@@ -1,0 +1,61 @@
+"""The pages as an installed app, and on a phone."""
+
+import json
+from urllib.parse import urlencode, urljoin
+
+import pytest
+
+TOKEN = "a-token-of-enough-characters"
+
+
+def manifest_of(browser):
+    """Return the address of the open page's manifest, and the manifest as Chromium reads it."""
+    answer = browser.driver.execute_cdp_cmd("Page.getAppManifest", {})
+    assert answer["errors"] == []
+    return answer["url"], json.loads(answer["data"])
+
+
+@pytest.mark.parametrize("options", [{}, {"BOOKMARKS_TOKEN": TOKEN}], ids=["public", "token"])
+def test_chromium_can_install_it(browser, serve, options):
+    browser.address = serve(**options).address
+    browser.command("Network.clearBrowserCookies")
+    browser.expect(401)
+    browser.open("/")
+    browser.find("main")
+    answer = browser.driver.execute_cdp_cmd("Page.getInstallabilityErrors", {})
+    assert answer["installabilityErrors"] == []
+    address, manifest = manifest_of(browser)
+    assert urljoin(address, manifest["start_url"]) == f"{browser.address}/"
+
+
+def test_sharing_opens_the_filled_form(either):
+    either.open("/")
+    address, manifest = manifest_of(either)
+    target = manifest["share_target"]
+    names = target["params"]
+    shared = {names["title"]: "A title", names["text"]: "Read this: https://a.example/x"}
+    assert target["method"] == "GET"
+    either.open(f"{urljoin(address, target['action'])}?{urlencode(shared)}")
+    either.leave(either.find(".editor .primary").click)
+    (bookmark,) = either.stored()
+    assert (bookmark["uri"], bookmark["title"]) == ("https://a.example/x", "A title")
+    assert bookmark["description"] == "Read this"
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_the_help_speaks_of_sharing_on_a_phone_and_of_dragging_on_a_desktop(browser, is_empty):
+    if not is_empty:
+        browser.post("https://a.example/")
+    browser.open("/")
+    assert "Drag this button" in browser.find("body").text
+    assert browser.find("#bookmarklet").is_displayed()
+    assert "share" not in browser.find("body").text
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    browser.command(
+        "Emulation.setDeviceMetricsOverride",
+        width=390, height=844, deviceScaleFactor=2, mobile=True,
+    )  # fmt: skip
+    browser.open("/")
+    text = browser.find("body").text
+    assert "share pages from any app" in text and "Drag" not in text
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=False)
