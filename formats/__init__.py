@@ -12,6 +12,7 @@ from formats.html import tags as html_tags
 from formats.imports import csv as import_csv
 from formats.imports import json as import_json
 from formats.imports import netscape as import_netscape
+from formats.imports import opera as import_opera
 from formats.imports import text as import_text
 from formats.imports import xbel as import_xbel
 from formats.imports.detect import detect_format
@@ -106,7 +107,7 @@ class PostedType(NamedTuple):
 
     `read` reads one bookmark, and `read_whole` one that replaces all fields; they are None where
     the type is not accepted. A body is a file to import, in the format `file_format`, if `is_file`
-    returns True or `read` is None.
+    returns True or `read` is None; the format is detected if the type does not name it.
     """
 
     read: Reader | None
@@ -117,12 +118,13 @@ class PostedType(NamedTuple):
 
 _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
 POSTED_TYPES: Mapping[str, PostedType] = {
-    "application/json": PostedType(json.read, json.read, "json", json.is_file),
+    "application/json": PostedType(json.read, json.read, "json", import_json.is_file),
     **dict.fromkeys(("application/x-xbel", *_XML), _POSTED_XBEL),
     "application/x-www-form-urlencoded": PostedType(form.read),
     "multipart/form-data": PostedType(form.read_multipart),
     "text/csv": PostedType(None, file_format="csv"),
     "text/html": PostedType(None, file_format="netscape"),
+    "text/plain": PostedType(None),
 }
 # For PUT, for POST, for POST by a form, for a change of tags, and for one field.
 WHOLE_READERS = {name: p.read_whole for name, p in POSTED_TYPES.items() if p.read_whole}
@@ -142,6 +144,7 @@ FILE_READERS: Mapping[str, FileReader] = {
     "xbel": import_xbel.read_file,
     "csv": import_csv.read_file,
     "netscape": import_netscape.read_file,
+    "opera": import_opera.read_file,
     "text": import_text.read_file,
 }
 

@@ -66,11 +66,6 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     return [value]
 
 
-def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body is an array, and so a file to import, by its first character."""
-    return body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-
-
 def parse_strictly(text: str) -> object:
     """Return the value of a JSON text. Refuse NaN and repeated names, which Python accepts.
 

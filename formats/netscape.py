@@ -7,9 +7,10 @@ platform-apis/aa753582(v=vs.85)
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
-from formats.imports.dates import seconds_since_1970
+from formats.imports.dates import EPOCH, UNKNOWN_DATES
 from formats.listing import Listing
 from storage.bookmark import Bookmark
 
@@ -37,10 +38,17 @@ def _entry(b: Bookmark) -> str:
     tags = f' TAGS="{_escape(",".join(b.tags))}"' if b.tags else ""
     description = f"<DD>{_escape(b.description)}\n" if b.description else ""
     return (
-        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{seconds_since_1970(b.created)}"'
-        f' LAST_MODIFIED="{seconds_since_1970(b.modified)}"{tags}>{_escape(b.title)}</A>\n'
+        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{_seconds(b.created)}"'
+        f' LAST_MODIFIED="{_seconds(b.modified)}"{tags}>{_escape(b.title)}</A>\n'
         f"{description}"
     )
+
+
+def _seconds(timestamp: str) -> str:
+    """Return a timestamp as a number of seconds since 1970 that no reader takes for unknown."""
+    text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
+    # A leading zero distinguishes the date 1970-01-01T00:00:00Z from 0 for an unknown date.
+    return re.sub(r"\d", r"0\g<0>", text, count=1) if text in UNKNOWN_DATES else text
 
 
 def _href(uri: str) -> str:

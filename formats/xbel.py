@@ -9,8 +9,8 @@ from xml.sax.saxutils import escape
 
 from formats import xml
 from formats.imports.entry import MAX_ENTRY
-from formats.imports.xbel import XbelDocument, own_fields
 from formats.listing import Listing
+from formats.xbel_document import XbelDocument, own_fields
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark
 from storage.errors import Invalid

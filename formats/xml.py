@@ -9,9 +9,13 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import XMLParser
 
 from formats.errors import Malformed
+from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
+_CHARSET = re.compile(
+    rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
+)
 
 
 def escape_attribute(value: str) -> str:
@@ -27,14 +31,17 @@ def parse(document: bytes, target: Any) -> None:
     set to a function that returns the number of the parser's line.
 
     Entity declarations and default values of attributes are refused: a few bytes of them can make
-    a document of any size.
+    a document of any size. A charset of the Encoding Standard is decoded here, because expat knows
+    few of them.
     """
+    declared = _CHARSET.match(document)
+    codec = find_codec(declared[1].decode("ascii")) if declared else None
     parser = XMLParser(target=target)
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value
     target.line = lambda: int(expat.CurrentLineNumber)
     try:
-        parser.feed(document)
+        parser.feed(document.decode(codec) if codec else document)
         parser.close()
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None

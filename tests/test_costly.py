@@ -22,6 +22,10 @@ FILES = {
     "blank lines before the header": (CSV, b"\n" * 30_000_000 + ROW),
     "one line of commas": (CSV, ROW + b"," * 30_000_000),
     "empty arrays": (JSON, b'[{"uri":"x:y"}' + b",[]" * 499_998 + b"]"),
+    "members of a tree": (
+        JSON,
+        b'{"children":[{"uri":"x:y"}],"x":[1' + b",   1" * 3_999_990 + b"]}",
+    ),
     "nested arrays": (JSON, b'[{"uri":"x:y"}' + b",[[[[[[]]]]]]" * 83_333 + b"]"),
     "empty objects": (JSON, b'[{"uri":"x:y"}' + b",{}" * 499_998 + b"]"),
 }

@@ -15,6 +15,7 @@ from formats.http import problems
 from storage.bookmark import create
 from storage.check import check
 from tests.conftest import OWN_ROUTES, ROOT, documentation, documented_block, require_program
+from tests.formats.test_imported_files import EXPECTED
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
@@ -87,6 +88,16 @@ def test_the_table_of_options_has_exactly_the_options(capsys):
 def test_the_formats_of_lists_are_named_in_order():
     sentence = re.search(r"`Accept` asks for: ([^.]*)\.", API)[1]
     assert re.findall(r"`(\w+)`", sentence) == list(formats.LISTS)
+
+
+def test_the_table_of_imported_files_has_exactly_the_golden_files():
+    row = r"^\| .* \| (`.*`) \| (`.*`) \|$"
+    named = {}
+    for cells in re.findall(row, documentation("import-export.md"), re.MULTILINE):
+        names, files = (re.findall("`([^`]+)`", cell) for cell in cells)
+        names = names if len(names) == len(files) else names * len(files)
+        named |= zip(files, names, strict=True)
+    assert named == {file: format for file, (format, _) in EXPECTED.items()}
 
 
 def test_the_statuses_of_errors_are_named():

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import webtest
 
-from bookmarks import make_app
+from bookmarks import main, make_app
+from formats.imports.detect import detect_format
 from tests.conftest import ROOT
 
 GOLDEN_FILES = sorted((Path(__file__).parent / "formats" / "files").iterdir())
@@ -26,11 +27,13 @@ NETSCAPE = b"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
     <DT><A HREF="https://example.com/2">Two</A>
 </DL><p>
 """
+NUMBERS = ("created", "updated", "unchanged", "ignored", "skipped")
 MULTIPART = "multipart/form-data; boundary=b"
 MEDIA_TYPES = {
     "json": "application/json", "xbel": "application/x-xbel", "csv": "text/csv",
-    "netscape": "text/html",
+    "netscape": "text/html", "text": "text/plain", "opera": "text/plain",
 }  # fmt: skip
+COMPLETE = ("json", "xbel", "csv", "netscape")  # Formats with every field.
 
 
 def post_file(app, name, body, status=200):
@@ -57,7 +60,7 @@ def import_entries(app):
 
 
 def counts(report):
-    return tuple(report[name] for name in ("created", "updated", "unchanged", "ignored", "skipped"))
+    return tuple(report[name] for name in NUMBERS)
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ def test_a_json_array_is_imported(app):
     assert bookmarks["https://example.com/?a=1&copy=2"]["tags"] == ["a", "b c"]
 
 
-@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_an_exported_file_is_imported_without_loss(app, other, name):
     import_entries(app)
     exported = app.get(f"/?format={name}").body
@@ -94,10 +97,26 @@ def test_an_exported_file_is_imported_without_loss(app, other, name):
 @pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.name)
 def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, path):
     report = upload(app, path.read_bytes())
-    assert sum(counts(report)[:3]) > 0
+    assert sum(counts(report)[:4]) > 0
     again = upload(app, path.read_bytes())
     assert (again["created"], again["updated"]) == (0, 0)
     assert (again["ignored"], again["entries"]) == (report["ignored"], report["entries"])
+
+
+@pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.name)
+def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
+    app, other, tmp_path, capsys, path
+):
+    body = path.read_bytes()
+    report = upload(app, body)
+    if path.name != "gnome.xml":  # XBEL with one bookmark is no file.
+        assert post_file(other, detect_format(body), body) == report
+    status = main(["import", str(path), "--data", str(tmp_path / "command")])
+    printed = capsys.readouterr()
+    assert status == bool(report["skipped"])
+    entries = [f"{path}:{e['line']}: {e['value']}: {e['reason']}\n" for e in report["entries"]]
+    assert printed.err.replace("\n", " ") == "".join(entries).replace("\n", " ")
+    assert printed.out == ", ".join(f"{report[name]} {name}" for name in NUMBERS) + "\n"
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -112,7 +131,7 @@ def test_xbel_with_one_bookmark_creates_that_bookmark(app):
     assert post_file(app, "xbel", body, status=201)["uri"] == "https://example.com/"
 
 
-@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_an_uploaded_file_is_imported_in_its_detected_format(app, other, name):
     import_entries(other)
     assert upload(app, other.get(f"/?format={name}").body)["created"] == 3
@@ -183,6 +202,60 @@ def test_nothing_of_a_malformed_json_document_is_imported(app):
     assert app.get("/").json == []
 
 
+# Files in which nothing of the format in their media type is found.
+@pytest.mark.parametrize(
+    "name, body",
+    [
+        ("netscape", b"url,title\nhttps://a.example/,A\n"),
+        ("netscape", b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"),
+        ("netscape", b'<html><p>See <a href="https://a.example/">A</a>.</p></html>'),
+        ("netscape", b'[{"uri": "https://a.example/"}]'),
+        ("netscape", b""),
+        ("csv", b"https://a.example/\nhttps://b.example/\n"),
+        ("csv", NETSCAPE),
+        ("json", NETSCAPE),
+        ("xbel", NETSCAPE),
+        ("text", b"\0\1\2"),
+        ("text", b""),
+    ],
+)
+def test_a_file_of_another_format_than_its_media_type_is_an_error(app, name, body):
+    assert post_file(app, name, body, status=400)["detail"]
+    assert app.get("/").json == []
+
+
+@pytest.mark.parametrize(
+    "name, body",
+    [
+        ("json", b"[]"),
+        ("json", b'{"children": []}'),
+        ("json", b'{"version": 3, "lists": []}'),
+        ("xbel", b"<xbel/>"),
+        ("csv", b"url,title\n"),
+        ("netscape", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n"),
+        ("netscape", b"<dl></dl>"),
+    ],
+)
+def test_an_empty_list_of_a_known_format_is_imported(app, name, body):
+    for report in (post_file(app, name, body), upload(app, body)):
+        assert counts(report) == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("uri", [None, "", "https://a.example/"])
+def test_a_json_object_with_a_uri_is_one_bookmark_and_no_file(app, uri):
+    body = json.dumps({"uri": uri, "children": [{"uri": "https://b.example/"}]}).encode()
+    errors = post_file(app, "json", body, status=422)["errors"]
+    assert "children" in [error["field"] for error in errors]
+
+
+def test_a_json_tree_is_imported_and_may_be_large(app):
+    entry = {"type": "text/x-moz-place", "title": "x" * 4000, "uri": "https://a.example/"}
+    tree = {"title": "", "root": "placesRoot", "children": [entry] * 300}
+    body = json.dumps(tree).encode()
+    assert counts(post_file(app, "json", body)) == (1, 0, 299, 0, 0)
+    assert "line 1" in post_file(app, "json", body[:-1], status=400)["detail"]
+
+
 # --- Limits ---
 
 
@@ -190,6 +263,8 @@ def test_json_of_too_many_values_is_refused(app):
     body = b"[" + b"{}," * 500_000 + b"{}]"
     assert "bookmarks import" in post_file(app, "json", body, status=413)["detail"]
     upload(app, body, status=413)
+    tree = b'{"children": %s}' % body
+    assert "bookmarks import" in post_file(app, "json", tree, status=413)["detail"]
     # In UTF-16 the bytes of an escaped quote look like the end of a string.
     text = '["\\"",' + body.decode()[1:]
     post_file(app, "json", text.encode("utf-16-le"), status=413)
@@ -212,7 +287,8 @@ def test_a_file_has_at_most_32_mebibytes(app):
 UPLOAD_AND_MEASURE = """
 import resource, sys
 import webtest
-from bookmarks import make_app
+from bookmarks import main, make_app
+from formats.imports.detect import detect_format
 
 body = b"https://example.com/\\n" + b"no uri here at all, just a line of text\\n" * 800_000
 app = webtest.TestApp(make_app(sys.argv[1]))

@@ -365,7 +365,7 @@ def test_json_other_than_an_object_or_array_is_422(app, body):
 
 
 @pytest.mark.parametrize(
-    "content_type", ["", "application/octet-stream", "text/plain", "application/json+x", "json"]
+    "content_type", ["", "application/octet-stream", "text/markdown", "application/json+x", "json"]
 )
 def test_another_media_type_is_415_with_accept_post(app, content_type):
     headers = {"Content-Type": content_type}

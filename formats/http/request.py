@@ -76,8 +76,10 @@ def read_bookmark_or_file(
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
         if isinstance(content, bytes):
-            return _read_file(content, detect_format(content)), None
+            return _read_file(content), None
         return content, form.take_controls(content)
+    if posted.file_format == "json" and len(body) > MAX_BODY:
+        limit_json_values(decode_strictly(body).encode())  # Before `is_file` decodes the body.
     if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
         return _read_file(body, posted.file_format), None
     if len(body) > MAX_BODY:
@@ -90,7 +92,8 @@ def _take_controls(fields: dict[str, object], read: formats.Reader) -> form.Cont
     return form.take_controls(fields) if read in formats.FORM_READERS.values() else None
 
 
-def _read_file(data: bytes, format: str) -> Iterator[ImportedEntry]:
+def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
+    format = format or detect_format(data)
     if format == "json":
         limit_json_values(decode_strictly(data).encode())
     return formats.read_entries(data, format)

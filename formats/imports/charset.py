@@ -57,13 +57,18 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     label = None
     if find_label and not data.startswith(codecs.BOM_UTF8):
         label = find_label(data[:_HEAD])
-    if label and label.lower() in _MAC_LABELS:
-        label = "macintosh"
-    encoding = webencodings.lookup(label) if label else None
-    # A declaration that can be read as ASCII is wrong if it says UTF-16.
-    if encoding is None or encoding.name in ("utf-8", "utf-16le", "utf-16be", "x-user-defined"):
+    codec = find_codec(label) if label else None
+    if codec in (None, "utf-8"):
         return "utf-8-sig", "surrogateescape"
-    if encoding.name == "windows-1252":  # Python's codec lacks five bytes.
-        return "ascii", "surrogateescape"
+    # Python's codec for windows-1252 lacks five bytes.
+    return ("ascii", "surrogateescape") if codec == "cp1252" else (str(codec), "replace")
+
+
+def find_codec(label: str) -> str | None:
+    """Return the codec for a declared charset by the Encoding Standard, None if it is unknown."""
+    encoding = webencodings.lookup("macintosh" if label.lower() in _MAC_LABELS else label)
+    # A declaration that can be read as ASCII is wrong if it says UTF-16.
+    if encoding is None or encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
+        return None
     # The Encoding Standard decodes gbk as gb18030, which has more characters.
-    return "gb18030" if encoding.name == "gbk" else encoding.codec_info.name, "replace"
+    return "gb18030" if encoding.name == "gbk" else encoding.codec_info.name

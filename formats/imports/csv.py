@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from formats.csv import FORMULA
@@ -17,7 +17,7 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.roles import fields_of_roles, role_of
+from formats.imports.roles import fields_of_roles, role_of, values_by_role
 from storage.bookmark import FIELDS, split_tags
 
 # The limit is one of the whole process; its default of 131,072 would cut long descriptions.
@@ -30,28 +30,25 @@ _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT = "field limit"  # In the message of csv.Error for a field that is too large.
 _OPTIONAL = ("id", "created", "modified")
 
-_ReadRow = Callable[[Sequence[str]], dict[str, object]]
-
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
     text = decode(data).removesuffix("\n") + "\n"  # Each line has a line break, to be counted.
     lines = io.StringIO(text)
-    header = _next_line(text, lines)
-    if header.lower().startswith("sep="):  # The delimiter, for spreadsheets.
-        header = _next_line(text, lines)
+    header = "sep="
+    while header.lower().startswith("sep="):  # Spreadsheets read the delimiter from such a line.
+        _skip_blank_lines(text, lines)
+        header = next(lines, "")
     delimiter, names = parse_header(header)
-    roles = _roles(names)
-    if "uri" not in roles:
+    if "uri" not in _roles(names):
         raise Malformed("No column in the first line has a name for the address, such as url.")
-    read = _read_own_row if tuple(names) == FIELDS else _row_reader(roles)
     for row in _rows(text, lines, delimiter):
-        yield _entry(row, roles, read)
+        yield _entry(row, names)
 
 
 def parse_header(line: str) -> tuple[str, list[str]]:
     """Return the delimiter with which most column names are known, and the names."""
-    headers = [(delimiter, _cells(line, delimiter)) for delimiter in _DELIMITERS]
+    headers = [(delimiter, split_cells(line, delimiter)) for delimiter in _DELIMITERS]
     return max(headers, key=lambda header: len([role for role in _roles(header[1]) if role]))
 
 
@@ -60,8 +57,9 @@ def is_header(line: str) -> bool:
     return "uri" in _roles(parse_header(line)[1])
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter), [])
+def split_cells(line: str, delimiter: str) -> list[str]:
+    """Return the cells of one line."""
+    return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
 
 
 def _roles(names: Iterable[str]) -> list[str]:
@@ -99,12 +97,6 @@ def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
         yield _Row(first, last, cells, reason)
 
 
-def _next_line(text: str, lines: io.StringIO) -> str:
-    """Return the next line that is not blank, empty at the end."""
-    _skip_blank_lines(text, lines)
-    return next(lines, "")
-
-
 def _limit_line(line: str) -> str:
     """Raise csv.Error for a line that csv.reader would split for so long that others wait."""
     if len(line) > MAX_ENTRY:
@@ -121,18 +113,19 @@ def _skip_blank_lines(text: str, lines: io.StringIO) -> int:
     return count
 
 
-def _entry(row: _Row, roles: Sequence[str], read: _ReadRow) -> ImportedEntry:
+def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     """Return the entry in a row. A row that is too short needs at least its uri."""
     if not any(map(str.strip, row.cells)):
         return ignored_entry(row.first)
+    read = _read_own_row if tuple(names) == FIELDS else _read_row
+    fields = read(names, row.cells)
+    entry = entry_with_uri(row.first, fields)
+    # An open quotation mark joins the address with the rows that follow.
+    has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
     if row.error:
         return _skipped(row, row.error)
-    uris = [cell.strip() for role, cell in zip(roles, row.cells, strict=False) if role == "uri"]
-    # An open quotation mark joins rows to one cell.
-    is_short = len(row.cells) < len(roles) and (not any(uris) or "\n" in "".join(uris))
-    if is_short or any(row.cells[len(roles) :]):
-        return _skipped(row, f"has {len(row.cells)} cells, not {len(roles)}")
-    entry = entry_with_uri(row.first, read(row.cells))
+    if any(row.cells[len(names) :]) or len(row.cells) < len(names) and not has_uri:
+        return _skipped(row, f"has {len(row.cells)} cells, not {len(names)}")
     return _skipped(row, entry.skip_reason) if entry.skip_reason else entry
 
 
@@ -142,25 +135,17 @@ def _skipped(row: _Row, reason: str) -> ImportedEntry:
     return ImportedEntry(row.first, {"title": ", ".join(filter(None, row.cells))}, reason + end)
 
 
-def _read_own_row(row: Sequence[str]) -> dict[str, object]:
+def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
-    fields: dict[str, object] = dict(zip(FIELDS, cells, strict=False))
+    fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
     return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
 
 
-def _row_reader(roles: Sequence[str]) -> _ReadRow:
-    """Return a function that reads a row whose cells have these roles."""
-
-    def read(row: Sequence[str]) -> dict[str, object]:
-        values: dict[str, list[object]] = {}
-        for role, cell in zip(roles, row, strict=False):
-            if role and (cell := cell.strip()):
-                values.setdefault(role, []).append(cell)
-        tags = [tag for cell in values.get("tags", ()) for tag in _tags(str(cell))]
-        return fields_of_roles(values, tags)
-
-    return read
+def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
+    values = values_by_role(zip(names, map(str.strip, row), strict=False))
+    tags = [tag for cell in values.get("tags", ()) for tag in _tags(str(cell))]
+    return fields_of_roles(values, tags)
 
 
 def _tags(cell: str) -> list[str]:

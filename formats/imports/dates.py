@@ -9,12 +9,12 @@ from email.utils import parsedate_to_datetime
 from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
-_EPOCH = datetime(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1)
 _YEAR_1, _YEAR_9999_END = -62_135_596_800, 253_402_300_799  # In seconds since 1970.
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 # Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-_UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
+UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _MAX_LENGTH = 64
 # Dates of Notion, with a time and without, and of IFTTT.
 _MONTH_NAME_PARSERS = [
@@ -34,7 +34,7 @@ def parse_date(value: object) -> str | None:
         text = str(int(value)) if abs(value) < 1e20 else ""
     else:
         return None
-    if not text or len(text) > _MAX_LENGTH or text in _UNKNOWN_DATES:
+    if not text or len(text) > _MAX_LENGTH or text in UNKNOWN_DATES:
         return None
     number = _NUMBER.fullmatch(text)
     return _from_number(int(number[1])) if number else _from_text(text)
@@ -55,18 +55,11 @@ def parse_plausible_date(value: object) -> str | None:
     return date if date and "1990" < date < tomorrow else None
 
 
-def seconds_since_1970(timestamp: str) -> str:
-    """Return a bookmark's timestamp as a number from which `parse_date` returns the same."""
-    text = str((datetime.fromisoformat(timestamp[:19]) - _EPOCH) // timedelta(seconds=1))
-    # A leading zero distinguishes the date 1970-01-01T00:00:00Z from 0 for an unknown date.
-    return re.sub(r"\d", r"0\g<0>", text, count=1) if text in _UNKNOWN_DATES else text
-
-
 def _from_number(number: int) -> str | None:
     """Return a date from the largest unit of time with which the number is a date."""
     for unit in (1, 1_000, 1_000_000):
         if _YEAR_1 <= number // unit <= _YEAR_9999_END:
-            return (_EPOCH + timedelta(seconds=number // unit)).isoformat() + "Z"
+            return (EPOCH + timedelta(seconds=number // unit)).isoformat() + "Z"
     return None
 
 

@@ -5,7 +5,9 @@ import re
 from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.csv import is_header
-from formats.imports.text import begins_with_uri
+from formats.imports.netscape import is_bookmark_file
+from formats.imports.opera import FIRST_LINE
+from formats.imports.text import NO_HEADER, is_list
 
 _READABLE = "JSON, XBEL, CSV, a browser's bookmark file (HTML) or a list of addresses"
 # Other files that people try, by their first bytes.
@@ -24,11 +26,10 @@ _PROLOG = re.compile(
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.S | re.I
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-_NETSCAPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark|<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.I)
 # The control characters that text files do not contain: all but white space and ESC.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_HEAD = 64 * 1024  # Detection reads only these first bytes,
-_MAX_LINES = 100  # and looks for an address in these first lines.
+_CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.I)
+_HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
 def detect_format(data: bytes) -> str:
@@ -46,6 +47,8 @@ def detect_format(data: bytes) -> str:
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
+    if beginning.startswith(FIRST_LINE):
+        return "opera"
     return _detect_plain_text(beginning)
 
 
@@ -54,21 +57,23 @@ def _detect_markup(beginning: str) -> str:
     root = _START_TAG.match(beginning, prolog.end() if prolog else 0)
     if root and root[1].lower() == "xbel":
         return "xbel"
-    if _NETSCAPE.search(beginning):
+    if is_bookmark_file(beginning):
         return "netscape"
     what = f"whose first element is {root[1][:32]}" if root else "without any element"
     raise Malformed(f"It is an XML or HTML document {what}, and has no bookmarks.")
 
 
 def _detect_plain_text(beginning: str) -> str:
-    lines = [line for line in beginning.split("\n", _MAX_LINES)[:_MAX_LINES] if line.strip()]
-    header = lines[1:2] if lines[0].lower().startswith("sep=") else lines[:1]
+    first, _, rest = beginning.lstrip().partition("\n")
+    header = rest.lstrip().partition("\n")[0] if first.lower().startswith("sep=") else first
     # A line that begins with a uri is no header, though its title may be the name of a column.
-    if any(is_header(line) and not begins_with_uri(line.strip()) for line in header):
+    if is_header(header) and not is_list(header):
         return "csv"
-    if any(begins_with_uri(line.strip()) for line in lines):
+    if is_list(beginning):
         return "text"
-    if _NETSCAPE.search(beginning):
+    if is_bookmark_file(beginning):
         return "netscape"
+    if _CELL_WITH_ADDRESS.search(header):
+        raise Malformed(NO_HEADER)
     what = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
     raise Malformed(f"It is {what}. The formats that can be read are {_READABLE}.")

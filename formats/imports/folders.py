@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from formats.imports.entry import MAX_DEPTH
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
-# The folders that browsers create themselves, by their English names.
+# The folders that browsers and Linkwarden create themselves, by their English names.
 _BROWSER_FOLDERS = frozenset(
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
-    "unfiled bookmarks, unlabeled, favorites, favorites bar, other favorites, mobile favorites, "
-    "favourites, favourites bar, other favourites, mobile favourites".split(", ")
+    "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
+    "mobile favorites, favourites, favourites bar, other favourites, mobile favourites".split(", ")
 )
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -35,7 +35,7 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
 def merge_tags(own: Iterable[object], more: tuple[str, ...]) -> list[object]:
     """Return an entry's own tags and those of its marks and folders, up to the limit of tags."""
     tags = list(own)
-    return tags + list(more[: max(MAX_TAGS - len(tags), 0)]) if more else tags
+    return tags + list(more[: max(MAX_TAGS - len(tags), 0)])
 
 
 class Folders:
@@ -43,7 +43,6 @@ class Folders:
 
     def __init__(self) -> None:
         self._tags: list[tuple[str, ...]] = [()]
-        self._below_max_depth = 0
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -53,23 +52,19 @@ class Folders:
     @property
     def depth(self) -> int:
         """The number of open folders."""
-        return len(self._tags) - 1 + self._below_max_depth
+        return len(self._tags) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
         """Open a folder that has these tags."""
-        if len(self._tags) > MAX_DEPTH:
-            self._below_max_depth += 1
-        else:
-            self._tags.append((self._tags[-1] + tags)[:MAX_TAGS])
+        self._tags.append(self.tags)
+        self.name(tags)
 
     def name(self, tags: tuple[str, ...]) -> None:
         """Set the tags of the last folder that was opened."""
-        if not self._below_max_depth and len(self._tags) > 1:
+        if tags and 0 < self.depth <= MAX_DEPTH:
             self._tags[-1] = (self._tags[-2] + tags)[:MAX_TAGS]
 
     def close(self) -> None:
         """Close the last folder that was opened, if there is one."""
-        if self._below_max_depth:
-            self._below_max_depth -= 1
-        elif len(self._tags) > 1:
+        if self.depth:
             self._tags.pop()

@@ -1,7 +1,8 @@
 """Read JSON files: arrays of bookmarks, answers of services, and trees of folders."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -10,29 +11,36 @@ from formats.errors import Malformed
 from formats.imports.charset import decode_strictly
 from formats.imports.entry import (
     MAX_DEPTH,
+    MAX_ENTRY,
+    NO_URI,
     TOO_DEEP,
     ImportedEntry,
     entry_with_uri,
     ignored_entry,
     is_firefox_query,
 )
-from formats.imports.folders import Folders, folder_tags, merge_tags
-from formats.imports.roles import fields_of_roles, role_of
+from formats.imports.folders import Folders, folder_tags
+from formats.imports.roles import fields_of_roles, role_of, values_by_role
 from formats.json import parse_strictly
 from storage.bookmark import FIELDS, split_tags
 
-# Members that are arrays of entries or folders (linkding, Karakeep, Firefox), or objects that
-# contain folders (Chromium).
-_ARRAYS = ("results", "bookmarks", "items", "children")
-_OBJECTS = ("roots", "bookmark_bar", "other", "synced")
-_FIREFOX_SEPARATOR = "text/x-moz-place-separator"
-_FIREFOX_FOLDER = "text/x-moz-place-container"
-_NO_OBJECT = "is no object"
-
+# Members that are arrays of entries and folders, arrays of folders alone, and objects whose members
+# are folders or entries.
+_ENTRIES = frozenset("bookmarks cards children data items links posts results tabs".split())
+_FOLDERS = frozenset("collections folders groups lists sessions windows".split())
+_ROOTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
+_CONTAINERS = _ENTRIES | _FOLDERS | _ROOTS
+_SEPARATORS = ("separator", "text/x-moz-place-separator")
+_FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')
+_ACCOUNT = {"type", "username", "password"}  # Settings of floccus.
+_FIREFOX_DESCRIPTION = "bookmarkProperties/description"
+_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
 _MAX_NEEDLE = 1024  # Searching for a long text would take long.
 
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
+_decode_document = msgspec.json.Decoder(_Document).decode
 _DECODE_ERROR = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
 
 
@@ -60,6 +68,21 @@ def _check_syntax(data: bytes) -> Raw:
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
 
+def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
+    """Return whether a body is an array or a tree, and not one bookmark.
+
+    Only the names of the members are decoded, so that no body costs much memory.
+    """
+    try:
+        text = decode_strictly(body).lstrip()
+        document = _decode_document(text) if text.startswith("{") else None
+    except (Malformed, msgspec.DecodeError, RecursionError):
+        return len(body) > MAX_ENTRY
+    if document is None:
+        return text.startswith("[")
+    return not document.uri and any(getattr(document, name) for name in _CONTAINERS)
+
+
 # --- The shape of the document ---
 
 
@@ -71,33 +94,52 @@ class _Walk:
         self._position, self._line = 0, 1
         self._folders, self._depth = Folders(), 0
 
-    def entries(self, raw: Raw) -> Iterator[ImportedEntry]:
-        """Yield the entries in a value, which stands behind the present position."""
+    def entries(self, raw: Raw, member: str = "") -> Iterator[ImportedEntry]:
+        """Yield the entries in a value, which stands behind the present position.
+
+        `member` is the name of the member that contains the value, if it is part of a tree.
+        """
         start = self._data.index(memoryview(raw)[:_MAX_NEEDLE], self._position)
         self._advance(start)
-        first = self._data[start : start + 1]
+        first = _first(raw)
         if first not in (b"[", b"{"):
-            yield ImportedEntry(self._line, {}, _NO_OBJECT)
+            yield ImportedEntry(self._line, {}, "is no object")
         elif self._depth > 2 * MAX_DEPTH:  # A folder is an object and an array.
             yield ImportedEntry(self._line, {}, TOO_DEEP)
         elif first == b"[":
-            yield from self._entries_in(_decode_array(raw))
-        elif containers := _containers(members := _decode_object(raw)):
-            is_folder = "title" in members or "name" in members
-            if is_folder:
-                self._folders.open(_tags_of_folder(members, is_top=self._folders.depth < 2))
+            yield from self._entries_in((member, value) for value in _decode_array(raw))
+        elif containers := _containers(members := _decode_object(raw), self._depth == 0):
+            # The name of a document without a tree is the name of the user or of the export.
+            if is_folder := self._depth > 0 or "children" in members:
+                is_top = self._folders.depth < 2
+                self._folders.open(() if member in _ROOTS else _folder_tags(members, is_top))
             yield from self._entries_in(containers)
             if is_folder:
                 self._folders.close()
         else:
-            yield from _object_entry(raw, self._line, self._folders.tags)
+            yield from self._object_entry(raw, members, member)
         self._advance(start + len(memoryview(raw)))
 
-    def _entries_in(self, values: Iterable[Raw]) -> Iterator[ImportedEntry]:
+    def _object_entry(
+        self, raw: Raw, members: dict[str, Raw], member: str
+    ) -> Iterator[ImportedEntry]:
+        """Yield the entry in an object, none for an empty folder."""
+        entry = _read_object(raw, self._line, self._folders.tags)
+        if entry.skip_reason == NO_URI:
+            if unread := [name for name, raw in members.items() if _has_objects(raw)]:
+                reason = f"{NO_URI}, and its lists are not read: {', '.join(unread)}"
+                entry = entry._replace(skip_reason=reason)
+            elif member in _FOLDERS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
+                return
+            if self._depth == 0:
+                raise Malformed(f"The JSON object {entry.skip_reason}.")
+        yield entry
+
+    def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
         self._depth += 1
         self._advance(self._position + 1)  # Behind the opening bracket.
-        for value in values:
-            yield from self.entries(value)
+        for member, value in values:
+            yield from self.entries(value, member)
         self._depth -= 1
 
     def _advance(self, position: int) -> None:
@@ -105,53 +147,72 @@ class _Walk:
         self._position = position
 
 
-def _containers(members: dict[str, Raw]) -> list[Raw]:
-    """Return the members that contain entries or folders."""
-    return [
-        raw
+def _containers(members: dict[str, Raw], is_document: bool) -> list[tuple[str, Raw]]:
+    """Return the members that contain entries or folders, none for an entry.
+
+    An entry may have lists of other things, so below the document an address makes an entry.
+    """
+    if not is_document and _has_address(members):
+        return []
+    found = [pair for pair in members.items() if _is_container(*pair, is_document)]
+    if not found and all(_first(raw) == b"{" for raw in members.values()):
+        return list(members.items())
+    return found
+
+
+def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
+    if _first(raw) == b"{":
+        return name in _ROOTS
+    if name in _FOLDERS and not is_document:  # Karakeep names the lists of an entry so.
+        return _has_objects(raw)
+    return name in _CONTAINERS and _first(raw) == b"["
+
+
+def _has_address(members: dict[str, Raw]) -> bool:
+    return any(
+        _first(raw) == b'"' and len(memoryview(raw)) > 2
         for name, raw in members.items()
-        if name in _ARRAYS and _first(raw) == b"[" or name in _OBJECTS and _first(raw) == b"{"
-    ]
+        if role_of(name) == "uri"
+    )
 
 
 def _first(raw: Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def _tags_of_folder(members: dict[str, Raw], is_top: bool) -> tuple[str, ...]:
-    """Return the tags for a folder, none for a `root` that Firefox creates itself."""
+def _has_objects(raw: Raw) -> bool:
+    return bool(_ARRAY_OF_OBJECTS.match(memoryview(raw)))
+
+
+def _folder_tags(members: dict[str, Raw], is_top: bool) -> tuple[str, ...]:
+    """Return the tags for a folder, none for one that Firefox or Chromium creates itself."""
     for name in ("title", "name"):
-        if name in members and "root" not in members:
+        if name in members and not members.keys() & {"root", "folderType"}:
             title = msgspec.json.decode(members[name])
             return folder_tags(title, is_top) if isinstance(title, str) else ()
     return ()
 
 
-def _object_entry(raw: Raw, line: int, folders: tuple[str, ...]) -> Iterator[ImportedEntry]:
-    """Yield the entry in an object, none for an empty folder."""
+def _read_object(raw: Raw, line: int, folders: tuple[str, ...]) -> ImportedEntry:
+    """Return the entry in an object."""
     try:
         value = parse_strictly(bytes(raw).decode())
     except Malformed as error:
-        yield ImportedEntry(line, {}, str(error))
-        return
+        return ImportedEntry(line, {}, str(error))
     assert isinstance(value, dict)
-    fields = _fields(value)
-    if folders:
-        own = fields.get("tags")
-        fields["tags"] = merge_tags(own if isinstance(own, list) else [], folders)
+    fields = _fields(value, folders)
     is_query = fields is not value and is_firefox_query(fields.get("uri"))
-    if value.get("type") == _FIREFOX_SEPARATOR or is_query:
-        yield ignored_entry(line)
-    elif value.get("type") != _FIREFOX_FOLDER:
-        yield entry_with_uri(line, fields)
+    if is_query or value.get("type") in _SEPARATORS or _ACCOUNT <= value.keys():
+        return ignored_entry(line)
+    return entry_with_uri(line, fields)
 
 
 # --- The fields of an entry ---
 
 
-def _fields(value: dict[str, object]) -> dict[str, object]:
+def _fields(value: dict[str, object], folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of this service's own object, or of an object of another program."""
-    if _is_own(value):
+    if not folders and _is_own(value):
         return value
     separator = ","
     if "href" in value and not value.get("title"):  # Pinboard, where `description` is the title.
@@ -163,12 +224,12 @@ def _fields(value: dict[str, object]) -> dict[str, object]:
     if isinstance(content, dict) and content.get("url"):  # Karakeep
         url = value.get("url") or content["url"]
         value = value | {"url": url, "website_title": content.get("title")}
-    roles: dict[str, list[object]] = {}
-    for name, member in value.items():
-        if (role := role_of(name)) and member not in (None, "", [], False):
-            roles.setdefault(role, []).append(member)
-    roles.setdefault("description", []).extend(_firefox_descriptions(value))
-    return fields_of_roles(roles, _tags(roles.get("tags", ()), separator))
+    values = values_by_role(value.items())
+    annotations = value.get("annos")
+    for annotation in annotations if isinstance(annotations, list) else ():  # Firefox
+        if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
+            values.setdefault("description", []).append(annotation.get("value"))
+    return fields_of_roles(values, _tags(values.get("tags", ()), separator), folders)
 
 
 def _is_own(value: dict[str, object]) -> bool:
@@ -194,13 +255,3 @@ def _tags(members: Iterable[object], separator: str) -> list[object]:
             tag = tag.get("name") if isinstance(tag, dict) else tag
             tags += split_tags(tag) if isinstance(tag, str) else [tag]
     return tags
-
-
-def _firefox_descriptions(value: dict[str, object]) -> list[object]:
-    annotations = value.get("annos")
-    return [
-        annotation.get("value")
-        for annotation in (annotations if isinstance(annotations, list) else ())
-        if isinstance(annotation, dict)
-        and annotation.get("name") == "bookmarkProperties/description"
-    ]

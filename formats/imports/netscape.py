@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import unescape
 from html.entities import html5
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import (
@@ -14,17 +15,27 @@ from formats.imports.entry import (
     ignored_entry,
     is_firefox_query,
 )
-from formats.imports.folders import Folders, folder_tags, merge_tags
-from formats.imports.roles import fields_of_roles, role_of
+from formats.imports.folders import Folders, folder_tags
+from formats.imports.roles import fields_of_roles, values_by_role
 from storage.bookmark import split_tags
 
 _CUT_OFF = "is cut off at the end of the file"
+
+_HEAD = 64 * 1024
+_DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
+_WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
+# Pocket and Instapaper write HTML documents with a list of links.
+_HTML = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
+_LIST = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
+_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
 # An entry ends where the next begins, whichever elements are still open: at a <DT>, or at one of
 # these tags at the beginning of a line. In the middle of a line they may be part of a text.
 _BOUNDARY = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
 
-_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--|[!?])")
+_TAG = re.compile(
+    r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", re.DOTALL
+)
 _ATTRIBUTE = re.compile(
     r"[\s/\"'=]*+([^\s\"'<>/=]++)" r"(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?"
 )
@@ -46,11 +57,8 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 # Attributes of the headings of folders that browsers create themselves.
 _ROOT_ATTRIBUTES = (
-    "personal_toolbar_folder",
-    "unfiled_bookmarks_folder",
-    "mobile_bookmarks_folder",
-    "bookmarks_menu",
-    "places_root",
+    "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
+    "places_root".split()
 )
 _SAFARI_READING_LIST = "com.apple.ReadingList"  # An id that is the same in every language.
 
@@ -58,11 +66,25 @@ _SAFARI_READING_LIST = "com.apple.ReadingList"  # An id that is the same in ever
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders and marks become tags.
 
-    No file is too damaged to be read; an entry that is cut off at the end of the file is skipped.
+    No bookmark file is too damaged to be read; an entry that is cut off at the end of the file is
+    skipped. Raises Malformed for other files.
     """
+    text = decode(data, _find_charset)
+    if not is_bookmark_file(text):
+        raise Malformed("It is no bookmark file: it has no list of links, or it is a web page.")
     reader = _Reader()
-    for line, segment, is_last in _segments(decode(data, _find_charset)):
+    for line, segment, is_last in _segments(text):
         yield from reader.read(line, segment, is_last)
+
+
+def is_bookmark_file(text: str) -> bool:
+    """Return whether a text begins like a bookmark file or a list of links, not like a web page."""
+    beginning = text[:_HEAD]
+    if _DOCTYPE.search(beginning):
+        return True
+    if _WEB_PAGE.search(beginning):
+        return False
+    return bool((_LIST if _HTML.search(beginning) else _LINK).search(beginning))
 
 
 def _find_charset(head: bytes) -> str | None:
@@ -92,7 +114,8 @@ def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
 class _Token(NamedTuple):
     """A tag with its name in lower case, or a text with an empty name, at a position.
 
-    `is_cut` is true if the segment ends within the tag.
+    A tag that breaks the line has the text `_BREAK_MARK`. `is_cut` is true if the segment ends
+    within the tag.
     """
 
     name: str
@@ -100,9 +123,6 @@ class _Token(NamedTuple):
     position: int
     attributes: Mapping[str, str] = {}
     is_cut: bool = False
-
-
-_IGNORED_ENDS = {"!--": "-->", "!": ">", "?": ">"}
 
 
 def _tokenize(text: str) -> Iterator[_Token]:
@@ -113,10 +133,10 @@ def _tokenize(text: str) -> Iterator[_Token]:
         name = tag[1].lower()
         if name in _HANDLERS or name.lstrip("/") in _INLINE:
             attributes, position, is_cut = _parse_attributes(text, tag.end())
-            yield _Token(name, "", tag.start(), attributes, is_cut)
-        elif name in _IGNORED_ENDS:
-            end = text.find(_IGNORED_ENDS[name], tag.end())
-            position = end + len(_IGNORED_ENDS[name]) if end >= 0 else len(text)
+            text_of_tag = _BREAK_MARK if name in _BREAK_TAGS else ""
+            yield _Token(name, text_of_tag, tag.start(), attributes, is_cut)
+        elif name[0] in "!?":
+            position = tag.end()
         else:  # Not a tag, but text that was not escaped, such as `<int>` in a title.
             position = tag.end()
             yield _Token("", tag[0], tag.start())
@@ -130,19 +150,14 @@ def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bo
     A value whose quote is never closed ends at the first space.
     """
     attributes: dict[str, str] = {}
-    open_quote = len(text)
     while match := _ATTRIBUTE.match(text, position):
         name, double, single, bare = match.groups()
         position = match.end()
-        if bare and bare[0] in "\"'":
-            open_quote = min(open_quote, position)
         value = double or single or (bare.lstrip("\"'") if bare else "")
         attributes.setdefault(name.lower(), value)
     end = _TAG_END.match(text, position)
     position = end.end() if end else position
-    # A quote that is never closed is a mere mistake if other tags follow it.
-    is_cut = open_quote < len(text) and text.find("<", open_quote) < 0
-    return attributes, position, is_cut or position == len(text) and text[-1] != ">"
+    return attributes, position, position == len(text) and text[-1] != ">"
 
 
 # --- Texts ---
@@ -163,6 +178,7 @@ def _unescape_entity(match: re.Match[str]) -> str:
 
 def _join_lines(parts: Iterable[str]) -> str:
     """Return a text of several parts, decoded, with its line breaks."""
+    # A line break in the file that follows <BR> is the same one.
     text = "".join(parts).replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
     return _unescape(text).strip()
 
@@ -205,14 +221,9 @@ class _Reader:
         yield from self._entries
 
     def text(self, token: _Token) -> None:
-        """Handle text between tags."""
+        """Handle text between tags, or <BR> and the like."""
         if self._target is not None:
             self._target.append(token.text)
-
-    def line_break(self, token: _Token) -> None:
-        """Handle <BR> and the like. A line break that follows in the file is the same one."""
-        if self._target is not None:
-            self._target.append(_BREAK_MARK)
 
     def link(self, token: _Token) -> None:
         """Handle <A>: begin an entry, unless the link is part of a description."""
@@ -267,12 +278,21 @@ class _Reader:
         line = self._line_of(link)
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(line)
-        fields = _fields(link.attributes, self._title, self._description)
-        if tags := merge_tags(fields.pop("tags", ()), self._folders.tags):
-            fields["tags"] = tags
+        fields = self._fields(link.attributes)
         if self._is_last and self._is_cut_off(link, is_end):
             return ImportedEntry(line, fields, _CUT_OFF)
         return entry_with_uri(line, fields)
+
+    def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
+        values = values_by_role((name, _unescape(v).strip()) for name, v in attributes.items())
+        values["title"] = [_one_line(self._title)]
+        values["description"] = list(filter(None, [_join_lines(self._description)]))
+        tags = [tag for value in values.get("tags", ()) for tag in split_tags(str(value))]
+        fields = fields_of_roles(values, tags, self._folders.tags)
+        for name, field in (("add_date", "created"), ("last_modified", "modified")):
+            if date := parse_date(attributes.get(name)):  # These numbers are always dates.
+                fields[field] = date
+        return fields
 
     def _is_cut_off(self, link: _Token, is_end: bool) -> bool:
         # Some programs end the line without </A>, so the title is complete there.
@@ -304,7 +324,7 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "a": _Reader.link,
     "/a": _Reader.end_link,
     "dd": _Reader.description,
-    **dict.fromkeys(_BREAK_TAGS, _Reader.line_break),
+    **dict.fromkeys(_BREAK_TAGS, _Reader.text),
     **dict.fromkeys(_HEADINGS, _Reader.heading),
     **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end),
     "dl": _Reader.list,
@@ -313,20 +333,3 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     **dict.fromkeys(_OUTER, _Reader.end_text),
     "hr": _Reader.rule,
 }
-
-
-def _fields(
-    attributes: Mapping[str, str], title: Iterable[str], description: Iterable[str]
-) -> dict[str, Any]:
-    values: dict[str, list[object]] = {}
-    for name, value in attributes.items():
-        if value and (role := role_of(name)):
-            values.setdefault(role, []).append(_unescape(value).strip())
-    values["title"] = [_one_line(title)]
-    values["description"] = [text] if (text := _join_lines(description)) else []
-    tags = [tag for value in values.get("tags", ()) for tag in split_tags(str(value))]
-    fields = fields_of_roles(values, tags)
-    for name, field in (("add_date", "created"), ("last_modified", "modified")):
-        if date := parse_date(attributes.get(name)):  # These numbers are always dates.
-            fields[field] = date
-    return fields

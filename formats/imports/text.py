@@ -1,39 +1,107 @@
-"""Read lists of addresses: our own text format, `text/uri-list`, and OneTab's lines."""
+"""Read lists of addresses: our own text format, `text/uri-list`, and those of other programs.
+
+A line is an address alone or with its title, in one of these forms:
+
+    uri TAB title TAB tags                                  this service
+    uri | title                                             OneTab
+    - [title](uri) <!-- TAGS: a,b -->  or  - <uri>          Markdown, as buku writes it
+    * [[uri][title]] :a:b:             or  * [[uri]]        Org, as buku writes it
+    uri; title                         or  uri, title       CSV without a header
+"""
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
+from formats.errors import Malformed
 from formats.imports.charset import decode
+from formats.imports.csv import split_cells
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import split_tags
 
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,99}:[^\s\x00-\x1f\x7f-\x9f]+")
+NO_HEADER = "It is CSV without a header. Add one with the names of the columns, such as url,title."
+_LINES = 100  # These first lines decide whether a list is CSV.
+# `Note: this` is no address: one with a blank must have an authority.
+_URI = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
+    r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
+)
+_MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
+_ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")
+_CSV = {
+    separator: re.compile(rf'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"{separator}])+"?({separator}.*)')
+    for separator in ";,"
+}
+# Words, none of which may belong to an address that contains the separator.
+_WORDS = re.compile(r"(?:[^\W\d][^/=&%?#.:|\t]*)?")
+_OTHER_SEPARATOR = re.compile(r"\t| \| ")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each line that is neither empty nor a comment (RFC 2483 section 5)."""
-    for number, line in enumerate(io.StringIO(decode(data)), 1):
+    """Yield each line that is neither empty nor a comment (RFC 2483 section 5).
+
+    Raises Malformed for CSV without a header that has more than two columns.
+    """
+    text = decode(data)
+    separator = _find_separator([line for _, line in islice(_lines(text), _LINES)])
+    for number, line in _lines(text):
+        fields = _fields(line, separator)
+        if _URI.fullmatch(str(fields["uri"])):
+            yield entry_with_uri(number, fields)
+        else:
+            yield ImportedEntry(number, {"uri": line}, "does not begin with a uri")
+
+
+def is_list(text: str) -> bool:
+    """Return whether one of the first lines has one of the forms that are read here."""
+    lines = [line for _, line in islice(_lines(text), _LINES)]
+    separator = _find_separator(lines)
+    return any(_URI.fullmatch(str(_fields(line, separator)["uri"])) for line in lines)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(io.StringIO(text), 1):
         if (line := line.strip()) and not line.startswith("#"):
-            yield _read_line(number, line)
+            yield number, line
 
 
-def begins_with_uri(line: str) -> bool:
-    """Return whether the line has a form that `read_file` reads as a bookmark."""
-    return bool(_URI.fullmatch(str(_fields(line)["uri"])))
+def _find_separator(lines: Sequence[str]) -> str:
+    """Return the separator of a list that is CSV, empty for any other. Raises Malformed.
+
+    At least every second line of such a list has an address and the separator. One title must have
+    a blank, or all be words: an address may contain the separator, too.
+    """
+    for separator, row in _CSV.items():
+        titles = [match[1] for line in lines if (match := row.fullmatch(line))]
+        has_blank = any(" " in _OTHER_SEPARATOR.split(title)[0] for title in titles)
+        are_words = len(titles) > 1 and all(_WORDS.fullmatch(title, 1) for title in titles)
+        if len(titles) >= len(lines) / 2 and (has_blank or are_words):
+            if all(separator in title[1:] for title in titles):
+                raise Malformed(NO_HEADER)
+            return separator
+    return ""
 
 
-def _read_line(number: int, line: str) -> ImportedEntry:
-    if not begins_with_uri(line):
-        return ImportedEntry(number, {"uri": line}, "does not begin with a uri")
-    return entry_with_uri(number, _fields(line))
-
-
-def _fields(line: str) -> dict[str, object]:
+def _fields(line: str, separator: str) -> dict[str, object]:
+    body, _, tags = line.partition(" <!-- TAGS: ")
+    if match := _MARKDOWN.fullmatch(body):
+        return _with_tags(match["uri"] or match["bare"], match["title"], tags.removesuffix("-->"))
+    body, _, tags = line.rpartition("]]")
+    if match := _ORG.fullmatch(body):
+        tags = tags.replace(":", ",") if tags.startswith(" :") else ""
+        return _with_tags(match["uri"], match["title"], tags)
     uri, tab, rest = line.partition("\t")
-    if not tab:
-        # OneTab writes `uri | title`; with an empty title the last space may be stripped.
-        uri, bar, title = f"{line} ".partition(" | ")
-        return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
-    title, _, tags = rest.partition("\t")
-    return {"uri": uri.strip(), "title": title.strip(), "tags": split_tags(tags)}
+    if tab:
+        title, _, tags = rest.partition("\t")
+        return _with_tags(uri, title, tags)
+    # With an empty title the last space may be stripped.
+    uri, bar, title = f"{line} ".partition(" | ")
+    if separator:
+        uri, *titles = split_cells(line, separator)
+        title = separator.join(titles)
+    return {"uri": uri.strip(), "title": title.strip()} if bar or separator else {"uri": line}
+
+
+def _with_tags(uri: str, title: str | None, tags: str) -> dict[str, object]:
+    return {"uri": uri.strip(), "title": (title or "").strip(), "tags": split_tags(tags)}

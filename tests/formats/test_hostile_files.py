@@ -69,6 +69,7 @@ def test_a_mutated_file_is_read_or_malformed(path):
 def test_any_bytes_are_read_or_malformed(format, data):
     assert_readable(format, data)
     assert_readable(format, b"url,title\n" + data)
+    assert_readable(format, b"Opera Hotlist version 2.0\n#URL\n" + data)
     with suppress(Malformed):
         assert detect_format(data) in FILE_READERS
 
@@ -102,6 +103,13 @@ REPETITIONS = [
     *(("csv", b"url,title\n", part) for part in (b'"', b",", b'",', b'"\n', b"a\n", b"x", b"\0")),
     *(("csv", b"", part) for part in (b'"', b",", b";", b"x", b"\r", b"url,")),
     *(("text", b"", part) for part in (b"x", b"a:b\n", b"\n", b"\t", b" | ", b"#", b"a:")),
+    *(("text", b"- [", part) for part in (b"[", b"](", b")", b" <!-- TAGS: ", b"- [](a:b)\n")),
+    *(("text", b"* [[", part) for part in (b"[", b"]", b"][", b"]]", b" :", b"* [[a:b]]\n")),
+    *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
+    *(
+        ("opera", b"Opera Hotlist version 2.0\n", part)
+        for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
+    ),
 ]
 
 

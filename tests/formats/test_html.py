@@ -595,7 +595,7 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
         (412, "/one", b"_method=DELETE&_version=old", FORM),
         (412, "/", b"uri=https://2.example/&_version=new", FORM),
         (413, "/", b"x" * 2_000_000, FORM),
-        (415, "/", b"x", "text/plain"),
+        (415, "/", b"x", "text/markdown"),
         (422, "/", b"uri=none&title=x&tags=" + b"x" * 300, FORM),
         (422, "/one", b"uri=none", FORM),
         (422, "/", b'{"uri": "none"}', JSON),

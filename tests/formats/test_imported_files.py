@@ -95,6 +95,54 @@ EXPECTED = {
             ),
         ],
     ),
+    # buku, whose tags are one text.
+    "buku.json": (
+        "json",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/?x=(1)&y=[2]",
+                    "title": "A [b] (c) | d",
+                    "description": "A comment\nsecond line",
+                    "tags": ["one", "two words"],
+                },
+            ),
+            (9, {"uri": "https://b.example/"}),
+        ],
+    ),
+    # Markdown, as buku writes it.
+    "buku.md": (
+        "text",
+        [
+            (
+                1,
+                {
+                    "uri": "https://a.example/?x=(1)&y=[2]",
+                    "title": "A [b] (c) | d",
+                    "tags": ["one", "two words"],
+                },
+            ),
+            (2, {"uri": "https://b.example/", "title": "", "tags": []}),
+            (3, {"uri": "https://c.example/x", "title": "C", "tags": ["tagc"]}),
+        ],
+    ),
+    # Org, as buku writes it, without spaces in tags.
+    "buku.org": (
+        "text",
+        [
+            (
+                1,
+                {
+                    "uri": "https://a.example/?x=(1)&y=[2]",
+                    "title": "A [b] (c) | d",
+                    "tags": ["one", "two_words"],
+                },
+            ),
+            (2, {"uri": "https://b.example/", "title": "", "tags": []}),
+            (3, {"uri": "https://c.example/x", "title": "C", "tags": ["tagc"]}),
+        ],
+    ),
     # buku writes its tags in upper case.
     "buku.xml": (
         "xbel",
@@ -109,6 +157,29 @@ EXPECTED = {
                 },
             ),
             (9, {"uri": "https://b.example/", "title": ""}),
+        ],
+    ),
+    # The answer of chrome.bookmarks.getTree() in German, where `children` comes before `title`.
+    "chrome-tree.json": (
+        "json",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A",
+                    "created": "2023-11-14T22:13:20Z",
+                },
+            ),
+            (
+                5,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["Dev", "Python"],
+                    "created": "2023-11-14T22:13:21Z",
+                },
+            ),
         ],
     ),
     # Chromium browsers, whose unknown date is the year 1601.
@@ -144,6 +215,22 @@ EXPECTED = {
             (25, {"uri": "https://e.example/", "title": "E", "created": "2016-06-15T16:50:12Z"}),
         ],
     ),
+    # The file Bookmarks in a profile of Chromium, in French.
+    "chromium-profile.json": (
+        "json",
+        [
+            (5, {"uri": "https://a.example/", "title": "A", "created": "2024-01-17T21:20:00Z"}),
+            (
+                17,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["Dev"],
+                    "created": "2024-01-17T21:20:01Z",
+                },
+            ),
+        ],
+    ),
     # Delicious.
     "delicious.html": (
         "netscape",
@@ -167,6 +254,15 @@ EXPECTED = {
                     "created": "2010-02-08T23:00:00Z",
                 },
             ),
+        ],
+    ),
+    # Falkon.
+    "falkon.json": (
+        "json",
+        [
+            (5, {"uri": "https://a.example/", "title": "A", "description": "Described"}),
+            (13, *NO_BOOKMARK),
+            (27, {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]}),
         ],
     ),
     # Firefox in French: only attributes mark the folders that it creates itself.
@@ -233,6 +329,13 @@ EXPECTED = {
                 },
             ),
             (1, *NO_BOOKMARK),
+        ],
+    ),
+    # The settings of floccus, whose addresses are those of servers.
+    "floccus.json": (
+        "json",
+        [
+            (2, *NO_BOOKMARK),
         ],
     ),
     # floccus, which gives each element a numeric id.
@@ -476,6 +579,33 @@ EXPECTED = {
             ),
         ],
     ),
+    # Linkwarden.
+    "linkwarden.json": (
+        "json",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one", "two words"],
+                    "created": "2020-01-02T03:04:05Z",
+                    "modified": "2024-01-02T03:04:06Z",
+                },
+            ),
+            (4, {"title": "Scan", "created": "2024-01-02T03:04:07Z"}, "has no uri"),
+            (
+                7,
+                {
+                    "uri": "https://b.example/",
+                    "tags": ["Dev"],
+                    "created": "2024-01-02T03:04:08Z",
+                    "modified": "2024-01-02T03:04:08Z",
+                },
+            ),
+        ],
+    ),
     # Netscape 4.
     "netscape-4.html": (
         "netscape",
@@ -512,6 +642,25 @@ EXPECTED = {
             ),
         ],
     ),
+    # CSV without a header.
+    "no-header-comma.csv": (
+        "text",
+        [
+            (1, {"uri": "https://a.example/", "title": "A title"}),
+            (2, {"uri": "https://b.example/", "title": "B"}),
+        ],
+    ),
+    # CSV without a header, whose delimiter is the semicolon.
+    "no-header.csv": (
+        "text",
+        [
+            (1, {"uri": "https://a.example/?x=1,2", "title": "First title, with a comma"}),
+            (3, {"uri": "https://b.example/", "title": "Second; or so"}),
+            (4, {"uri": "https://c.example/x%20y", "title": ""}),
+            (5, {"uri": "https://d.example/", "title": "D | E"}),
+            (6, {"uri": "no address;Third"}, "does not begin with a uri"),
+        ],
+    ),
     # OneTab.
     "onetab.txt": (
         "text",
@@ -520,6 +669,26 @@ EXPECTED = {
             (2, {"uri": "https://b.example/?q=x|y", "title": "B"}),
             (4, {"uri": "https://c.example/"}),
             (5, {"uri": "https://d.example/", "title": ""}),
+        ],
+    ),
+    # Opera 12.
+    "opera.adr": (
+        "opera",
+        [
+            (
+                11,
+                {
+                    "uri": "http://a.example/?a=1&b=2%203",
+                    "title": 'A – "quoted" = B',
+                    "description": "First line\nsecond line",
+                    "tags": ["Dev"],
+                    "created": "2011-09-11T20:56:10Z",
+                },
+            ),
+            (22, *NO_BOOKMARK),
+            (31, {"uri": "http://b.example/", "title": "B", "tags": ["Dev", "Python"]}),
+            (41, {"title": "No address", "created": "2011-09-28T21:20:17Z"}, "has no uri"),
+            (47, *NO_BOOKMARK),
         ],
     ),
     # Pinboard.
@@ -696,8 +865,48 @@ EXPECTED = {
             (7, *NO_BOOKMARK),
         ],
     ),
+    # Tab Session Manager: windows and tabs by their ids.
+    "tab-session-manager.json": (
+        "json",
+        [
+            (5, {"uri": "https://a.example/", "title": "A", "tags": ["Research"]}),
+            (6, {"uri": "https://b.example/", "title": "B", "tags": ["Research"]}),
+            (9, {"uri": "about:blank", "title": "New Tab", "tags": ["Research"]}),
+        ],
+    ),
     # A table of a database, in an undeclared charset.
     "tabs.csv": ("csv", [(2, {"uri": "https://a.example/", "title": "Café"})]),
+    # Toby 4, which has groups of lists.
+    "toby-groups.json": (
+        "json",
+        [
+            (
+                5,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["Team", "Dev"],
+                },
+            ),
+        ],
+    ),
+    # Toby.
+    "toby.json": (
+        "json",
+        [
+            (
+                7,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["Dev"],
+                },
+            ),
+            (8, {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]}),
+        ],
+    ),
     # Entries of two programs, each in its own charset.
     "undeclared.html": (
         "netscape",

@@ -314,6 +314,69 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(entry, value, ta
     assert found == (1, {"uri": "a:b"} | ({"tags": tags} if tags else {}), "")
 
 
+# --- Reading: trees ---
+
+
+@pytest.mark.parametrize("name", ["bookmarks", "cards", "children", "items", "links", "results"])
+def test_entries_are_read_from_an_array_of_each_known_name(name):
+    entries = [{"url": "a:1"}, {"url": "a:2"}]
+    assert [e.fields["uri"] for e in read(json.dumps({name: entries, "n": 2}))] == ["a:1", "a:2"]
+    assert [e.fields["uri"] for e in read(json.dumps([{name: entries}]))] == ["a:1", "a:2"]
+    assert read(json.dumps({name: []})) == []
+
+
+@pytest.mark.parametrize("name", ["collections", "folders", "groups", "lists", "sessions"])
+def test_folders_are_read_from_an_array_of_each_known_name(name):
+    folder = {"title": "Work", "links": [{"url": "a:1"}]}
+    (entry,) = read(json.dumps({name: [folder, {"title": "Empty"}, {"id": 5}]}))
+    assert entry.fields == {"uri": "a:1", "tags": ["Work"]}
+    assert read(json.dumps({name: []})) == []
+
+
+def test_the_title_of_a_folder_may_follow_its_entries():
+    tree = {"children": [{"children": [{"url": "a:b"}], "title": "Inner"}], "title": "Outer"}
+    assert read(json.dumps([tree]))[0].fields["tags"] == ["Outer", "Inner"]
+
+
+def test_the_name_of_a_document_is_no_folder_unless_it_is_a_tree():
+    entries = [{"url": "a:b"}]
+    assert "tags" not in read(json.dumps({"name": "Me", "bookmarks": entries}))[0].fields
+    tree = {"name": "Work", "children": entries}
+    assert read(json.dumps(tree))[0].fields["tags"] == ["Work"]
+
+
+@pytest.mark.parametrize("name", ["links", "lists", "items", "collections", "children"])
+@pytest.mark.parametrize("value", [[], ["x"], [{"href": "/api/1"}], [{"name": "N"}]])
+def test_an_object_with_an_address_in_an_array_is_one_entry(name, value):
+    assert read(json.dumps([{"url": "a:b", name: value}])) == [(1, {"uri": "a:b"}, "")]
+
+
+@pytest.mark.parametrize("value", [[], ["id"]])
+def test_an_entry_without_an_address_may_name_its_lists(value):
+    (entry,) = read(json.dumps({"bookmarks": [{"title": "Note", "lists": value}]}))
+    assert (entry.fields, entry.skip_reason) == ({"title": "Note"}, "has no uri")
+
+
+@pytest.mark.parametrize("type", ["separator", "text/x-moz-place-separator"])
+def test_a_separator_is_no_bookmark(type):
+    assert read(json.dumps([{"type": type, "url": "data:"}])) == [(1, {}, "is no bookmark")]
+
+
+def test_a_list_that_is_not_read_is_named():
+    objects = [{"pages": [{"url": "a:1"}], "title": "T", "other pages": [{"url": "a:2"}], "x": [1]}]
+    (entry,) = read(json.dumps(objects))
+    reason = "has no uri, and its lists are not read: pages, other pages"
+    assert (entry.fields["title"], entry.skip_reason) == ("T", reason)
+    (entry,) = read(json.dumps({"groups": objects}))
+    assert entry.skip_reason == reason
+    assert reason in read_error(json.dumps(objects[0]))
+
+
+@pytest.mark.parametrize("document", [{}, {"title": "T"}, {"stars": [1]}])
+def test_an_object_without_uri_and_known_list_is_malformed(document):
+    assert "has no uri" in read_error(json.dumps(document))
+
+
 # --- Reading: folders ---
 
 

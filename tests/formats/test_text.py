@@ -2,6 +2,7 @@
 
 import pytest
 
+from formats.errors import Malformed
 from formats.imports.text import read_file
 from storage.bookmark import clean
 from storage.errors import Invalid
@@ -72,10 +73,70 @@ def read(text):
         ("x:y |", {"uri": "x:y", "title": ""}),
         ("x:y|A", {"uri": "x:y|A"}),
         ("x:y|", {"uri": "x:y|"}),
+        ("https://a.example/a b", {"uri": "https://a.example/a%20b"}),
+        ("https://a.example/a,b;c", {"uri": "https://a.example/a,b;c"}),
+        ("https://a.example/a,b | C d", {"uri": "https://a.example/a,b", "title": "C d"}),
     ],
 )
 def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
     assert read(f"# x:y\n\n{line}\n")[0] == (3, fields, "")
+
+
+@pytest.mark.parametrize(
+    "line, uri, title, tags",
+    [
+        ("- [A title](x:y)", "x:y", "A title", []),
+        ("* [A](x:y) <!-- TAGS: a,b c -->", "x:y", "A", ["a", "b c"]),
+        ("+ [A](b) [C](x:y(z))", "x:y(z)", "A](b) [C", []),
+        ("- [](x:y)", "x:y", "", []),
+        ("- <x:y> <!-- TAGS: a -->", "x:y", "", ["a"]),
+        ("* [[x:y][A [b] c]] :a:b_c:", "x:y", "A [b] c", ["a", "b_c"]),
+        ("** [[x:y[1]][A]]", "x:y[1]", "A", []),
+        ("* [[x:y]] noted: not a tag", "x:y", "", []),
+    ],
+)
+def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
+    assert read(f"# Heading\n{line}\n") == [(2, {"uri": uri, "title": title, "tags": tags}, "")]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["https://1.example/;One", "https://2.example/;Two"],
+        ["https://1.example/, One", "https://2.example/"],
+        ['"https://1.example/";"One"', 'https://2.example/;"Two; or so"'],
+        ["https://1.example/; One", "https://2.example/ ; Two | Second", "not a uri; Three"],
+        ["https://1.example/,One, or not", "https://2.example/,Node.js"],
+        ["https://1.example/;One", "https://2.example/x y;Two words"],
+    ],
+)
+def test_the_separator_of_rows_without_a_header_is_part_of_no_uri(lines):
+    uris = [entry.fields["uri"] for entry in read("\n".join(lines))[:2]]
+    assert uris in (
+        ["https://1.example/", "https://2.example/"],
+        ["https://1.example/", "https://2.example/x%20y"],
+    )
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["https://1.example/a,1.html", "https://1.example/b,2.html"],
+        ["https://1.example/1,2", "https://2.example/3,4"],
+        ["https://1.example/;a=1;b=2", "https://2.example/;a=1"],
+        ["https://1.example/a,b"],
+        ["https://1.example/a,b c", "https://2.example/", "https://3.example/"],
+        ["https://1.example/a b,c"],
+    ],
+)
+def test_a_list_of_addresses_that_contain_separators_is_no_csv(lines):
+    uris = [entry.fields["uri"] for entry in read("\n".join(lines))]
+    assert uris == [line.replace(" ", "%20") for line in lines]
+
+
+def test_rows_of_more_than_two_cells_need_a_header():
+    with pytest.raises(Malformed, match="header"):
+        read("https://1.example/,One,a\nhttps://2.example/,Two,b\n")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,42 @@
+"""Declared charsets are read by the Encoding Standard (https://encoding.spec.whatwg.org/)."""
+
+import pytest
+
+from formats import FILE_READERS
+
+# Bytes of the Encoding Standard's indexes, and what they mean.
+CHARSETS = [
+    ("x-mac-roman", b"\x8e\xdb\xd2", "é€“"),
+    ("X-MAC-SYSTEM", b"\x8e\xdb\xd2", "é€“"),
+    ("macintosh", b"\x8e\xdb\xd2", "é€“"),
+    ("x-mac-cyrillic", b"\x99\xf3\xea\xe0\xb6", "Щукаґ"),
+    ("ibm866", b"\x99\xe3\xaa\xa0", "Щука"),
+    ("iso-8859-8-i", b"\xf9\xec\xe5\xed", "שלום"),
+    ("x-cp1251", b"\xd9\xf3\xea\xe0\xb4", "Щукаґ"),
+    ("koi8", b"\xfd\xd5\xcb\xc1", "Щука"),
+    ("latin2", b"\xae\xbb\xf8", "Žťř"),
+    ("x-euc-jp", b"\xc6\xfc\xcb\xdc\xb8\xec", "日本語"),
+    ("iso-8859-1", b"\xe9\x93\x80", "é“€"),
+    ("shift_jis", b"\x93\xfa\x96{\x8c\xea", "日本語"),
+    ("utf8", b"\xc3\xa9", "é"),
+]
+DOCUMENTS = {
+    "netscape": b'<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=%s">\n'
+    b'<DL>\n<DT><A HREF="a:b">%s</A>\n</DL>\n',
+    "xbel": b"<?xml version='1.0' encoding='%s'?>\n"
+    b"<xbel><bookmark href='a:b'><title>%s</title></bookmark></xbel>\n",
+}
+
+
+@pytest.mark.parametrize("format", DOCUMENTS)
+@pytest.mark.parametrize("label, title, text", CHARSETS)
+def test_a_declared_charset_is_decoded_as_in_browsers(format, label, title, text):
+    (entry,) = FILE_READERS[format](DOCUMENTS[format] % (label.encode(), title))
+    assert (entry.fields["title"], entry.line) == (text, 3 if format == "netscape" else 2)
+
+
+@pytest.mark.parametrize("label, title, text", CHARSETS)
+def test_one_bookmark_in_xbel_may_have_any_charset(app, label, title, text):
+    body = DOCUMENTS["xbel"] % (label.encode(), title)
+    response = app.post("/", body, content_type="application/x-xbel", status=201)
+    assert response.json["title"] == text
