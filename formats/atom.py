@@ -1,6 +1,8 @@
 """The Atom feed (RFC 4287), in pages (RFC 5005 section 3), with deletions (RFC 6721)."""
 
+import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from formats.base_url import BaseUrl, with_query
@@ -8,6 +10,18 @@ from formats.listing import Listing
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 
+# RFC 3987 section 2.2: the non-ASCII characters of an IRI, without those of private use.
+_UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd" + "".join(
+    f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14)
+)
+_BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Section 4.1 excludes them.
+_EXCLUDED = re.compile(
+    rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]|%(?![0-9A-Fa-f]{{2}})|[^!-~{_UCSCHAR}]'
+)
+# The part of a uri that may contain brackets: up to an IP address in the host.
+_UP_TO_IP_LITERAL = re.compile(
+    r"[A-Za-z0-9+.-]+://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?\[[A-Za-z0-9:.%_~-]+\]"
+)
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
@@ -56,11 +70,25 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
     return (
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
-        f'<link rel="alternate" href="{escape_attribute(b.uri)}"/>\n'
+        f'<link rel="alternate" href="{escape_attribute(_encode_excluded(b.uri))}"/>\n'
         f'<link rel="self" href="{own}"/>\n<link rel="related" href="{own}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"
     )
+
+
+def _encode_excluded(uri: str) -> str:
+    """Return the uri with the characters percent-encoded that RFC 3987 excludes from an IRI."""
+    head, mark, fragment = uri.partition("#")
+    if "#" not in fragment and not _EXCLUDED.search(uri):
+        return uri
+    literal = _UP_TO_IP_LITERAL.match(head)
+    start = literal.end() if literal else 0
+    return head[:start] + _percent_encode(head[start:]) + mark + _percent_encode(fragment)
+
+
+def _percent_encode(text: str) -> str:
+    return _EXCLUDED.sub(lambda match: quote(match[0]), text).replace("#", "%23")
 
 
 def _deleted_entry(tombstone: Tombstone) -> str:

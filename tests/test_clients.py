@@ -205,7 +205,7 @@ def copy(serve, tmp_path):
     copy = Copy((service := serve("--access-log")).address, tmp_path)
     copy.service = service
     put(service.address, "a", "A <&> 1", description="Two\nlines", tags=["x y", "z"])
-    put(service.address, "b", uri="https://b.example/?q=1&r=\"'2")
+    put(service.address, "b", uri="https://b.example/ä?q=1&r='2")
     return copy
 
 

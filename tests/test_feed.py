@@ -1,15 +1,22 @@
 """GET /feed: Atom (RFC 4287) with pages (RFC 5005) and deletions (RFC 6721)."""
 
 import json
+import re
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 import feedparser
 import pytest
 import webtest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lxml import etree
 
 from bookmarks import make_app
+from formats import FEEDS
+from formats.listing import Listing
+from storage.bookmark import Bookmark
+from storage.index import Index, Page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
@@ -143,12 +150,68 @@ def test_special_characters_of_a_bookmark_are_escaped(read, add, value):
 
 @pytest.mark.parametrize(
     "uri",
-    ["javascript:alert('<&\">')", "data:text/html,<b>&amp;", "urn:isbn:1", "https://ü.example/ä"],
+    [
+        "https://a.example/?b=1&c='d'#e",
+        "urn:isbn:1",
+        "https://ü.example/ä?ö#日本語😀",
+        "https://a.example/%C3%A4%2f",
+        "http://[2001:db8::1]:80/",
+        "http://a:b@[::1%25lo]/?c",
+        "x:y",
+    ],
 )
-def test_every_legal_uri_is_the_alternate_link(read, add, uri):
+def test_an_iri_is_the_alternate_link(read, add, uri):
     add(uri)
     (entry,) = read().findall(f"{ATOM}entry")
     assert links(entry)["alternate"] == uri
+
+
+@pytest.mark.parametrize(
+    "uri, expected",
+    [
+        ("javascript:alert('<&\">')", "javascript:alert('%3C&%22%3E')"),
+        ("https://a.example/\\^`{|}", "https://a.example/%5C%5E%60%7B%7C%7D"),
+        ("https://a.example/b[1]?c[]=2", "https://a.example/b%5B1%5D?c%5B%5D=2"),
+        ("http://[::1]/[2]#[3]", "http://[::1]/%5B2%5D#%5B3%5D"),
+        ('http://"@[::1]/', "http://%22@%5B::1%5D/"),
+        ("https://a.example/100%&%zz", "https://a.example/100%25&%25zz"),
+        ("https://a.example/#b#c##", "https://a.example/#b%23c%23%23"),
+        ("https://a.example/\ue000\ufdd0\ufffd", "https://a.example/%EE%80%80%EF%B7%90%EF%BF%BD"),
+        ("https://a.example/\u202eb\U0001fffe", "https://a.example/%E2%80%AEb%F0%9F%BF%BE"),
+    ],
+)
+def test_the_alternate_link_encodes_what_an_iri_excludes(app, read, add, uri, expected):
+    add(uri)
+    (entry,) = read().findall(f"{ATOM}entry")
+    assert links(entry)["alternate"] == expected
+    assert app.get("/", status=200).json[0]["uri"] == uri
+
+
+# RFC 3987 section 2.2, without the characters of private use that a query may have.
+UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
+    f"{chr(plane * 0x10000 + 0x1000 * (plane == 14))}-{chr(plane * 0x10000 + 0xFFFD)}"
+    for plane in range(1, 15)
+)
+UNRESERVED = rf"[A-Za-z0-9._~{UCSCHAR}-]|%[0-9A-Fa-f]{{2}}|[!$&'()*+,;=]"
+IRI = re.compile(
+    rf"[A-Za-z][A-Za-z0-9+.-]*:"
+    rf"(?://(?:(?:{UNRESERVED}|:)*@)?(?:\[[^\[\]]+\]|(?:{UNRESERVED})*)(?::[0-9]*)?(?=[/?#]|\Z))?"
+    rf"(?:{UNRESERVED}|[:@/])*(?:\?(?:{UNRESERVED}|[:@/?])*)?(?:#(?:{UNRESERVED}|[:@/?])*)?"
+)
+LEGAL = st.characters(
+    exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs"], exclude_characters="\ufffe\uffff"
+)
+
+
+@given(st.text(LEGAL, max_size=20) | st.text("[]#%/?@:\"<|a1", max_size=20))
+@settings(derandomize=True, deadline=None, max_examples=500)
+def test_the_link_of_every_legal_uri_is_an_iri(rest):
+    uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
+    listing = Listing(Page([Bookmark("a", uri, "", "", (), now, now)], 1, Index().state))
+    feed = etree.fromstring(b"".join(FEEDS["atom"].write(listing.page.bookmarks, listing)))
+    href = links(feed.find(f"{ATOM}entry"))["alternate"]
+    assert IRI.fullmatch(href)
+    assert unquote_to_bytes(href) == unquote_to_bytes(uri)
 
 
 def test_the_id_of_an_entry_is_permanent(app, read, add):
