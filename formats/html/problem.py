@@ -64,7 +64,7 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
         heading, main = _TEXTS[409][0], _existing(draft, draft.current)
     elif draft.current:
         heading = "There are two versions"
-        main = _both_versions(draft, draft.current, detail)
+        main = _both_versions(draft, draft.current)
     else:
         main = _same_form(draft, problem, detail)
     return (
@@ -113,7 +113,7 @@ def _existing(draft: Draft, current: Bookmark) -> str:
     )
 
 
-def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
+def _both_versions(draft: Draft, current: Bookmark) -> str:
     """Return the form with the stored value below each field that both have changed."""
     cancel = f' <a class="button" href="{e(draft.action)}">Keep the saved version</a>'
     saved = form_values(current)
@@ -122,9 +122,10 @@ def _both_versions(draft: Draft, current: Bookmark, detail: str) -> str:
         draft.action, draft.values, draft.controls, "Save mine", cancel_link=cancel, others=others
     )
     return (
-        f'<div class="alert" role="alert">\n<p>{detail}</p>\n'
-        "<p>Your version is in the form. Below each field that both versions have changed is what "
-        f"is saved now. The other changes of both are in the form.</p>\n</div>\n{form}"
+        '<div class="alert" role="alert">\n'
+        "<p>Another version was saved after you opened this form. Your version is not saved yet."
+        "</p>\n<p>Both have changed the marked fields: your value is in the field, and the saved "
+        f"one below it. The other fields have the changes of both.</p>\n</div>\n{form}"
     )
 
 
