@@ -228,10 +228,9 @@ class Application:
         self, request: Request, name: str, entry: Entry, query: Mapping[str, str] = {}
     ) -> Response:
         format, base, b = formats.ONE_BOOKMARK[name], self.base(request), entry.bookmark
-        version = conditional.version_text(entry.version)
         validated = conditional.validated_by(name, entry, self.store.state)
         tags = self.store.host_tags(b.uri) if name == "html" else ()
-        response = respond(format, format.write(b, base, version, query, tags))
+        response = respond(format, format.write(b, base, entry.version, query, tags))
         add_validators(response, *validated)
         return response
 
@@ -330,7 +329,7 @@ class Application:
         self.store.get(id)
         fields = rules.clean({field: read_field(request, field)})
         name = negotiate(request, formats.FIELD_VALUES)
-        return self._show_field(name, self._update(request, id, fields), field)
+        return self._show_field(name, self._update(request, id, fields, None), field)
 
     def delete(self, request: Request, id: str) -> Response:
         """DELETE /{id}: delete the bookmark."""
@@ -350,9 +349,7 @@ class Application:
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(formats.RETAGGED[name], formats.RETAGGED[name].write(report))
 
-    def _update(
-        self, request: Request, id: str, fields: Fields, form: Controls | None = None
-    ) -> Entry:
+    def _update(self, request: Request, id: str, fields: Fields, form: Controls | None) -> Entry:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry)

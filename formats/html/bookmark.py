@@ -32,7 +32,7 @@ LINKED_SCHEMES = frozenset(
 def write_bookmark(
     b: Bookmark,
     base: BaseUrl,
-    version: str,
+    version: int,
     query: Mapping[str, str],
     host_tags: Iterable[str] = (),
 ) -> Iterator[bytes]:
@@ -41,7 +41,8 @@ def write_bookmark(
     A query with `uri` has the values of a bookmark that the user wanted to add. `host_tags` are
     the tags of other bookmarks of the same host.
     """
-    action, controls = f"{base.path}/{b.id}", page_controls(query, version, digests(b))
+    action = f"{base.path}/{b.id}"
+    controls = page_controls(query, f"{version:032x}", digests(b))
     if "uri" in query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
         form = existing_form(action, b, controls, query, host_tags)
