@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -99,6 +100,28 @@ def pages(tmp_path):
         (folder / name).write_text(name)
     with website(folder) as address:
         yield address
+
+
+def test_the_request_of_the_shortcut_saves_a_bookmark(serve, run):
+    service = serve(BOOKMARKS_TOKEN="a-token-of-a-test")
+    command = documented_block("bash", "example.com/shared").replace("TOKEN", "a-token-of-a-test")
+    assert json.loads(run(command, service.address))["uri"] == "https://example.com/shared"
+
+
+@pytest.mark.parametrize("menu", ["dmenu", "rofi"])
+def test_a_launcher_opens_the_chosen_bookmark(serve, run, tmp_path, menu):
+    require_program(menu, "xvfb-run", "xdotool")
+    service = serve()
+    put(service.address, "one", uri="https://one.example/?a=1&b=2'")
+    put(service.address, "two")
+    (line,) = [x for x in documented_block("bash", "dmenu").splitlines() if f"| {menu} " in x]
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    line = line.replace("xdg-open", str(browser))
+    keys = "xdotool type one; sleep 0.5; xdotool key Return"
+    run(f"xvfb-run -a bash -c {shlex.quote(f'(sleep 3; {keys}) & {line}')}", service.address)
+    assert (tmp_path / "opened").read_text() == "https://one.example/?a=1&b=2'"
 
 
 def test_wget_downloads_the_pages_of_a_tag(serve, run, pages, tmp_path):
