@@ -160,7 +160,6 @@ class Application:
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
         listing = make_listing(page, self.base(request), path, parameters, query)
-        listing = replace(listing, exports=tuple(formats.LISTS))
         chunks = format.write(page.bookmarks, listing)
         response = respond(format, chunks)
         add_validators(response, name, page.state)

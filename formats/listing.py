@@ -1,7 +1,7 @@
 """The addresses, the filter and the totals of a list."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -23,9 +23,8 @@ class Listing(msgspec.Struct, frozen=True):
     `page` is the result of the query; `address` that of the list itself; `filter` has the
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
     addresses of the pages, if there are several; `offset` is the number of bookmarks before this
-    page; `exports` has the names of the other formats; `way_back` leads back to this page, see
-    `list_address`. After a form has changed tags, `changed` is the number of changed bookmarks,
-    `failed` that of the others.
+    page; `way_back` leads back to this page, see `list_address`. After a form has changed tags,
+    `changed` is the number of changed bookmarks, `failed` that of the others.
     """
 
     page: Page
@@ -34,7 +33,6 @@ class Listing(msgspec.Struct, frozen=True):
     filter: Parameters = []
     links: Mapping[str, str] = {}
     offset: int = 0
-    exports: Sequence[str] = ()
     way_back: str = ""
     changed: int | None = None
     failed: int = 0

@@ -15,11 +15,12 @@ from formats.html.editor import (
     tag_choices,
 )
 from formats.html.frame import END, begin, cut, e
+from formats.html.mark import Escape
 from formats.merge import digests
 from storage.bookmark import Bookmark, fold, split_tags
 
 # Longer texts are cut; the form shows them whole.
-MAX_TITLE, MAX_DESCRIPTION, MAX_URI = 300, 600, 200
+MAX_TITLE, MAX_URI = 300, 200
 MAX_TAG_CHOICES = 8
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
@@ -53,7 +54,7 @@ def write_bookmark(
     details = (host(b.uri), f"saved {time(b.created)}", changed)
     yield (
         f'{begin(b.title, base, controls.way_back)}<main id="main" class="single">\n'
-        f"<h1>{link(b)}</h1>\n"
+        f'<h1 dir="auto">{link(b)}</h1>\n'
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
         f"{note}{form}{delete_form(action, controls)}</main>\n{END}"
     ).encode()
@@ -108,21 +109,23 @@ def write_add_page(
     ).encode()
 
 
-def link(b: Bookmark) -> str:
+def link(b: Bookmark, escape: Escape = e) -> str:
     """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
-    title = e(cut(b.title, MAX_TITLE))
+    title = escape(cut(b.title, MAX_TITLE))
     if b.uri.partition(":")[0].lower() in LINKED_SCHEMES:
-        return f'<a href="{e(b.uri)}" dir="auto">{title}</a>'
-    return f'<span dir="auto">{title}</span> <code>{e(cut(b.uri, MAX_URI))}</code>'
+        return f'<a href="{e(b.uri)}">{title}</a>'
+    return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI))}</code>'
 
 
-def host(uri: str) -> str:
+def host(uri: str, escape: Escape = e) -> str:
     """Return the host of a uri for a page, empty if it has none."""
     try:
         name = urlsplit(uri).hostname
     except ValueError:
         return ""
-    return f'<span class="host">{e(cut(name.removeprefix("www."), MAX_URI))}</span>' if name else ""
+    if not name:
+        return ""
+    return f'<span class="host">{escape(cut(name.removeprefix("www."), MAX_URI))}</span>'
 
 
 def time(timestamp: str) -> str:

@@ -37,8 +37,9 @@ def begin(
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(base)}{_search(base, filter)}'
+        f'<nav aria-label="Pages of the service"><a href="{e(base.path)}/tags">Tags</a>\n'
         f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n'
-        f"{_login_button(base)}</header>\n"
+        f"{_login_button(base)}</nav>\n</header>\n"
     )
 
 
@@ -135,6 +136,11 @@ def hidden_controls(controls: Controls) -> str:
 def hidden_field(name: str, value: str) -> str:
     """Return a hidden form field."""
     return f'<input type="hidden" name="{name}" value="{e(value)}">'
+
+
+def number_of_bookmarks(number: int) -> str:
+    """Return a number of bookmarks in words."""
+    return f"{number:,} {'bookmark' if number == 1 else 'bookmarks'}"
 
 
 def cut(text: str, limit: int) -> str:

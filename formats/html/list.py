@@ -6,14 +6,37 @@ from urllib.parse import quote_plus, urlencode
 
 from formats.base_url import with_query
 from formats.form import NEW, Controls
-from formats.html.bookmark import MAX_DESCRIPTION, host, link, time
+from formats.html.bookmark import host, link, time
 from formats.html.editor import edit_form
-from formats.html.frame import END, begin, cut, e, feed_address, hidden_field
+from formats.html.frame import (
+    END,
+    begin,
+    cut,
+    e,
+    feed_address,
+    hidden_field,
+    number_of_bookmarks,
+)
+from formats.html.mark import Escape, marker
+from formats.html.retag import retag_section
 from formats.html.start import bookmarklet, import_form, start
 from formats.listing import Listing
 from storage.bookmark import Bookmark, fold
+from storage.search import words_to_mark
 
 MAX_TAGS_SHOWN = 60
+# A longer description is cut; as long as this is the text that the bookmarklet takes from a page.
+MAX_DESCRIPTION = 2000
+# A description of two lines on a phone. A longer one can be unfolded.
+_TWO_LINES = 90
+
+_EXPORTS = {
+    "netscape": "Browser bookmark file (HTML)",
+    "csv": "Spreadsheet (CSV)",
+    "json": "All fields (JSON)",
+    "xbel": "XBEL (XML)",
+    "text": "Plain text",
+}
 
 _TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link.
 
@@ -21,8 +44,9 @@ _TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
     is_empty = not listing.page.total and not listing.filter
-    tag_link = _tag_link_writer(listing)
-    item = _item_writer(listing, tag_link)
+    escape = marker(words_to_mark(dict(listing.filter).get("q", "")))
+    tag_link = _tag_link_writer(listing, escape)
+    item = _item_writer(listing, tag_link, escape)
     head = _start_page(listing) if is_empty else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
@@ -51,7 +75,7 @@ def _list_head(listing: Listing) -> str:
     return (
         f'<div class="head">\n<h1 dir="auto">{e(_title(listing))}</h1>\n'
         f'<p class="total" role="status">{_total(listing)}</p>\n'
-        f'<p class="jump"><a href="#more">Tags and tools</a></p>\n</div>\n'
+        f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
         f"{_outcome(listing)}{_filter(listing)}"
         f"{'' if listing.page.total else _no_match(path)}"
         # The delete button of each item submits this form, with the item's address and version.
@@ -64,21 +88,19 @@ def _total(listing: Listing) -> str:
     shown = len(listing.page.versions)
     total = listing.page.total
     if shown == total or not shown:
-        return _bookmarks(total)
-    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {_bookmarks(total)}"
-
-
-def _bookmarks(number: int) -> str:
-    return f"{number:,} {'bookmark' if number == 1 else 'bookmarks'}"
+        return number_of_bookmarks(total)
+    number = number_of_bookmarks(total)
+    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {number}"
 
 
 def _outcome(listing: Listing) -> str:
     """Return how many bookmarks a form has changed, if the list is shown after one."""
     if listing.changed is None:
         return ""
-    text = f"{_bookmarks(listing.changed)} changed."
+    text = f"{number_of_bookmarks(listing.changed)} changed."
     if listing.failed:
-        text += f" {_bookmarks(listing.failed)} could not be changed. Repeat the change."
+        failed = number_of_bookmarks(listing.failed)
+        text += f" {failed} could not be changed. Repeat the change."
     return f'<p class="saved" role="status">{text}</p>\n'
 
 
@@ -112,7 +134,7 @@ def _start_page(listing: Listing) -> str:
 # --- The items ---
 
 
-def _tag_link_writer(listing: Listing) -> _TagLink:
+def _tag_link_writer(listing: Listing, escape: Escape) -> _TagLink:
     """Return a function that writes the link of a tag, with its count if one is given.
 
     The link adds the tag to the filter of the list, or leads to the same list if the filter has
@@ -129,8 +151,9 @@ def _tag_link_writer(listing: Listing) -> _TagLink:
         target = f'href="{with_tag}{quote_plus(tag)}"'
         if fold(tag) in selected:
             target = f'href="{unchanged}" aria-current="true"'
-        number = "" if count is None else f" <span>{count:,}</span>"
-        return f"<a {target}><bdi>{e(tag)}</bdi>{number}</a>"
+        if count is None:
+            return f"<a {target}>{escape(tag)}</a>"
+        return f"<a {target}><bdi>{e(tag)}</bdi> <span>{count:,}</span></a>"
 
     return tag_link
 
@@ -139,16 +162,20 @@ def _selected_tags(listing: Listing) -> set[str]:
     return {fold(value.strip()) for name, value in listing.filter if name == "tag"}
 
 
-def _item_writer(listing: Listing, tag_link: _TagLink) -> Callable[[Bookmark, int], str]:
+def _item_writer(
+    listing: Listing, tag_link: _TagLink, escape: Escape
+) -> Callable[[Bookmark, int], str]:
     """Return a function that writes a bookmark and the buttons for this version of it."""
     path, back = e(listing.base.path), e(urlencode({"_list": listing.way_back}))
 
     def item(b: Bookmark, version: int) -> str:
+        edit = f"{path}/{b.id}?{back}"
         return (
-            f'<li id="b-{b.id}">\n<h2>{link(b)}</h2> {host(b.uri)}\n{_description(b)}'
-            f'<p class="meta">{time(b.created)} '
+            f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape)}</h2>\n'
+            f'{_description(b.description, edit, escape)}<p class="meta">{host(b.uri, escape)} '
+            f"{time(b.created)} "
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
-            f'<span class="actions"><a class="edit" href="{path}/{b.id}?{back}">Edit</a> '
+            f'<span class="actions"><a class="edit" href="{edit}">Edit</a> '
             f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
             f'value="{version:032x}">Delete</button></span></p>\n</li>\n'
         )
@@ -156,10 +183,14 @@ def _item_writer(listing: Listing, tag_link: _TagLink) -> Callable[[Bookmark, in
     return item
 
 
-def _description(b: Bookmark) -> str:
-    if not b.description:
-        return ""
-    return f'<p dir="auto">{e(cut(b.description, MAX_DESCRIPTION))}</p>\n'
+def _description(description: str, edit: str, escape: Escape) -> str:
+    """Return the description, of which two lines are shown; a longer one unfolds."""
+    text = escape(cut(description, MAX_DESCRIPTION))
+    if len(description) <= _TWO_LINES and "\n" not in description:
+        return f"<p>{text}</p>\n" if text else ""
+    is_cut = len(description) > MAX_DESCRIPTION
+    rest = f'<p><a href="{edit}">Show the whole description</a></p>' if is_cut else ""
+    return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 
 # --- Below and beside the items ---
@@ -171,7 +202,7 @@ def _page_links(listing: Listing) -> str:
     if not listing.links:
         return ""
     links = (
-        f'<a href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
+        f'<a class="button" href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
         f"{_PAGE_LABELS[name]}</a>\n"
         for name, url in listing.links.items()
     )
@@ -182,13 +213,15 @@ def _aside(listing: Listing, tag_link: _TagLink) -> str:
     base = listing.base
     exports = "\n".join(
         f'<a href="{e(with_query(f"{base.path}/", [*listing.filter, ("format", name)]))}">'
-        f"{name}</a>"
-        for name in listing.exports
+        f"{label}</a>"
+        for name, label in _EXPORTS.items()
     )
     return (
         f'<aside id="more" aria-label="Tags and tools">\n{_tags(listing, tag_link)}'
-        '<section>\n<h2>These bookmarks</h2>\n<p class="links">'
-        f'<a href="{e(feed_address(base, listing.filter))}">Feed</a>\n{exports}</p>\n</section>\n'
+        f"{retag_section(listing)}"
+        '<section>\n<h2>Download these bookmarks</h2>\n<p class="links">'
+        f'{exports}\n<a href="{e(feed_address(base, listing.filter))}">Feed (Atom)</a></p>\n'
+        "</section>\n"
         f"<section>\n<h2>Add from any page</h2>\n{bookmarklet(base)}</section>\n"
         f"<section>\n<h2>Import</h2>\n{import_form(base)}</section>\n</aside>\n"
     )

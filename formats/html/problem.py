@@ -19,7 +19,7 @@ class Draft(msgspec.Struct, frozen=True):
     `action` is the path to send it to again. `controls` has the version that the form edited, or
     if another client has changed the bookmark since, that of `current`, the stored bookmark.
     `conflicts` names the fields that both have changed, `is_new` is true if the form was to add a
-    bookmark.
+    bookmark. There are no `values` if the form was to change the tags of many bookmarks.
     """
 
     action: str
@@ -55,9 +55,11 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
     """Return the page of a problem, with the form that could not be saved if there is one."""
     heading, text = _TEXTS.get(problem.status, ("This did not work", ""))
     detail = e(text or problem.detail)
-    if draft is None:
+    if draft is None or not draft.values:
+        heading = "Nothing was changed" if draft and problem.status == 412 else heading
         what = _errors(problem) or f"<p>{detail}</p>\n"
-        main = f"{what}{_conflict_link(problem)}{list_link(base)}"
+        way_back = draft.controls.way_back if draft else None
+        main = f"{what}{_conflict_link(problem)}{list_link(base, way_back)}"
     elif draft.is_deletion:
         main = _not_deleted(draft, detail) + list_link(base, draft.controls.way_back)
     elif draft.current and draft.is_new:
@@ -146,6 +148,6 @@ def _saved_version(draft: Draft, b: Bookmark) -> str:
     )
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
-        f'<p><a class="button" href="{e(draft.action)}">Edit</a></p>\n'
-        f"{delete_form(draft.action, draft.controls)}"
+        f'<div class="buttons"><a class="button" href="{e(draft.action)}">Edit</a>\n'
+        f"{delete_form(draft.action, draft.controls)}</div>\n"
     )

@@ -189,19 +189,21 @@
     find(".notice", item)?.remove();
     if (response.ok) {
       item.replaceChildren();
-      count(-1);
+      countDown();
     }
     notice.autofocus = false; // It works only on a new page.
     item.append(notice);
     notice.focus();
   }
 
-  function count(step) {
-    const total = find(".total");
-    total.textContent = total.textContent.replace(/([\d,]+)( bookmarks?)$/, (_, number) => {
-      const left = Number(number.replaceAll(",", "")) + step;
-      return left.toLocaleString("en") + (left === 1 ? " bookmark" : " bookmarks");
+  function countDown() {
+    document.querySelectorAll(".total, .retag button").forEach((element) => {
+      element.textContent = element.textContent.replace(/([\d,]+) bookmarks?$/, (_, number) => {
+        const left = Number(number.replaceAll(",", "")) - 1;
+        return left.toLocaleString("en") + (left === 1 ? " bookmark" : " bookmarks");
+      });
     });
+    document.querySelectorAll("[name=expected]").forEach((input) => { input.value -= 1; });
   }
 
   let isSent = false;
@@ -216,6 +218,11 @@
   document.querySelectorAll(".actions > *").forEach((button) => {
     const title = find("h2 > *", button.closest("li")).textContent;
     button.setAttribute("aria-label", button.textContent + " " + title);
+  });
+
+  // Folding a description would hide the text that the user has just selected in it.
+  addEventListener("click", (event) => {
+    if (event.target.closest?.("summary") && String(getSelection())) event.preventDefault();
   });
 
   // --- Keys ---

@@ -21,13 +21,10 @@ def start(base: BaseUrl) -> str:
     """Return the beginning of the page of an empty collection."""
     return (
         "<h1>You have no bookmarks yet</h1>\n"
-        '<p class="lead">Here are three ways to add some, and a form below.</p>\n'
+        '<p class="lead">Here are two ways to add some, and a form below.</p>\n'
         f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(base)}</section>\n'
         f"<section>\n<h2>From another service</h2>\n{import_form(base)}</section>\n"
-        "<section>\n<h2>From a shell</h2>\n<p>One command adds a bookmark:</p>\n"
-        f"<pre><code>curl {e(base.url)}/ "
-        '<span class="whole">-d uri=https://example.com/</span></code></pre>\n'
-        "</section>\n</div>\n"
+        "</div>\n"
     )
 
 

@@ -12,18 +12,32 @@ def write_tags(
 ) -> Iterator[bytes]:
     """Write the page of all tags in alphabetical order, each a link to its bookmarks."""
     items = "".join(
-        _item(base, ("tag", tag), tag, count)
-        for tag, count in sorted(counts, key=lambda pair: fold(pair[0]))
+        _item(base, tag, count) for tag, count in sorted(counts, key=lambda pair: fold(pair[0]))
     )
-    if untagged:
-        items += _item(base, ("q", "!untagged"), "Bookmarks without tags", untagged)
-    main = f'<ul class="cloud">\n{items}</ul>' if items else "<p>There are no tags yet.</p>"
     yield (
-        f'{begin("Tags", base)}<main id="main" class="single">\n<h1>Tags</h1>\n{main}\n'
-        f"</main>\n{END}"
+        f'{begin("Tags", base)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
+        f'<p class="total">{len(counts):,} {"tag" if len(counts) == 1 else "tags"}</p>\n</div>\n'
+        f"{_untagged(base, untagged)}"
     ).encode()
+    tags = f'<ul class="cloud">\n{items}</ul>' if items else "<p>There are no tags yet.</p>"
+    yield f"{tags}\n</main>\n{END}".encode()
 
 
-def _item(base: BaseUrl, parameter: tuple[str, str], text: str, count: int) -> str:
-    address = e(with_query(f"{base.path}/", [parameter]))
-    return f'<li><a href="{address}"><bdi>{e(text)}</bdi> <span>{count:,}</span></a></li>\n'
+def _untagged(base: BaseUrl, untagged: int) -> str:
+    if not untagged:
+        return ""
+    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))
+    return (
+        f'<p class="untagged"><a href="{address}">'
+        f"Bookmarks without tags <span>{untagged:,}</span></a></p>\n"
+    )
+
+
+def _item(base: BaseUrl, tag: str, count: int) -> str:
+    """Return a tag with its number, and a link to the form that renames it."""
+    address, name = e(with_query(f"{base.path}/", [("tag", tag)])), f"<bdi>{e(tag)}</bdi>"
+    return (
+        f'<li><a href="{address}">{name} <span>{count:,}</span></a> '
+        f'<a class="rename" href="{address}#rename">Rename<span class="unseen"> {name}</span></a>'
+        "</li>\n"
+    )

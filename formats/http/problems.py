@@ -106,14 +106,15 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
 
     The form of a deleted bookmark can only be saved as a new bookmark.
     """
-    is_retagging = request.path_info == "/tags"  # Its fields are not those of a bookmark.
-    if request.method != "POST" or is_retagging or problem.status in (401, 403, 421):
+    if request.method != "POST" or problem.status in (401, 403, 421):
         return None
     try:
         fields, controls = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
     assert controls
+    if request.path_info == "/tags":  # Its fields are not those of a bookmark.
+        return Draft("", {}, controls)
     is_deletion = fields.pop("_method", "") == "DELETE"
     if isinstance(problem.current, Entry):
         return _stale_draft(base, problem.current, fields, controls, is_deletion)

@@ -34,6 +34,7 @@ COMMANDS = {
     Command.GET_ELEMENT_TAG_NAME: "GetElementTagName",
     Command.GET_ELEMENT_PROPERTY: "GetElementProperty",
     Command.GET_ELEMENT_RECT: "GetElementRect",
+    Command.GET_ELEMENT_VALUE_OF_CSS_PROPERTY: "GetElementCSSValue",
     Command.W3C_ACTIONS: "PerformActions",
     Command.W3C_GET_WINDOW_HANDLES: "GetWindowHandles",
     Command.SWITCH_TO_WINDOW: "SwitchToWindow",

@@ -222,7 +222,7 @@ def test_print_shows_no_controls(browser, filled):
     browser.command("Emulation.setEmulatedMedia", media="print")
     browser.open()
     assert len(browser.titles()) == len(SAMPLES)
-    hidden = browser.all(".top, aside, .list button, .edit")
+    hidden = browser.all(".top, aside, .actions")
     assert hidden and not any(element.is_displayed() for element in hidden)
     browser.open(f"/{browser.stored()[0]['id']}")
     hidden = browser.all(".top, button, .hint")

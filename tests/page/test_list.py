@@ -1,0 +1,145 @@
+"""The list in a real browser: its size, its quiet actions, long and right-to-left texts."""
+
+import pytest
+from samples import SAMPLES
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+# A description of two lines, and one of more with paragraphs.
+TWO_LINES = "The description of this one fills two lines, on a desktop and also on a phone. " * 2
+LONG = "A paragraph of a longer description. " * 9 + "\n\n" + "The end of the description. " * 9
+
+
+def set_width(browser, width):
+    browser.command(
+        "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
+        mobile=width < 500,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width, height", [(1280, 90), (390, 125)])
+def test_a_bookmark_with_two_lines_of_description_is_low(browser, width, height):
+    set_width(browser, width)
+    tags = ["typography", "web design", "reading"]
+    browser.post("https://practicaltypography.com/", title="A title", tags=tags, description=LONG)
+    browser.post("https://www.example.org/a", title="A title", tags=tags, description=TWO_LINES)
+    browser.open()
+    for item in browser.all(".list > li"):
+        text = item.find_element("css selector", "summary")
+        assert 35 < text.size["height"] < 40  # Two lines.
+        assert item.size["height"] <= height
+
+
+def test_a_long_description_unfolds_whole(everywhere):
+    browser = everywhere
+    browser.post("https://a.example/", description=LONG)
+    browser.open()
+    text = browser.find(".list summary")
+    assert text.rect["height"] < 40
+    text.click()
+    script = "return arguments[0].scrollHeight - arguments[0].clientHeight"
+    browser.wait(lambda: text.rect["height"] > 100)
+    assert browser.driver.execute_script(script, text) == 0
+    assert text.text.split() == LONG.split() and "\n\n" in text.text
+    text.click()
+    browser.wait(lambda: text.rect["height"] < 40)
+
+
+def test_a_description_that_the_list_cuts_leads_to_the_whole_one(either):
+    either.post("https://a.example/", description="word " * 1000 + "end")
+    either.open("/?q=word")
+    either.find(".list summary").click()
+    either.leave(either.link("Show the whole description").click)
+    assert either.find("#description").get_property("value").endswith("end")
+
+
+def test_a_description_of_one_line_needs_no_unfolding(browser, filled):
+    browser.open()
+    assert "45 to 90 characters." in browser.find(".list").text
+    assert all(len(text.text) > 90 for text in browser.all(".list summary"))
+
+
+def test_selecting_text_does_not_fold_a_description(browser):
+    browser.post("https://a.example/", description=LONG)
+    browser.open()
+    text = browser.find(".list summary")
+    text.click()
+    mouse = ActionChains(browser.driver, 0).move_to_element_with_offset(text, -200, 0)
+    mouse.click_and_hold().move_by_offset(150, 0).release().perform()
+    assert browser.driver.execute_script("return getSelection().toString().length") > 5
+    assert text.size["height"] > 100
+
+
+def test_actions_are_quiet_until_the_bookmark_is_hovered_or_focused(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open()
+    edit, other = browser.all(".list .actions a")[:2]
+
+    def is_quiet(link):
+        return link.value_of_css_property("text-decoration-line") == "none"
+
+    assert edit.is_displayed() and is_quiet(edit) and is_quiet(other)
+    ActionChains(browser.driver, 0).move_to_element(browser.find(".list h2")).perform()
+    browser.wait(lambda: not is_quiet(edit))
+    assert is_quiet(other)
+    browser.driver.execute_script("document.querySelectorAll('.list h2 a')[1].focus()")
+    browser.wait(lambda: not is_quiet(other))
+    keys = [Keys.TAB] * (1 + len(SAMPLES[1][3].split(", ")))
+    browser.press(*keys)
+    assert browser.focused == other
+
+
+def test_every_page_has_links_to_add_and_to_the_tags(either, filled):
+    either.expect(404)
+    id = either.stored()[0]["id"]
+    for path in ("/", "/?tag=web", "/?q=nothing", "/?uri=", f"/{id}", "/tags", "/nothing"):
+        either.open(path)
+        either.leave(either.find(".top").find_element("link text", "Add").click)
+        assert either.find("h1").text == "Add a bookmark"
+        either.leave(either.find(".top").find_element("link text", "Tags").click)
+        assert either.find("h1").text == "Tags"
+
+
+def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
+    browser = each_browser
+    hebrew = "הארץ – חדשות, ידיעות מהארץ והעולם"
+    browser.post("https://1.example/", title=hebrew, tags=["חדשות", "news"], description="עיתון")
+    browser.post("https://2.example/", title=hebrew, tags=["חדשות"], description="An English text.")
+    browser.post("https://3.example/", title="Left to right", description="עיתון יומי")
+    browser.open()
+    edges = browser.driver.execute_script(
+        """
+        const side = (element, name) => {
+          const range = document.createRange();
+          range.selectNodeContents(element);
+          return Math.round(range.getBoundingClientRect()[name]);
+        };
+        return [...document.querySelectorAll('.list > li')].map((item) => {
+          const name = getComputedStyle(item).direction === 'rtl' ? 'right' : 'left';
+          const parts = [...item.querySelectorAll('h2, p:not(.meta), .host')];
+          return [name, side(item, name), ...parts.map((part) => side(part, name))];
+        });
+        """
+    )
+    assert [name for name, *_ in edges] == ["left", "right", "right"]
+    for _, item, *parts in edges:
+        assert len(parts) == 3 and all(abs(part - item) <= 1 for part in parts)
+
+
+def test_exports_have_names_that_people_know(browser, filled):
+    browser.open("/?tag=web")
+    names = [link.text for link in browser.all("aside .links a")]
+    assert names == [
+        "Browser bookmark file (HTML)", "Spreadsheet (CSV)", "All fields (JSON)", "XBEL (XML)",
+        "Plain text", "Feed (Atom)",
+    ]  # fmt: skip
+
+
+def test_the_words_of_a_search_are_marked(everywhere):
+    browser = everywhere
+    browser.post_samples()
+    browser.open("/?q=SEMANTICS")
+    mark = browser.find(".list h2 mark")
+    assert mark.text == "Semantics"
+    assert mark.value_of_css_property("background-color") != "rgba(0, 0, 0, 0)"
