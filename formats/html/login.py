@@ -51,7 +51,7 @@ def write_kept_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
     )
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
-        f'<p role="status">You are logged in now.</p>\n{f"<dl>{rows}</dl>" if rows else ""}\n'
+        f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
         f'<form method="post" action="{e(base.path + target)}">{_hidden_fields(fields)}\n'
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"

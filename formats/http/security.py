@@ -68,21 +68,29 @@ class AccessControl:
     def check(self, request: Request) -> None:
         """Raise HTTPError for a request that is not allowed."""
         self._check_host(request)
-        credentials = self._check_credentials(request) if self.tokens else Credentials.NONE
         method = request.environ["REQUEST_METHOD"]
-        if method not in SAFE_METHODS and credentials is not Credentials.HEADER:
-            self._check_site(request, credentials)
-        if self.tokens and not self._is_allowed(request, method, credentials):
+        if self.tokens:
+            self._check_token(request, method)
+        elif method not in SAFE_METHODS:
+            self._check_site(request)
+
+    def _check_token(self, request: Request, method: str) -> None:
+        credentials = self._check_credentials(request)
+        if credentials is Credentials.HEADER:
+            return
+        if method not in SAFE_METHODS:
+            self._check_site(request)
+            if credentials is Credentials.COOKIE and not _names_its_site(request):
+                raise HTTPError(403, _NO_ORIGIN)
+        if not self._is_allowed(request, method, credentials):
             # The script of a page sends this header too; for Basic, the browser opens a dialog.
             is_browser = "HTTP_SEC_FETCH_SITE" in request.environ
             challenge = BEARER if is_browser else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
-    def _check_site(self, request: Request, credentials: Credentials) -> None:
+    def _check_site(self, request: Request) -> None:
         if _is_cross_site(request, self.base_url):
             raise HTTPError(403, _CROSS_SITE)
-        if credentials is Credentials.COOKIE and not _names_its_site(request):
-            raise HTTPError(403, _NO_ORIGIN)
 
     def _check_credentials(self, request: Request) -> Credentials:
         environ = request.environ
