@@ -366,6 +366,18 @@ def test_the_form_of_another_site_is_not_kept(client):
         assert "typed" not in page.text and "Set-Cookie" not in page.headers
 
 
+@pytest.mark.parametrize("path", ["/\xff", "//evil.example/", "/a\nb", '/"<b>', "", "/%2f"])
+@pytest.mark.parametrize("query", ["", "\xff", '"><b>', "a=\x01", "&" * 300])
+def test_the_login_page_comes_for_any_address(client, path, query):
+    for method in ("GET", "POST", "PUT"):
+        request = webtest.TestRequest.blank("/", method=method, headers=BROWSER | OWN)
+        request.environ |= {"PATH_INFO": path, "QUERY_STRING": query}
+        response = request.get_response(client().app)
+        assert response.status_int == 401 and "<b>" not in response.text
+        (target,) = re.findall(r'name="next" value="([^"]*)"', response.text)
+        assert target.isascii() and target.isprintable() and target.startswith("/")
+
+
 # --- What a login allows ---
 
 UNSAFE = [

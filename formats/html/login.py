@@ -11,7 +11,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     After the login the browser goes to `target`, a path below the service's own. `fields` are those
     of a form that was sent to `target` without a login; the page keeps them.
     """
-    kind = "error" if error else "hint"
+    kind, state = ("error", ' aria-invalid="true"') if error else ("hint", "")
     note = e(error) if error else "One line of the file with which the service was started."
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
@@ -22,7 +22,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
         # Browsers store a password with a user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password" aria-describedby="token-{kind}">\n'
+        f'autocomplete="current-password" aria-describedby="token-{kind}"{state}>\n'
         f'<div class="{kind}" id="token-{kind}">{note}</div>\n</div>\n'
         '<p class="buttons"><button class="primary">Log in</button></p>\n</form>\n'
         f"</main>\n{END}"
@@ -30,8 +30,8 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
 
 
 _KEPT = (
-    '<p role="status">Your login has ended. Nothing was saved yet, and nothing that you typed is '
-    "lost: log in to go on.</p>\n"
+    '<p role="status">Nothing was saved yet, and nothing that you typed is lost. Log in to go on.'
+    "</p>\n"
 )
 
 
