@@ -24,7 +24,7 @@ class Listing(msgspec.Struct, frozen=True):
     parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
     addresses of the pages, if there are several; `offset` is the number of bookmarks before this
     page; `way_back` leads back to this page, see `list_address`. After a form has changed tags,
-    `changed` is the number of changed bookmarks, `failed` that of the others.
+    `changed` and `failed` are the numbers of bookmarks that were and that could not be changed.
     """
 
     page: Page
@@ -99,7 +99,8 @@ def retagged_address(
 ) -> str:
     """Return the address of the list that shows what a form has changed.
 
-    Its filter is the form's `selection` with the same change of tags, as far as that removes any.
+    Its filter is the form's `selection`. If the change removes a tag of this filter, the filter is
+    changed like the tags of a bookmark, because no changed bookmark would match it.
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_tags = retagging.apply(tags)
