@@ -10,15 +10,12 @@ import gc
 import logging
 import os
 import re
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from msgspec.structs import replace
 from webob import Request
@@ -521,7 +518,8 @@ def _serve(options: argparse.Namespace) -> int:
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
-    server = _create_server(access_log.AccessLog(app) if options.access_log else app, settings)
+    logged = access_log.AccessLog(app) if options.access_log else app
+    server = process.create_server(logged, settings)
     port = getattr(server, "effective_port", port)  # With port 0 the system chooses one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
@@ -531,28 +529,6 @@ def _serve(options: argparse.Namespace) -> int:
     gc.enable()
     server.run()
     return 0
-
-
-def _create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
-    """Return a waitress server that SIGTERM and SIGINT end in an orderly way."""
-    import waitress
-
-    from formats.http.waitress_fixes import FixedChannel
-
-    waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # All threads inherit this mask, so that no signal interrupts them; one thread waits for it.
-    signal.pthread_sigmask(signal.SIG_BLOCK, process.STOP_SIGNALS)
-    channels: dict[int, Any] = {}
-    limit = process.connection_limit()
-    try:
-        server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
-    except (OSError, ValueError) as error:
-        address = "{host}:{port}".format(**settings)
-        reason = getattr(error, "strerror", "the host name is unknown")
-        sys.exit(f"bookmarks: cannot listen on {address}: {reason}. Choose another with --listen.")
-    stop = functools.partial(process.stop_on_signal, server.task_dispatcher, channels)
-    threading.Thread(target=stop, daemon=True).start()
-    return server
 
 
 if __name__ == "__main__":

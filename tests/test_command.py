@@ -60,8 +60,8 @@ def test_a_port_that_is_in_use_is_named_in_one_line(data):
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         command = [sys.executable, str(ROOT / "bookmarks.py"), "--listen", address]
         process = subprocess.run([*command, "--data", data], capture_output=True, text=True)
-    problem = f"bookmarks: cannot listen on {address}: Address already in use."
-    assert process.stderr == f"{problem} Choose another with --listen.\n"
+    problem = f"bookmarks: Cannot listen on {address}: Address already in use."
+    assert process.stderr == f"{problem} Choose another address with --listen.\n"
     assert process.returncode == 1
 
 

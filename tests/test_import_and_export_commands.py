@@ -15,7 +15,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats.commands import write_file
+from formats.commands import EXPORT_SUFFIXES, EXPORTS, write_file
 from tests.conftest import ROOT, until
 
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
@@ -193,6 +193,10 @@ SUFFIXES = {
     ".json": "json",
     ".TXT": "text",
 }
+
+
+def test_each_format_of_exports_has_a_suffix():
+    assert sorted(EXPORT_SUFFIXES.values()) == sorted(EXPORTS)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

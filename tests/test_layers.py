@@ -85,8 +85,9 @@ def test_only_the_http_layer_and_the_application_use_webob():
     assert others == {"bookmarks"}
 
 
-def test_only_the_command_and_the_fixes_of_waitress_use_waitress():
-    assert importers_of("waitress") == {"bookmarks", "formats.http.waitress_fixes"}
+def test_only_the_server_process_and_the_fixes_of_waitress_use_waitress():
+    modules = {"formats.http.process", "formats.http.waitress_fixes"}
+    assert importers_of("waitress") == modules
 
 
 IMPORT_WITH_AUDIT = """

@@ -1,11 +1,14 @@
-"""Settings of the server process: sockets, open files and signals."""
+"""The server process: waitress and its settings, open files and signals."""
 
+import functools
 import os
 import resource
 import signal
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 from formats.http.request import MAX_FILE
 
@@ -30,6 +33,31 @@ def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[s
     if trusted_proxy:
         settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
     return settings
+
+
+def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
+    """Return a waitress server that SIGTERM and SIGINT end in an orderly way.
+
+    Raises OSError if it cannot listen on the address in the settings.
+    """
+    import waitress
+
+    from formats.http.waitress_fixes import FixedChannel
+
+    waitress.server.BaseWSGIServer.channel_class = FixedChannel
+    # All threads inherit this mask, so that no signal interrupts them; one thread waits for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    channels: dict[int, Any] = {}
+    limit = connection_limit()
+    try:
+        server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", "the host name is unknown")
+        problem = "Cannot listen on {host}:{port}".format(**settings)
+        raise OSError(f"{problem}: {reason}. Choose another address with --listen.") from error
+    stop = functools.partial(stop_on_signal, server.task_dispatcher, channels)
+    threading.Thread(target=stop, daemon=True).start()
+    return server
 
 
 def connection_limit() -> int:
