@@ -382,6 +382,20 @@ def test_each_response_has_exactly_the_described_headers(filled):
     assert set(sent) <= described
 
 
+def test_each_header_has_the_described_type(filled):
+    headers = {name.title(): node for name, node in DOCUMENT["components"]["headers"].items()}
+    values = {name: set() for name in headers}
+    for _, method, _, address, body, more in SAMPLES:
+        body = None if body is None else body.encode()
+        response = filled.request(address, method=method, body=body, headers=more, status="*")
+        for name, value in response.headers.items():
+            values.get(name.title(), set()).add(value)
+    for name in values.keys() - {"Www-Authenticate"}:  # None of these requests needs a token.
+        assert values[name], name
+        is_number = all(value.isdecimal() for value in values[name])
+        assert headers[name]["schema"]["type"] == ("integer" if is_number else "string"), name
+
+
 # --- Security ---
 
 
