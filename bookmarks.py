@@ -136,10 +136,10 @@ class Application:
         """GET /: respond with the selected bookmarks in the negotiated format."""
         parameters = query_parameters(request)
         name = negotiate(request, formats.LISTS, parameters)
-        if name == "html" and "uri" in dict(parameters):
-            return self.add_page(request, parameters)
         size, most_used_tags = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
         query = replace(parse_query(parameters, size), most_used_tags=most_used_tags)
+        if name == "html" and "uri" in dict(parameters):
+            return self.add_page(request, parameters)
         return self._list(request, name, formats.LISTS[name], parameters, query)
 
     def feed(self, request: Request) -> Response:

@@ -326,7 +326,8 @@ def test_every_format_is_paged_and_counted(app, seven, name):
     "value", ["-1", "1.5", "1e3", "x", "", "+", "0x10", "%EF%BC%91", "1;2", "null"]
 )
 def test_limit_and_offset_must_be_whole_numbers(app, value):
-    for query in ("limit={}", "limit={}&offset=1", "limit=1&offset={}"):
+    add_page = "format=html&uri=x:y&limit={}"
+    for query in ("limit={}", "limit={}&offset=1", "limit=1&offset={}", add_page):
         assert app.get("/?" + query.format(value), status=400).json["status"] == 400
 
 
