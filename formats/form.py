@@ -102,6 +102,17 @@ def read_multipart_or_file(
 
     Raises Malformed, Invalid or HTTPError 413.
     """
+    content = parse_multipart(body, parameters)
+    return content if isinstance(content, bytes) else _fields(content)
+
+
+def parse_multipart(
+    body: bytes, parameters: Mapping[str, str]
+) -> list[tuple[str, str]] | bytes:
+    """Return the names and values of a multipart form, in order, or the file that it contains.
+
+    Raises Malformed, Invalid or HTTPError 413.
+    """
     fields: list[tuple[str, str]] = []
     parts = _parse_parts(body, parameters)
     for part in parts:
@@ -118,7 +129,7 @@ def read_multipart_or_file(
         fields.append((name, _decode(value)))
     if sum(len(value) for _, _, value in parts) > MAX_ENTRY:
         raise HTTPError(413, f"The form must not be larger than {MAX_ENTRY:,} bytes.")
-    return _fields(fields)
+    return fields
 
 
 def _parse_parts(

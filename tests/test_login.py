@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import re
 import time
 from urllib.parse import urlencode, urlsplit
@@ -340,6 +341,21 @@ def test_a_deletion_has_to_be_confirmed_after_the_login(client):
     app.get("/a", status=200)
     form.submit(headers=BROWSER | OWN, status="*")
     app.get("/a", status=410)
+
+
+def test_the_largest_bookmark_can_be_put_back_after_the_login(client):
+    app = client()
+    fields = {"uri": "x:y", "title": "", "description": "😀" * 65_536, "tags": []}
+    body = json.dumps(fields, ensure_ascii=False).encode()
+    app.put("/a", body, headers=BEARER | {"Content-Type": "application/json"}, status=201)
+    headers = BEARER | BROWSER
+    page = app.post("/a", {"_method": "DELETE"}, headers=headers, status=200)
+    (form,) = [form for form in page.forms.values() if "created" in form.fields]
+    app.reset()
+    page = form.submit(headers=BROWSER | OWN, status=401)
+    _, form = submit_again(app, page)
+    form.submit(headers=BROWSER | OWN, status=303)
+    assert app.get("/", status=200).json[0]["description"] == fields["description"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,17 @@ from formats.base_url import BaseUrl
 from formats.form import PUT_BACK, Controls
 from formats.html.bookmark import MAX_TITLE, host
 from formats.html.editor import form_values
-from formats.html.frame import END, begin, cut, e, hidden_controls, hidden_field, list_link, notice
+from formats.html.frame import (
+    END,
+    MULTIPART,
+    begin,
+    cut,
+    e,
+    hidden_controls,
+    hidden_field,
+    list_link,
+    notice,
+)
 from storage.bookmark import Bookmark
 
 
@@ -18,8 +28,7 @@ def write_deleted(b: Bookmark, base: BaseUrl, way_back: str | None) -> bytes:
     title = e(cut(b.title, MAX_TITLE))
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
-        # URL-encoding triples non-ASCII text; with it a long bookmark would be over the limit.
-        f'<form method="post" action="{e(base.path)}/" enctype="multipart/form-data">'
+        f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'
         f"{hidden_controls(Controls(PUT_BACK, way_back))}{hidden}"
         "<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"

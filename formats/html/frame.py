@@ -12,6 +12,8 @@ from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120
+# URL-encoding triples non-ASCII text: a form with a long bookmark would be larger than allowed.
+MULTIPART = 'enctype="multipart/form-data"'
 
 
 def e(text: str) -> Markup:

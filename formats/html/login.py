@@ -2,7 +2,7 @@
 
 from formats.base_url import BaseUrl, Parameters
 from formats.html.editor import LABELS
-from formats.html.frame import END, begin, begin_login, e, hidden_field
+from formats.html.frame import END, MULTIPART, begin, begin_login, e, hidden_field
 
 
 def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str = "") -> bytes:
@@ -16,7 +16,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
         f"{_KEPT if fields else ''}"
-        f'<form class="editor" method="post" action="{e(base.path)}/-/login">\n'
+        f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
         f"{hidden_field('next', target)}{_hidden_fields(fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
         # Browsers store a password with a user name.
@@ -52,7 +52,8 @@ def write_kept_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
-        f'<form method="post" action="{e(base.path + target)}">{_hidden_fields(fields)}\n'
+        f'<form method="post" action="{e(base.path + target)}" {MULTIPART}>'
+        f"{_hidden_fields(fields)}\n"
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"
     ).encode()

@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote
 
 from formats.base_url import BaseUrl
-from formats.html.frame import e
+from formats.html.frame import MULTIPART, e
 
 # Open the form with the page's address and title and the selected text in a window that closes
 # after saving; if the browser opens no window, the form replaces the page. Cutting by code points
@@ -49,8 +49,7 @@ def bookmarklet(base: BaseUrl) -> str:
 def import_form(base: BaseUrl) -> str:
     """Return the form that imports a file of bookmarks."""
     return (
-        f'<form class="import" method="post" action="{e(base.path)}/" '
-        'enctype="multipart/form-data">\n'
+        f'<form class="import" method="post" action="{e(base.path)}/" {MULTIPART}>\n'
         '<label for="file">A file that a browser or another service has exported</label>\n'
         '<input type="file" id="file" name="file" required>\n<button>Import</button>\n</form>\n'
     )

@@ -12,6 +12,7 @@ from formats.html import MEDIA_TYPE as HTML
 from formats.html.login import write_login_page
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import Response, respond_with
+from storage.errors import Invalid
 
 PATH = "/-/login"
 MAX_OWN_FIELDS = 65_536  # The size of `token` and `next`, beside the form that the page keeps.
@@ -28,7 +29,7 @@ def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     """
     try:
         fields = read_login_form(request) if request.method == "POST" else []
-    except (HTTPError, Malformed):
+    except (HTTPError, Malformed, Invalid):
         fields = []
     if request.environ.get("PATH_INFO") == PATH:
         target, fields = split_fields(fields)
@@ -39,7 +40,7 @@ def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
 def read_login_form(request: Request) -> Parameters:
     """Return the fields of a login form and of the form that it keeps.
 
-    Raises HTTPError or Malformed.
+    Raises HTTPError, Malformed or Invalid.
     """
     return read_form(request, MAX_BODY + MAX_OWN_FIELDS)
 

@@ -39,12 +39,18 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a URL-encoded form, in order.
+    """Return the names and values of a form, in order.
 
-    Raises HTTPError or Malformed.
+    Raises HTTPError, Malformed or Invalid.
     """
-    parse, _ = _choose_reader(request, {FORM: form.parse_pairs})
-    return parse(_read_body(request, limit))
+    media_type, parameters = _choose_reader(request, {name: name for name in formats.FORM_READERS})
+    body = _read_body(request, limit)
+    if media_type == FORM:
+        return form.parse_pairs(body)
+    fields = form.parse_multipart(body, parameters)
+    if isinstance(fields, bytes):
+        raise Malformed("The form must not have a file.")
+    return fields
 
 
 def read_bookmark(

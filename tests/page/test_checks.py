@@ -66,7 +66,7 @@ def pages(service, login_pages):
     """Return the html of each kind of page by its description."""
     service.empty()
     home = service.address
-    pages = {"empty": send(home + "/")}
+    pages = {"empty": send(home + "/"), "no tags": send(home + "/tags")}
     for uri, title, description, tags in SAMPLES:
         form = {"uri": uri, "title": title, "description": description, "tags": tags}
         send(home + "/", "POST", form)
@@ -91,6 +91,9 @@ def pages(service, login_pages):
         "taken": send(f"{home}/{id}", "POST", {"uri": SAMPLES[0][0]}),
         "two versions": send(f"{home}/{id}", "POST", other),
         "not deleted": send(f"{home}/{id}", "POST", {"_method": "DELETE", "_version": "old"}),
+        "tags": send(home + "/tags"),
+        "list after a change of tags": send(home + "/?tag=web&changed=2&failed=1"),
+        "tags not changed": send(f"{home}/tags", "POST", {"tag": "web", "expected": "99"}),
         "deletion": send(f"{home}/{id}", "POST", {"_method": "DELETE", "_list": "tag=a"}),
     }
 

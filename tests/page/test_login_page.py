@@ -76,6 +76,22 @@ def test_a_form_that_is_sent_after_the_login_has_ended_is_not_lost(private):
     assert bookmark["description"] == "1\n2 <b>"
 
 
+def test_deleting_and_putting_back_outlast_the_end_of_the_login(private):
+    private.open("/?uri=https://a.example/&tags=x&description=Text&_list=tag%3Dx")
+    log_in(private)
+    private.leave(private.find(".editor .primary").click)
+    (old,) = private.stored(**BEARER)
+    for act in (".list button", ".notice button"):
+        forget_login(private)
+        private.leave(private.find(act).click)
+        log_in(private)
+        private.leave(private.find("main .primary").click)
+    (new,) = private.stored(**BEARER)
+    assert new["id"] != old["id"]
+    assert new == old | {"id": new["id"], "modified": new["modified"]}
+    assert path_of(private) == f"/?tag=x#b-{new['id']}"
+
+
 def test_a_login_shows_no_notice_of_saving(browser, serve):
     forget_login(browser)
     browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
