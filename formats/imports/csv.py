@@ -10,13 +10,7 @@ from typing import NamedTuple
 from formats.csv import FORMULA
 from formats.errors import Malformed
 from formats.imports.charset import decode
-from formats.imports.entry import (
-    MAX_ENTRY,
-    TOO_LARGE,
-    ImportedEntry,
-    entry_with_uri,
-    ignored_entry,
-)
+from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.roles import fields_of_roles, role_of, values_by_role
 from storage.bookmark import FIELDS, split_tags
 
@@ -24,26 +18,31 @@ from storage.bookmark import FIELDS, split_tags
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-_MAX_BEGINNING = 200
-# Few enough lines, because other threads wait until a pattern has matched.
+_MAX_BEGINNING = 200  # Characters of a row that cannot be parsed.
+# At most 10,000 lines at once, because other threads wait while a pattern is matched.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT = "field limit"  # In the message of csv.Error for a field that is too large.
-_OPTIONAL = ("id", "created", "modified")
+_ABSENT_IF_EMPTY = ("id", "created", "modified")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
     text = decode(data).removesuffix("\n") + "\n"  # Each line has a line break, to be counted.
     lines = io.StringIO(text)
-    header = "sep="
-    while header.lower().startswith("sep="):  # Spreadsheets read the delimiter from such a line.
-        _skip_blank_lines(text, lines)
-        header = next(lines, "")
-    delimiter, names = parse_header(header)
+    delimiter, names = parse_header(_read_header(text, lines))
     if "uri" not in _roles(names):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     for row in _rows(text, lines, delimiter):
         yield _entry(row, names)
+
+
+def _read_header(text: str, lines: io.StringIO) -> str:
+    """Return the first line that is neither blank nor names the delimiter for spreadsheets."""
+    while True:
+        _skip_blank_lines(text, lines)
+        line = next(lines, "")
+        if not line.lower().startswith("sep="):
+            return line
 
 
 def parse_header(line: str) -> tuple[str, list[str]]:
@@ -139,7 +138,7 @@ def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
-    return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
+    return {name: value for name, value in fields.items() if value or name not in _ABSENT_IF_EMPTY}
 
 
 def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:

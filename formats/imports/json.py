@@ -32,10 +32,10 @@ _ROOTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split
 _CONTAINERS = _ENTRIES | _FOLDERS | _ROOTS
 _SEPARATORS = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')
-_ACCOUNT = {"type", "username", "password"}  # Settings of floccus.
+_ACCOUNT = {"type", "username", "password"}  # The settings of floccus, which are no bookmark.
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
-_MAX_NEEDLE = 1024  # Searching for a long text would take long.
+_MAX_NEEDLE = 1024  # A value is found by its beginning: searching for a long one would take long.
 
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -95,13 +95,13 @@ class _Walk:
         self._folders, self._depth = Folders(), 0
 
     def entries(self, raw: Raw, member: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in a value, which stands behind the present position.
+        """Yield the entries in a value, which comes after the present position.
 
         `member` is the name of the member that contains the value, if it is part of a tree.
         """
         start = self._data.index(memoryview(raw)[:_MAX_NEEDLE], self._position)
         self._advance(start)
-        first = _first(raw)
+        first = _first_byte(raw)
         if first not in (b"[", b"{"):
             yield ImportedEntry(self._line, {}, "is no object")
         elif self._depth > 2 * MAX_DEPTH:  # A folder is an object and an array.
@@ -137,7 +137,7 @@ class _Walk:
 
     def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
         self._depth += 1
-        self._advance(self._position + 1)  # Behind the opening bracket.
+        self._advance(self._position + 1)  # Skip the opening bracket.
         for member, value in values:
             yield from self.entries(value, member)
         self._depth -= 1
@@ -155,28 +155,28 @@ def _containers(members: dict[str, Raw], is_document: bool) -> list[tuple[str, R
     if not is_document and _has_address(members):
         return []
     found = [pair for pair in members.items() if _is_container(*pair, is_document)]
-    if not found and all(_first(raw) == b"{" for raw in members.values()):
+    if not found and all(_first_byte(raw) == b"{" for raw in members.values()):
         return list(members.items())
     return found
 
 
 def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
-    if _first(raw) == b"{":
+    if _first_byte(raw) == b"{":
         return name in _ROOTS
     if name in _FOLDERS and not is_document:  # Karakeep names the lists of an entry so.
         return _has_objects(raw)
-    return name in _CONTAINERS and _first(raw) == b"["
+    return name in _CONTAINERS and _first_byte(raw) == b"["
 
 
 def _has_address(members: dict[str, Raw]) -> bool:
     return any(
-        _first(raw) == b'"' and len(memoryview(raw)) > 2
+        _first_byte(raw) == b'"' and len(memoryview(raw)) > 2
         for name, raw in members.items()
         if role_of(name) == "uri"
     )
 
 
-def _first(raw: Raw) -> bytes:
+def _first_byte(raw: Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 

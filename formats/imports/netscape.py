@@ -9,19 +9,14 @@ from typing import NamedTuple
 from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date
-from formats.imports.entry import (
-    ImportedEntry,
-    entry_with_uri,
-    ignored_entry,
-    is_firefox_query,
-)
+from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry, is_firefox_query
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, values_by_role
 from storage.bookmark import split_tags
 
 _CUT_OFF = "is cut off at the end of the file"
 
-_HEAD = 64 * 1024
+_BEGINNING = 64 * 1024  # These first characters show whether a file is a bookmark file.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 # Pocket and Instapaper write HTML documents with a list of links.
@@ -45,15 +40,17 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
 # A <BR> in collected text. No other carriage return is left, because `decode` replaces them.
 _BREAK_MARK = "\r"
-_OUTER = ("/dd", "/dt", "html", "/html", "head", "/head", "body", "/body", "title", "/title")
-_INLINE = frozenset(
+# After these tags, no text belongs to an entry before the next entry begins.
+_OUTER_TAGS = ("/dd", "/dt", "html", "/html", "head", "/head", "body", "/body", "title", "/title")
+# Tags to drop from texts. Any other name in angle brackets is a part of the text.
+_DROPPED_TAGS = frozenset(
     "a abbr b big blockquote center cite code del em font i img ins kbd mark ol p pre q s samp "
     "small span strike strong sub sup tt u ul var wbr".split()
 )
-_META = re.compile(
+_META_CHARSET = re.compile(
     rb"<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE
 )
-_FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
+_LIST_OR_LINK = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 # Attributes of the headings of folders that browsers create themselves.
 _ROOT_ATTRIBUTES = (
@@ -79,7 +76,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def is_bookmark_file(text: str) -> bool:
     """Return whether a text begins like a bookmark file or a list of links, not like a web page."""
-    beginning = text[:_HEAD]
+    beginning = text[:_BEGINNING]
     if _DOCTYPE.search(beginning):
         return True
     if _WEB_PAGE.search(beginning):
@@ -89,8 +86,8 @@ def is_bookmark_file(text: str) -> bool:
 
 def _find_charset(head: bytes) -> str | None:
     """Return the charset that a META element before the first entry declares."""
-    first = _FIRST_ENTRY.search(head)
-    meta = _META.search(head, 0, first.start() if first else len(head))
+    first = _LIST_OR_LINK.search(head)
+    meta = _META_CHARSET.search(head, 0, first.start() if first else len(head))
     return meta[1].decode("ascii", "replace") if meta else None
 
 
@@ -131,7 +128,7 @@ def _tokenize(text: str) -> Iterator[_Token]:
         if tag.start() > position:
             yield _Token("", text[position : tag.start()], position)
         name = tag[1].lower()
-        if name in _HANDLERS or name.lstrip("/") in _INLINE:
+        if name in _HANDLERS or name.lstrip("/") in _DROPPED_TAGS:
             attributes, position, is_cut = _parse_attributes(text, tag.end())
             text_of_tag = _BREAK_MARK if name in _BREAK_TAGS else ""
             yield _Token(name, text_of_tag, tag.start(), attributes, is_cut)
@@ -184,7 +181,7 @@ def _join_lines(parts: Iterable[str]) -> str:
 
 
 def _one_line(parts: Iterable[str]) -> str:
-    """Return the same with each line break replaced by a space."""
+    """Return a text of several parts, decoded, with each line break replaced by a space."""
     return " ".join(map(str.strip, _join_lines(parts).split("\n")))
 
 
@@ -313,7 +310,7 @@ class _Reader:
         return folder_tags(name, is_top)
 
     def _line_of(self, token: _Token) -> int:
-        """Return the line of a token that is not before the token of the last call."""
+        """Return the line of a token, counted from the token of the last call, which is before."""
         self._line_number += self._segment.count("\n", self._counted, token.position)
         self._counted = token.position
         return self._line_number
@@ -330,6 +327,6 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "dl": _Reader.list,
     "/dl": _Reader.end_list,
     "dt": _Reader.end,
-    **dict.fromkeys(_OUTER, _Reader.end_text),
+    **dict.fromkeys(_OUTER_TAGS, _Reader.end_text),
     "hr": _Reader.rule,
 }

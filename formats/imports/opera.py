@@ -10,9 +10,9 @@ from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, values_by_role
 
 FIRST_LINE = "Opera Hotlist version 2"
-# The kind of a record, and the lines of its members. A record `-` ends a folder.
+# Group 1 is the kind of a record, `-` for the end of a folder; group 2 has its members in lines.
 _RECORD = re.compile(r"^(#[A-Z]+|-)[ \t]*$((?:\n(?![#-]).*)*+)", re.MULTILINE)
-_NO_BOOKMARKS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # Opera writes the first so.
+_IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _LINE_BREAK = "\2\2"
 
 
@@ -32,7 +32,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         elif record[1] == "#FOLDER":
             name = str(values.get("title", [""])[0])
             folders.open(folder_tags(name, is_top=folders.depth == 0))
-        elif record[1] in _NO_BOOKMARKS:
+        elif record[1] in _IGNORED_RECORDS:
             yield ignored_entry(line)
         else:
             yield entry_with_uri(line, fields_of_roles(values, (), folders.tags))

@@ -59,7 +59,7 @@ def fields_of_roles(
 
     The first text of a role counts, but descriptions are joined. Marks and folders become tags.
     """
-    texts = {role: [v for v in found if isinstance(v, str)] for role, found in values.items()}
+    texts = {role: [v for v in all if isinstance(v, str)] for role, all in values.items()}
     fields: dict[str, object] = {}
     for role, name in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
         if texts.get(role):

@@ -21,7 +21,7 @@ from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import split_tags
 
 NO_HEADER = "It is CSV without a header. Add one with the names of the columns, such as url,title."
-_LINES = 100  # These first lines decide whether a list is CSV.
+_FIRST_LINES = 100  # Their number; they decide whether a file is a list, and whether it is CSV.
 # `Note: this` is no address: one with a blank must have an authority.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
@@ -33,7 +33,7 @@ _CSV = {
     separator: re.compile(rf'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"{separator}])+"?({separator}.*)')
     for separator in ";,"
 }
-# Words, none of which may belong to an address that contains the separator.
+# A title of words alone. It is no part of an address that contains the separator.
 _WORDS = re.compile(r"(?:[^\W\d][^/=&%?#.:|\t]*)?")
 _OTHER_SEPARATOR = re.compile(r"\t| \| ")
 
@@ -44,7 +44,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     Raises Malformed for CSV without a header that has more than two columns.
     """
     text = decode(data)
-    separator = _find_separator([line for _, line in islice(_lines(text), _LINES)])
+    separator = _find_separator([line for _, line in islice(_lines(text), _FIRST_LINES)])
     for number, line in _lines(text):
         fields = _fields(line, separator)
         if _URI.fullmatch(str(fields["uri"])):
@@ -55,7 +55,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def is_list(text: str) -> bool:
     """Return whether one of the first lines has one of the forms that are read here."""
-    lines = [line for _, line in islice(_lines(text), _LINES)]
+    lines = [line for _, line in islice(_lines(text), _FIRST_LINES)]
     separator = _find_separator(lines)
     return any(_URI.fullmatch(str(_fields(line, separator)["uri"])) for line in lines)
 
@@ -95,12 +95,12 @@ def _fields(line: str, separator: str) -> dict[str, object]:
     if tab:
         title, _, tags = rest.partition("\t")
         return _with_tags(uri, title, tags)
-    # With an empty title the last space may be stripped.
-    uri, bar, title = f"{line} ".partition(" | ")
     if separator:
         uri, *titles = split_cells(line, separator)
-        title = separator.join(titles)
-    return {"uri": uri.strip(), "title": title.strip()} if bar or separator else {"uri": line}
+        return {"uri": uri.strip(), "title": separator.join(titles).strip()}
+    # With an empty title the last space may be stripped.
+    uri, bar, title = f"{line} ".partition(" | ")
+    return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
 
 
 def _with_tags(uri: str, title: str | None, tags: str) -> dict[str, object]:
