@@ -75,6 +75,7 @@ def pages(service, login_pages):
         id, gone = (bookmark["id"] for bookmark in json.load(response))
     send(f"{home}/{gone}", "DELETE")
     other = {"uri": "https://other.example/", "_version": "old"}
+    typed = {"uri": SAMPLES[0][0], "title": "New", "description": "Text", "_version": "new"}
     return pages | login_pages | {
         "list": send(home + "/"),
         "page of a filtered list": send(home + "/?tag=WEB&q=the&limit=1&offset=1"),
@@ -82,6 +83,9 @@ def pages(service, login_pages):
         "bookmark": send(f"{home}/{id}"),
         "bookmark of a list": send(f"{home}/{id}?_list=tag%3Da%26limit%3D2"),
         "new bookmark": send(home + "/?uri=https://new.example/&tags=a&title=T&description=D"),
+        "suggested tags": send(home + "/?uri=https://www.rfc-editor.org/&close=1&_list="),
+        "saved page": send(f"{home}/?uri={SAMPLES[0][0]}&tags=new&description=Text"),
+        "added twice": send(home + "/", "POST", typed),
         "imported": send(home + "/", "POST", file=b"uri,title\nnone,x\nhttps://in.example/,y\n"),
         "not found": send(home + "/nothing"),
         "deleted": send(f"{home}/{gone}"),
