@@ -78,7 +78,7 @@ def test_an_id_that_never_existed_is_404(app, method):
 
 
 @pytest.mark.parametrize(
-    "id", ["A", "aB", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "tags", "..", "a%2Fb"]
+    "id", ["A", "aB", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "..", "a%2Fb"]
 )
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 def test_a_path_that_is_no_id_is_404(app, id, method):
