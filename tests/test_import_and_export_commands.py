@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,17 @@ def test_an_import_prints_its_numbers_and_each_skipped_entry(data, tmp_path):
     (message,) = messages.splitlines()  # It is no terminal, so there is no progress bar.
     assert message.startswith("one.html:5: /relative: ")
     assert len(list((data / "bookmarks").iterdir())) == 3
+
+
+def test_all_golden_files_are_imported_once(data):
+    files = sorted((ROOT / "tests" / "formats" / "files").iterdir())
+    first, _ = run("import", *files, data=data, status=1)
+    again, _ = run("import", *files, data=data, status=1)
+    created, updated, unchanged, ignored, skipped = map(int, re.findall("[0-9]+", first))
+    assert again == (
+        f"0 created, 0 updated, {created + updated + unchanged} unchanged, "
+        f"{ignored} ignored, {skipped} skipped\n"
+    )
 
 
 def test_an_import_that_only_ignores_entries_succeeds(data, tmp_path):

@@ -11,6 +11,7 @@ from storage.importer import IGNORED
 
 FOLDER = Path(__file__).parent / "files"
 
+CHARSETS_OF_FILES = {"latin-1.html": "cp1252", "mac.html": "mac_roman", "tabs.csv": "cp1252"}
 NO_BOOKMARK = ({}, IGNORED)
 
 # By file name: the format, and the line, fields and skip reason of each entry.
@@ -227,6 +228,47 @@ EXPECTED = {
                     "title": "B",
                     "tags": ["Dev"],
                     "created": "2024-01-17T21:20:01Z",
+                },
+            ),
+        ],
+    ),
+    # No program in particular: numbers as dates, under several names.
+    "dates.json": (
+        "json",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["unread"],
+                    "created": "2020-09-13T12:26:40Z",
+                },
+            ),
+            (
+                3,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["One"],
+                    "created": "2020-09-13T12:26:40Z",
+                },
+            ),
+            (
+                4,
+                {
+                    "uri": "https://c.example/",
+                    "title": "C",
+                    "created": "2020-09-13T12:26:40Z",
+                    "modified": "2020-09-13T12:26:41Z",
+                },
+            ),
+            (
+                5,
+                {
+                    "uri": "https://d.example/my%20page",
+                    "title": "D",
+                    "created": "2020-09-13T12:26:40Z",
                 },
             ),
         ],
@@ -606,6 +648,13 @@ EXPECTED = {
             ),
         ],
     ),
+    # Old browsers on a Mac.
+    "mac.html": (
+        "netscape",
+        [
+            (3, {"uri": "http://a.example/", "title": "Café “quoted” €", "tags": ["été"]}),
+        ],
+    ),
     # Netscape 4.
     "netscape-4.html": (
         "netscape",
@@ -949,7 +998,7 @@ CHARSETS = [
     (file, charset)
     for file, (format, _) in EXPECTED.items()
     for charset in ("utf-8-sig", "utf-16", "utf-16-le")
-    if file not in ("latin-1.html", "undeclared.html")
+    if file not in ("latin-1.html", "mac.html", "undeclared.html")
     and (format, charset) != ("xbel", "utf-16-le")
 ]
 
@@ -975,10 +1024,10 @@ LINE_BREAKS = [
 def test_the_same_entries_are_read_with_other_line_breaks(file, line_break):
     format, expected = EXPECTED[file]
     text = read_text(file).replace("\n", line_break)
-    charset = "cp1252" if file == "latin-1.html" else "utf-8"
+    charset = CHARSETS_OF_FILES.get(file, "utf-8") if format == "netscape" else "utf-8"
     assert_read(text.encode(charset), format, expected)
 
 
 def read_text(file):
-    charset = "cp1252" if file in ("latin-1.html", "tabs.csv") else "utf-8-sig"
+    charset = CHARSETS_OF_FILES.get(file, "utf-8-sig")
     return (FOLDER / file).read_bytes().decode(charset).replace("\r\n", "\n")
