@@ -327,12 +327,13 @@ def make_folder(path: Path) -> None:
     """
     if path.is_dir():
         return
-    with translate_disk_errors(f"The folder {path} cannot be created"):
+    problem = f"The folder {path} cannot be created"
+    with translate_disk_errors(problem):
         try:
             path.mkdir(0o700, exist_ok=True)
         except FileNotFoundError:
-            parent = f"{path} needs the folder {path.parent}, which does not exist"
-            raise Unavailable(f"The data folder {parent}. Create it first.") from None
+            reason = f"its parent folder {path.parent} does not exist. Create that folder first"
+            raise Unavailable(f"{problem}: {reason}.") from None
     sync_folder(path.parent)
 
 

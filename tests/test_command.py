@@ -51,8 +51,9 @@ def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
 
 def test_a_data_folder_that_cannot_be_created_is_an_error(tmp_path):
     data = tmp_path / "no" / "data"
-    problem = f"The data folder {data} needs the folder {data.parent}, which does not exist."
-    assert exit_message("--data", str(data)) == f"bookmarks: {problem} Create it first."
+    reason = f"its parent folder {data.parent} does not exist. Create that folder first."
+    problem = f"The folder {data} cannot be created: {reason}"
+    assert exit_message("--data", str(data)) == f"bookmarks: {problem}"
 
 
 def test_a_port_that_is_in_use_is_named_in_one_line(data):

@@ -251,7 +251,7 @@ def test_the_command_fails_if_the_parent_of_the_data_folder_is_missing(tmp_path)
     folder = tmp_path / "no" / "data"
     for command in ("serve", "import"):
         line = run_failing(command, "--data", str(folder), *["-"] * (command == "import"))
-        assert line.startswith(f"bookmarks: The folder {folder} ") and "No such file" in line
+        assert line.startswith(f"bookmarks: The folder {folder} ") and "parent folder" in line
     assert not folder.parent.exists()
 
 
