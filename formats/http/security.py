@@ -83,9 +83,7 @@ class AccessControl:
             if credentials is Credentials.COOKIE and not _names_its_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
-            # The script of a page sends this header too; for Basic, the browser opens a dialog.
-            is_browser = "HTTP_SEC_FETCH_SITE" in request.environ
-            challenge = BEARER if is_browser else _BASIC_OR_BEARER
+            challenge = BEARER if _may_open_dialog(request) else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
     def _check_site(self, request: Request) -> None:
@@ -175,3 +173,13 @@ def _names_its_site(request: Request) -> bool:
     """Return whether a request that is not cross-site names the site of the page that sent it."""
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
     return site == "same-origin" if site else "HTTP_ORIGIN" in request.environ
+
+
+def _may_open_dialog(request: Request) -> bool:
+    """Return whether a browser may have sent the request, which opens a dialog for Basic.
+
+    Browsers send Sec-Fetch-Site, but not over plain http to another machine. There an extension
+    whose token is wrong would wait for the dialog, so a sent token counts too.
+    """
+    scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
+    return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")

@@ -75,3 +75,9 @@ def test_an_extension_with_a_wrong_token_or_none_saves_nothing(extension, servic
     assert extension(address=f"{service.public}/", authorization="Bearer wrong") == "403"
     assert extension(address=f"{service.public}/") == "403"
     assert stored(service) == []
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "Token"])
+def test_an_extension_with_a_wrong_token_does_not_wait_for_a_dialog(extension, service, scheme):
+    query = {"address": f"{service.public}/api/bookmarks/", "method": "GET"}
+    assert extension(authorization=f"{scheme} wrong", **query) == "401"

@@ -1,9 +1,12 @@
-// Send one request as the query of this page says: save.html?address=...&authorization=...
+// Send one request as the query of this page says:
+// save.html?address=...&authorization=...&method=GET
 const query = new URLSearchParams(location.search);
 const headers = { "Content-Type": "application/json" };
 if (query.has("authorization")) headers.Authorization = query.get("authorization");
-const body = JSON.stringify({ uri: "https://a.example/", title: "From an extension" });
+const bookmark = { uri: "https://a.example/", title: "From an extension" };
+const method = query.get("method") || "POST";
+const body = method === "POST" ? JSON.stringify(bookmark) : undefined;
 const show = (text) => { document.querySelector("output").textContent = text; };
-fetch(query.get("address"), { method: "POST", headers, body })
+fetch(query.get("address"), { method, headers, body })
   .then((response) => show(String(response.status)))
   .catch((error) => show(String(error)));
