@@ -336,14 +336,15 @@ class Application:
         """POST /tags: remove and add tags on the selected bookmarks."""
         body, form = read_bookmark(request, formats.RETAGGING_READERS)
         retagging = clean_retagging(body)
-        name = "json" if form else negotiate(request, formats.RETAGGED)
+        reports = formats.RETAG_REPORTS
+        format = None if form else reports[negotiate(request, reports)]
         entries, state = self.store.select_entries(retagging.query)
         require_conditions(request, state)
         retagging.require_expected(len(entries))
         report = retag(self.store, retagging, entries)
-        if form:
+        if format is None:
             return see_other(retagged_address(self.base(request), body, retagging, report))
-        return respond(formats.RETAGGED[name], formats.RETAGGED[name].write(report))
+        return respond(format, format.write(report))
 
     def _update(self, request: Request, id: str, fields: Fields, form: Controls | None) -> Entry:
         def attempt() -> Entry:

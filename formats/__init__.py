@@ -96,7 +96,7 @@ TAGS_JSON = FormatTable({"json": Format("application/json", (), json.write_tags)
 TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, (), html_tags.write_tags)})
 
 # Its writer takes a RetagReport.
-RETAGGED = FormatTable({"json": Format("application/json", (), json.write_retag_report)})
+RETAG_REPORTS = FormatTable({"json": Format("application/json", (), json.write_retag_report)})
 
 
 # --- Reading bodies ---

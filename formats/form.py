@@ -36,7 +36,7 @@ class Controls(NamedTuple):
 
     `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
     `way_back` is the query of the list to return to, see `listing.list_address`; `close` says
-    whether the script closes the window after saving; `opened` has the `merge.digests` of the
+    whether the script closes the window after saving; `opened` has the `merge.field_digests` of the
     bookmark.
     """
 

@@ -7,7 +7,7 @@ import msgspec
 from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields
 
 
-def digests(bookmark: Bookmark) -> str:
+def field_digests(bookmark: Bookmark) -> str:
     """Return a digest of each field, which a form carries to say what it was opened with.
 
     The service keeps no old versions, and the values themselves would double the size of a form.
@@ -18,8 +18,8 @@ def digests(bookmark: Bookmark) -> str:
 def typed_changes(current: Bookmark, fields: Fields, opened: str) -> tuple[Fields, list[str]]:
     """Return the fields of a form that the user has changed, and the names of the conflicts.
 
-    `opened` has the digests of the values that the form was opened with. A conflict is a field
-    that has changed in the current bookmark too, to another value.
+    `opened` has the `field_digests` of the bookmark that the form was opened with. A conflict is a
+    field that has changed in the current bookmark too, to another value.
     """
     before = dict(zip(WRITABLE_FIELDS, opened.split(), strict=False))
     typed = {name: v for name, v in fields.items() if _digest(v) != before.get(name)}

@@ -149,8 +149,8 @@ def _check_item(index: int, value: object) -> str:
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
-        check = _check_tag if len(value) <= MAX_TAG else _check_tag.__wrapped__  # No long keys.
-        return check(value)
+        is_short = len(value) <= MAX_TAG  # The cache would keep long texts.
+        return _check_tag(value) if is_short else _check_tag.__wrapped__(value)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 

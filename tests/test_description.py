@@ -110,7 +110,7 @@ SENT = {
     ("GET", "/feed"): formats.FEEDS,
     ("GET", "/tags"): formats.TAGS,
     ("GET", "/tags.json"): formats.TAGS_JSON,
-    ("POST", "/tags"): formats.RETAGGED,
+    ("POST", "/tags"): formats.RETAG_REPORTS,
     ("POST", "/"): formats.ONE_BOOKMARK,
     **{(method, "/{id}"): formats.ONE_BOOKMARK for method in ("GET", "POST", "PUT")},
     **{(method, "/{id}/tags"): formats.FIELD_VALUES for method in ("GET", "PUT")},

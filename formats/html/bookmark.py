@@ -16,7 +16,7 @@ from formats.html.editor import (
 )
 from formats.html.frame import END, begin, cut, e
 from formats.html.mark import Escape
-from formats.merge import digests
+from formats.merge import field_digests
 from storage.bookmark import Bookmark, fold, split_tags
 
 # Longer texts are cut; the form shows them whole.
@@ -43,7 +43,7 @@ def write_bookmark(
     the tags of other bookmarks of the same host.
     """
     action = f"{base.path}/{b.id}"
-    controls = page_controls(query, f"{version:032x}", digests(b))
+    controls = page_controls(query, f"{version:032x}", field_digests(b))
     if "uri" in query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
         form = existing_form(action, b, controls, query, host_tags)

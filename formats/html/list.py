@@ -25,10 +25,10 @@ from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
 MAX_TAGS_SHOWN = 60
-# A longer description is cut; as long as this is the text that the bookmarklet takes from a page.
+# A longer description is cut. The bookmarklet takes up to as many characters from a page.
 MAX_DESCRIPTION = 2000
-# A description of two lines on a phone. A longer one can be unfolded.
-_TWO_LINES = 90
+# A longer description is folded: on a phone this takes two lines.
+_MAX_UNFOLDED = 90
 
 _EXPORTS = {
     "netscape": "Browser bookmark file (HTML)",
@@ -186,7 +186,7 @@ def _item_writer(
 def _description(description: str, edit: str, escape: Escape) -> str:
     """Return the description, of which two lines are shown; a longer one unfolds."""
     text = escape(cut(description, MAX_DESCRIPTION))
-    if len(description) <= _TWO_LINES and "\n" not in description:
+    if len(description) <= _MAX_UNFOLDED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION
     rest = f'<p><a href="{edit}">Show the whole description</a></p>' if is_cut else ""

@@ -12,10 +12,10 @@
 
   // A relative address inherits the user name and password of the page's address, and fetch
   // refuses an address that has them. location.origin has neither.
-  const ask = (address, options) => fetch(location.origin + address, options);
+  const request = (address, options) => fetch(location.origin + address, options);
 
   // Store the value if one is given; return the stored one, or null if the browser forbids storage.
-  function kept(name, ...value) {
+  function setting(name, ...value) {
     try {
       if (value.length) localStorage.setItem(name, value[0]);
       return localStorage.getItem(name);
@@ -49,15 +49,15 @@
 
   // --- Completion of tags ---
 
-  const SHOWN = 6;
-  let known, isLoaded = false;
+  const MAX_SUGGESTIONS = 6;
+  let knownTags, areTagsLoaded = false;
 
-  function tags() {
-    known ||= ask(path + "/tags.json", { headers: { Accept: "application/json" } })
+  function loadTags() {
+    knownTags ||= request(path + "/tags.json", { headers: { Accept: "application/json" } })
       .then((answer) => (answer.ok ? answer.json() : []))
       .catch(() => [])
-      .finally(() => { isLoaded = true; });
-    return known;
+      .finally(() => { areTagsLoaded = true; });
+    return knownTags;
   }
 
   function complete(input) {
@@ -85,7 +85,7 @@
     }
 
     // The tag that contains the caret: its start, its end, and its text up to the caret.
-    function word() {
+    function tagAtCaret() {
       const { value, selectionStart: caret } = input;
       const start = value.lastIndexOf(",", caret - 1) + 1;
       const comma = value.indexOf(",", caret);
@@ -93,8 +93,8 @@
       return { start, end, text: value.slice(start, caret).trim().toLowerCase() };
     }
 
-    function take(item) {
-      const { start, end } = word();
+    function insert(item) {
+      const { start, end } = tagAtCaret();
       const before = input.value.slice(0, start) + (start ? " " : "") + item.firstChild.textContent + ", ";
       input.value = before + input.value.slice(end).replace(/^[,\s]+/, "");
       input.setSelectionRange(before.length, before.length);
@@ -108,44 +108,44 @@
       const found = all.map(({ tag, count }) => ({ tag, count, folded: tag.toLowerCase() }))
         .filter(({ folded }) => folded.includes(text) && (folded === text || !used.has(folded)))
         .sort((one, other) => rank(one.folded) - rank(other.folded));
-      return found.length === 1 && found[0].tag === text ? [] : found.slice(0, SHOWN);
+      return found.length === 1 && found[0].tag === text ? [] : found.slice(0, MAX_SUGGESTIONS);
     }
 
-    async function update() {
-      const { text } = word();
-      const all = text ? await tags() : [];
-      if (word().text === text && document.activeElement === input) show(matches(all, text));
+    async function suggest() {
+      const { text } = tagAtCaret();
+      const all = text ? await loadTags() : [];
+      if (tagAtCaret().text === text && document.activeElement === input) show(matches(all, text));
     }
 
     // Only the first focus moves the caret. Later, the user has chosen where it is.
-    function begin() {
-      tags();
+    function prepare() {
+      loadTags();
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
       input.setSelectionRange(input.value.length, input.value.length);
     }
 
     show([]);
-    if (document.activeElement === input) begin();
-    else input.addEventListener("focus", begin, { once: true });
-    input.addEventListener("input", update);
+    if (document.activeElement === input) prepare();
+    else input.addEventListener("focus", prepare, { once: true });
+    input.addEventListener("input", suggest);
     input.addEventListener("blur", () => show([]));
     list.addEventListener("mousedown", (event) => {
       event.preventDefault(); // The click would take the focus from the field.
       const item = event.target.closest("li");
-      if (item) take(item);
+      if (item) insert(item);
     });
     input.addEventListener("keydown", async (event) => {
       if (event.isComposing) return;
-      if (event.key === "Enter" && word().text && !isLoaded) { // Do what Enter does a moment later.
-        event.preventDefault();
-        await tags();
-        return list.hidden ? input.form.requestSubmit() : take(selected());
+      if (event.key === "Enter" && tagAtCaret().text && !areTagsLoaded) {
+        event.preventDefault(); // Wait for the tags, then do what Enter does once they are shown.
+        await loadTags();
+        return list.hidden ? input.form.requestSubmit() : insert(selected());
       }
       if (list.hidden) return;
       const keys = {
         ArrowDown: () => select(selected().nextSibling || list.firstChild),
         ArrowUp: () => select(selected().previousSibling || list.lastChild),
-        Enter: () => take(selected()),
+        Enter: () => insert(selected()),
         Escape: () => show([]),
       };
       if (!Object.hasOwn(keys, event.key)) return;
@@ -173,7 +173,7 @@
     const item = button.closest("li");
     if (item.ariaBusy) return;
     item.ariaBusy = "true"; // A repeated key must not send the deletion again.
-    const response = await ask(button.getAttribute("formaction"), {
+    const response = await request(button.getAttribute("formaction"), {
       method: "POST",
       body: new URLSearchParams(new FormData(form, button)),
       headers: { Accept: "text/html" },
@@ -183,7 +183,7 @@
     const notice = find(".notice", page);
     item.ariaBusy = null;
     if (!notice) {
-      isSent = true;
+      isSentAsPage = true; // The next submit event sends the form as usual.
       return form.requestSubmit(button);
     }
     find(".notice", item)?.remove();
@@ -191,7 +191,7 @@
       item.replaceChildren();
       countDown();
     }
-    notice.autofocus = false; // It works only on a new page.
+    notice.autofocus = false; // The attribute works only while a page is loaded.
     item.append(notice);
     notice.focus();
   }
@@ -206,9 +206,9 @@
     document.querySelectorAll("[name=expected]").forEach((input) => { input.value -= 1; });
   }
 
-  let isSent = false;
+  let isSentAsPage = false;
   find("#delete")?.addEventListener("submit", (event) => {
-    if (isSent) return;
+    if (isSentAsPage) return;
     event.preventDefault();
     deleteInPlace(event.target, event.submitter);
   });
@@ -228,7 +228,7 @@
   // --- Keys ---
 
   const items = () => [...document.querySelectorAll(".list > li")];
-  const OFF = "bookmarks-keys-off";
+  const KEYS_OFF = "bookmarks-keys-off";
 
   function move(step) {
     const all = items();
@@ -241,7 +241,8 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
-  // Whether a form has values that are not saved: a key that was meant for it must do nothing else.
+  // Whether a form has unsaved values: a key that was meant for it must do nothing else. A form
+  // below an alert was sent, but not saved.
   const isChanged = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
   const isInUse = () => find(".alert + .editor")
     || [...document.querySelectorAll("form[method=post] :is(input, textarea)")].some(isChanged);
@@ -256,19 +257,19 @@
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (kept(OFF) || !Object.hasOwn(KEYS, event.key)) return;
+    if (setting(KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select") || isInUse()) return;
     event.preventDefault();
     KEYS[event.key]();
   });
 
   // Speech input can trigger single keys, so users must be able to turn them off (WCAG 2.1.4).
-  function tellKeys() {
+  function keysSection() {
     const key = (name) => make("kbd", {}, name);
     const toggle = make("button", { type: "button" });
-    const label = () => { toggle.textContent = kept(OFF) ? "Turn keys on" : "Turn keys off"; };
+    const label = () => { toggle.textContent = setting(KEYS_OFF) ? "Turn keys on" : "Turn keys off"; };
     toggle.addEventListener("click", () => {
-      kept(OFF, kept(OFF) ? "" : "yes");
+      setting(KEYS_OFF, setting(KEYS_OFF) ? "" : "yes");
       label();
     });
     label();
@@ -278,5 +279,5 @@
       make("p", {}, toggle));
   }
 
-  find("aside")?.append(tellKeys());
+  find("aside")?.append(keysSection());
 })();

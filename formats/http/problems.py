@@ -21,7 +21,7 @@ from formats.http.negotiation import best_media_type
 from formats.http.request import read_bookmark
 from formats.http.response import Response, respond_with
 from formats.http.security import BEARER
-from formats.merge import digests, typed_changes
+from formats.merge import field_digests, typed_changes
 from formats.problem import Problem
 from storage import errors
 from storage.bookmark import clean_changes
@@ -142,7 +142,7 @@ def _stale_draft(
     if not is_new and not is_deletion:
         typed, conflicts = typed_changes(stored, clean_changes(fields), controls.opened)
         values = form_values(stored) | {name: values[name] for name in typed}
-    controls = controls._replace(version=version_text(entry.version), opened=digests(stored))
+    controls = controls._replace(version=version_text(entry.version), opened=field_digests(stored))
     action = f"{base.path}/{stored.id}"
     return Draft(action, values, controls, stored, conflicts, is_new, is_deletion)
 
