@@ -377,3 +377,14 @@ def test_a_row_of_many_mebibytes_is_skipped(repeated):
     entries = read(text)
     assert entries[0].fields["uri"] == "a:1"
     assert any(entry.skip_reason for entry in entries[1:])
+
+
+@pytest.mark.parametrize(
+    "large, next_line",
+    [(f"a:2,{'x' * 2_000_000}", 4), (f'a:2,"{"x" * 600_000}\n{"x" * 600_000}"', 5)],
+    ids=["one line", "two lines"],
+)
+def test_the_rows_after_a_too_large_row_have_the_right_lines(large, next_line):
+    outcomes = lines_and_outcomes(f"url,title\na:1,1\n{large}\na:3,3\n")
+    assert (outcomes[0], outcomes[-1]) == ((2, "a:1"), (next_line, "a:3"))
+    assert outcomes[1][0] == 3 and outcomes[1][1].startswith("is larger than")

@@ -238,6 +238,10 @@ def test_tags_and_marks_are_read_from_the_attributes(attributes, tags):
     assert read_one(link(f'HREF="a:b" {attributes}')).get("tags") == tags
 
 
+def test_the_first_of_two_equal_attributes_counts_as_in_browsers():
+    assert read_one(link('HREF="a:first" href="a:second"'))["uri"] == "a:first"
+
+
 def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
     outer = "<DL><p>\n<DT><H3>Outer</H3>\n" * (level - 1)
     return f"{outer}<DL><p>\n<DT>{heading}\n<DL><p>\n{inner}</DL><p>\n</DL>" + "</DL>" * (level - 1)

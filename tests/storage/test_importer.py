@@ -73,6 +73,14 @@ def test_a_title_replaces_the_uri_as_title(store):
     assert import_entries(store, {"uri": URI, "title": ""}, {"uri": URI})[0] == (0, 0, 2, 0)
 
 
+@pytest.mark.parametrize("uri", [f"{URI}{'x' * 5000}", f"{URI}e\u0301"], ids=["long", "not NFC"])
+def test_a_title_replaces_the_default_title_that_differs_from_the_uri(store, uri):
+    import_entries(store, {"uri": uri})
+    assert only_bookmark(store).title != uri
+    assert import_entries(store, {"uri": uri, "title": "A title"})[0] == (0, 1, 0, 0)
+    assert only_bookmark(store).title == "A title"
+
+
 def test_the_same_import_again_changes_nothing(store, tmp_path):
     entries = [{"uri": f"{URI}{n}", "tags": [f"t{n % 3}"], "created": OLD} for n in range(500)]
     entries += [{"uri": f"{URI}1", "tags": ["more"]}, {"uri": f"{URI}1"}]

@@ -108,6 +108,16 @@ def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
     assert titles(store) == {}
 
 
+def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(
+    store, a, tmp_path, monkeypatch
+):
+    synced, fsync = set(), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
+    assert store.replace(a.bookmark, a) is a
+    folder = tmp_path / "bookmarks"
+    assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
+
+
 # --- Errors of one file, and of the system ---
 
 
