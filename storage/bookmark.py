@@ -302,7 +302,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
 
 def _default_title(uri: str) -> str:
     """Return the title of a bookmark without one: its uri, cut to the length of a title."""
-    return unicodedata.normalize("NFC", uri)[:MAX_TITLE].strip()
+    return unicodedata.normalize("NFC", uri)[:MAX_TITLE]
 
 
 # --- Text ---
