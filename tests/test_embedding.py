@@ -140,6 +140,7 @@ def receive_after_headers(port, method, path, **headers):
 def require_service(port, prefix=""):
     """Assert everything that holds behind every server."""
     require_lists(port, prefix)
+    require_long_addresses(port, prefix)
     require_changes(port, prefix)
     require_empty_bodies(port, prefix)
     require_whole_bodies(port, prefix)
@@ -162,6 +163,16 @@ def require_lists(port, prefix):
     assert style.startswith(f"{prefix}/") and request(port, "GET", style)[0] == 200
     feed = request(port, "GET", f"{prefix}/feed")[2].decode()
     assert f'href="{base}/feed' in feed
+
+
+def require_long_addresses(port, prefix):
+    """Assert that a long search and the bookmarklet with 2,000 selected characters get through."""
+    words = urllib.parse.quote("закладки" * 25)
+    status, headers, _ = request(port, "GET", f"{prefix}/?q={words}&limit=1&offset=1")
+    assert status == 200 and headers["Link"].count(words) == 3
+    path = f"{prefix}/?uri=x:y&title={words}&description={urllib.parse.quote('😀' * 2000)}"
+    status, _, body = request(port, "GET", path, Accept="text/html")
+    assert status == 200 and "😀" * 2000 in body.decode()
 
 
 def require_changes(port, prefix):
