@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote
 
+from storage.bookmark import MAX_URI
 from storage.importer import IGNORED
 
 # The longest valid bookmark is shorter, even with every character escaped.
@@ -15,7 +16,9 @@ TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 TOO_DEEP = "is nested too deeply"
 NO_URI = "has no uri"
 
-_WHITE_SPACE = re.compile(r"\s")
+# What browsers make of white space in an address: https://url.spec.whatwg.org/#url-parsing.
+_ENCODED = {c: quote(c) for c in map(chr, range(0x3001)) if c.isspace()}
+_ENCODED |= dict.fromkeys("\t\n\r", "")
 
 
 class ImportedEntry(NamedTuple):
@@ -30,16 +33,14 @@ class ImportedEntry(NamedTuple):
 
 
 def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
-    """Return the entry, to be skipped if it has no uri."""
+    """Return the entry with white space in its uri encoded, to be skipped if it has no uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
-        fields = fields | {"uri": _WHITE_SPACE.sub(_encode_white_space, uri.strip())}
-    return ImportedEntry(line, fields, "" if fields.get("uri") else NO_URI)
-
-
-def _encode_white_space(match: re.Match[str]) -> str:
-    """Return what browsers make of a character: https://url.spec.whatwg.org/#url-parsing."""
-    return "" if match[0] in "\t\n\r" else quote(match[0])
+        uri = uri.strip()
+        if len(uri) <= MAX_URI:  # A longer one is invalid, and encoding it could take long.
+            uri = re.sub(r"\s", lambda match: _ENCODED[match[0]], uri)
+        fields = fields | {"uri": uri}
+    return ImportedEntry(line, fields, "" if uri else NO_URI)
 
 
 def ignored_entry(line: int) -> ImportedEntry:

@@ -6,6 +6,7 @@ import pytest
 
 from formats import FILE_READERS
 from storage.bookmark import clean
+from storage.errors import Invalid
 
 FILES_WITH_ADDRESS = {
     "json": lambda uri: json.dumps([{"uri": uri}, {"url": uri}], ensure_ascii=False),
@@ -51,6 +52,14 @@ def test_a_blank_in_a_script_is_percent_encoded(format):
 def test_an_address_of_white_space_is_missing(format):
     for entry in FILE_READERS[format](FILES_WITH_ADDRESS[format](" \u00a0").encode()):
         assert entry.skip_reason == "has no uri"
+
+
+def test_white_space_in_an_address_that_is_too_long_is_not_encoded():
+    """Encoding each of many megabytes would take long and 30 times as much memory."""
+    text = FILES_WITH_ADDRESS["netscape"]("https://a.example/ x" + " x" * 40_000)
+    (entry,) = FILE_READERS["netscape"](text.encode())
+    with pytest.raises(Invalid, match="white space"):
+        clean(entry.fields)
 
 
 @pytest.mark.parametrize("method, path", [("POST", "/"), ("PUT", "/a")])
