@@ -240,6 +240,15 @@ def test_any_form_is_handled(client, pairs):
         client(path, method, parts, Content_Type=MULTIPART, Accept=BROWSER)
 
 
+@pytest.mark.parametrize(
+    "path, id", [("/a", "a"), ("/a", "?"), ("/", "a"), ("/gone", "gone"), ("/\xff", "a")]
+)
+@pytest.mark.parametrize("version", ["new", "put-back", "0" * 32])
+def test_a_form_with_an_id_is_handled(client, path, id, version):
+    pairs = [("uri", WHOLE["uri"]), ("title", "B"), ("id", id), ("_version", version)]
+    client(path, "POST", encode_form(pairs), Content_Type=FORM, Accept=BROWSER)
+
+
 @EACH
 @hypothesis.given(
     fields=st.fixed_dictionaries({}, optional=dict.fromkeys(WHOLE, TEXTS)), tags=st.lists(TEXTS)

@@ -267,6 +267,17 @@ def test_the_login_redirects_to_no_other_site(client, target):
     assert response.headers["Location"] == "http://localhost/"
 
 
+@pytest.mark.parametrize("target", ["/-/login", "/-/login?next=/-/login"])
+def test_the_login_does_not_redirect_to_itself(client, target):
+    app = client()
+    log_in(app)
+    headers = BROWSER | {"Referer": "http://localhost/-/login"}
+    response = app.get("/-/login", {"next": target}, headers=headers, status=303)
+    assert response.headers["Location"] == "http://localhost/"
+    response = app.get("/-/login", headers=headers, status=303)
+    assert response.headers["Location"] == "http://localhost/"
+
+
 def test_a_browser_that_is_logged_in_skips_the_login_page(client):
     app = client()
     log_in(app)

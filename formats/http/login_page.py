@@ -17,8 +17,8 @@ from storage.errors import Invalid
 PATH = "/-/login"
 MAX_OWN_FIELDS = 65_536  # The size of `token` and `next`, beside the form that the page keeps.
 # Without a slash at its beginning, a path could extend the name of the host that precedes it in an
-# address; with two slashes, it could name another host.
-_TARGET = re.compile(r"/(?![/\\])[!-~]*")
+# address; with two slashes, it could name another host. The login page would redirect to itself.
+_TARGET = re.compile(rf"/(?![/\\]|{PATH[1:]})[!-~]*")
 _QUERY_CHARACTERS = "!$&'()*+,/:;=?@~%[]"
 
 

@@ -113,12 +113,13 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     except (HTTPError, Malformed, errors.Invalid):
         return None
     assert controls
-    if request.path_info == "/tags":  # Its fields are not those of a bookmark.
+    path = request.environ.get("PATH_INFO", "")  # It may be no UTF-8.
+    if path == "/tags":  # Its fields are not those of a bookmark.
         return Draft("", {}, controls)
     is_deletion = fields.pop("_method", "") == "DELETE"
+    fields.pop("id", None)  # The address has it.
     if isinstance(problem.current, Entry):
         return _stale_draft(base, problem.current, fields, controls, is_deletion)
-    path = str(request.path_info)
     if problem.status == 410 and not is_deletion:
         path, controls = "/", controls._replace(version=form.NEW)
     return Draft(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
