@@ -159,8 +159,8 @@ def _decode(value: bytearray) -> str:
         raise Malformed("The form is not UTF-8.") from None
 
 
-# Tags come in one field with commas, in several fields, or both.
-_TAG_FIELDS = ("tags", "add", "remove")
+# Tags come in one field with commas, in several fields, or both. `tag_names` is linkding's name.
+_TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
 def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:

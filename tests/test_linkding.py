@@ -1,5 +1,11 @@
 """linkding's API: shapes, statuses, marks, tags and numbers, as linkding's clients expect them."""
 
+import base64
+import errno
+import fcntl
+import os
+from urllib.parse import quote
+
 import pytest
 import webtest
 
@@ -55,10 +61,14 @@ def test_a_bookmark_has_linkdings_members(app, post):
     assert made.keys() == MEMBERS
     (own,) = stored(app)
     assert made["id"] == number_of(own["id"])
-    assert made["title"], made["description"] == ("T", "D")
+    assert (made["title"], made["description"], made["notes"]) == ("T", "D", "")
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
-    assert made["date_added"] == own["created"]
+    assert made["date_added"] == own["created"].replace("Z", ".000000Z")
+    assert made["date_modified"] == own["modified"].replace("Z", ".000000Z")
+    assert made["web_archive_snapshot_url"] == ""
+    not_fetched = ("favicon_url", "preview_image_url", "website_title", "website_description")
+    assert {made[member] for member in not_fetched} == {None}
     assert own["tags"] == ["a", "b c", "unread"]
     assert app.get(f"/api/bookmarks/{made['id']}/").json == made
 
@@ -69,7 +79,14 @@ def test_a_title_that_is_absent_is_the_url(post):
 
 def test_date_added_may_be_given(post):
     made = post(date_added="2020-09-26T09:46:23.006313Z")
-    assert made["date_added"] == "2020-09-26T09:46:23Z"
+    assert made["date_added"] == "2020-09-26T09:46:23.000000Z"
+
+
+def test_date_added_never_changes(app, post):
+    before = post(date_added="2020-09-26T09:46:23.006313Z")
+    assert post(date_added="2021-01-01T00:00:00Z") == before
+    sent = before | {"date_added": "2021-01-01T00:00:00Z", "date_modified": "x"}
+    assert app.put_json(f"/api/bookmarks/{before['id']}/", sent).json == before
 
 
 def test_members_that_linkding_does_not_document_are_ignored(app, post):
@@ -77,7 +94,15 @@ def test_members_that_linkding_does_not_document_are_ignored(app, post):
     app.post_json("/api/bookmarks/?disable_scraping", {"url": URI}, status=201)
 
 
-@pytest.mark.parametrize("sent", [{}, {"title": "", "description": ""}, {"title": None}])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"title": "", "description": "", "tag_names": [], "shared": False},
+        {"title": None, "tag_names": None, "unread": None},
+        {"title": "", "description": "", "notes": ""},
+    ],
+)
 def test_posting_a_stored_url_again_keeps_what_is_not_sent(app, post, sent):
     before = post(title="T", description="D", tag_names=["a"], shared=True)
     assert post(**sent) == before
@@ -112,6 +137,9 @@ def test_an_update_sets_what_is_sent_and_keeps_the_rest(app, post, method):
     changed = getattr(app, method)(path, {"url": URI, "title": "U", "tag_names": ["b"]}).json
     assert (changed["title"], changed["description"]) == ("U", "D")
     assert (changed["tag_names"], changed["unread"]) == (["b"], True)
+    marked = getattr(app, method)(path, {"url": URI, "shared": True, "unread": False}).json
+    assert (marked["tag_names"], marked["shared"], marked["unread"]) == (["b"], True, False)
+    assert stored(app)[0]["tags"] == ["b", "shared"]
     assert getattr(app, method)(path, {"url": URI, "description": ""}).json["description"] == ""
 
 
@@ -133,6 +161,8 @@ def test_the_url_of_another_bookmark_is_refused(app, post):
     path = f"/api/bookmarks/{post()['id']}/"
     error = app.patch_json(path, {"url": "https://other.example/"}, status=400).json
     assert error == {"url": ["A bookmark with this URL already exists."]}
+    error = app.put_json(path, {"url": "https://OTHER.example"}, status=400).json
+    assert error == {"url": ["A bookmark with this URL already exists."]}
 
 
 def test_archiving_hides_a_bookmark_from_the_list(app, post):
@@ -140,7 +170,11 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
     app.post(f"/api/bookmarks/{made['id']}/archive/", status=204)
     assert results(app) == []
     assert results(app, "/api/bookmarks/archived/") == [URI]
-    assert app.get(f"/api/bookmarks/{made['id']}/").json["is_archived"]
+    assert results(app, "/api/bookmarks/archived/", q="nothing") == []
+    assert results(app, "/api/bookmarks/archived/", unread="yes") == []
+    app.post(f"/api/bookmarks/{made['id']}/archive/", status=204)
+    archived = app.get(f"/api/bookmarks/{made['id']}/").json
+    assert (archived["is_archived"], archived["tag_names"]) == (True, ["a"])
     app.post(f"/api/bookmarks/{made['id']}/unarchive/", status=204)
     assert results(app) == [URI]
     assert results(app, "/api/bookmarks/archived/") == []
@@ -148,17 +182,27 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
 
 def test_a_deleted_bookmark_is_404(app, post):
     path = f"/api/bookmarks/{post()['id']}/"
-    app.delete(path, status=204)
+    assert app.delete(path, status=204).body == b""
     for method in (app.get, app.delete):
         assert method(path, status=404).json.keys() == {"detail"}
+    for method in (app.put_json, app.patch_json):
+        assert method(path, {"url": URI}, status=404).json.keys() == {"detail"}
+    for verb in ("archive", "unarchive"):
+        assert app.post(f"{path}{verb}/", status=404).json.keys() == {"detail"}
+    assert post()["id"] != int(path.split("/")[3])
 
 
+@pytest.mark.parametrize("method", ["post", "put", "patch"])
 @pytest.mark.parametrize("kind", ["urlencoded", "multipart"])
-def test_forms_are_read_with_tags_joined_by_commas(app, kind):
-    fields = {"url": URI, "tag_names": "a,b", "unread": "true", "title": "T"}
+@pytest.mark.parametrize("names", [["a,b"], ["a", "b"], ["a, b", "A"]])
+def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method, kind, names):
+    path = "/api/bookmarks/" + ("" if method == "post" else f"{post()['id']}/")
+    fields = [("url", URI), ("unread", "true"), ("shared", "false"), ("title", "T")]
+    fields += [("tag_names", name) for name in names]
     options = {"content_type": "multipart/form-data"} if kind == "multipart" else {}
-    made = app.post("/api/bookmarks/", fields, status=201, **options).json
-    assert (made["tag_names"], made["unread"], made["title"]) == (["a", "b"], True, "T")
+    made = getattr(app, method)(path, fields, **options).json
+    assert (made["tag_names"], made["title"]) == (["a", "b"], "T")
+    assert (made["unread"], made["shared"], made["is_archived"]) == (True, False, False)
 
 
 def test_a_number_that_two_ids_share_is_404_for_every_method(app):
@@ -170,7 +214,8 @@ def test_a_number_that_two_ids_share_is_404_for_every_method(app):
     for method in ("get", "delete", "put_json", "patch_json"):
         body = [{"url": URI}] if "json" in method else []
         getattr(app, method)(path, *body, status=404)
-    app.post(f"{path}archive/", status=404)
+    for verb in ("archive", "unarchive"):
+        app.post(f"{path}{verb}/", status=404)
     assert len(stored(app)) == 2
 
 
@@ -188,6 +233,19 @@ def test_a_list_is_paged_with_absolute_links(app, post):
     assert [link.replace(":80", "") for link in links] == [f"{address}4", f"{address}0"]
     assert len(app.get(page["next"]).json["results"]) == 1
     assert app.get(page["next"]).json["next"] is None
+    assert app.get("/api/bookmarks/?limit=5").json["previous"] is None
+
+
+@pytest.mark.parametrize("path", ["/api/bookmarks/", "/api/bookmarks/archived/", "/api/tags/"])
+def test_a_range_that_is_too_large_or_negative_is_no_failure(app, post, path):
+    post(tag_names=["a"])
+    huge = str(10**18 - 1)
+    page = app.get(path, {"limit": huge, "offset": huge}).json
+    assert (page["results"], page["next"]) == ([], None)
+    assert app.get(path, {"limit": "0"}).json["results"] == []
+    for name in ("limit", "offset"):
+        for value in ("-1", "x", str(10**18), "9" * 5_000):
+            assert app.get(path, {name: value}, status=400).content_type == "application/json"
 
 
 def test_a_list_has_100_bookmarks_by_default(app, post):
@@ -212,6 +270,10 @@ def test_a_list_is_limited_to_bookmarks_since_a_moment(app, post):
     assert results(app, added_since="2021-01-01T00:00:00Z") == ["https://b.example/"]
     assert results(app, added_since="2021-01-01T00:00:01Z") == []
     assert len(results(app, modified_since="2020-01-01T00:00:00+00:00")) == 2
+    moments = {"created": "2019-01-01T00:00:00Z", "modified": "2222-01-01T00:00:00Z"}
+    app.post_json("/", {"uri": "https://c.example/"} | moments, status=201)
+    assert results(app, modified_since="2222-01-01T00:00:00.000000Z") == ["https://c.example/"]
+    assert results(app, modified_since="2222-01-01T00:00:01Z") == []
     error = app.get("/api/bookmarks/?added_since=x", status=400).json
     assert error.keys() == {"added_since"}
 
@@ -238,8 +300,11 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     page = app.get("/api/tags/?limit=1").json
     assert page["count"] == 2
     (tag,) = page["results"]
-    assert tag == {"id": tag["id"], "name": "A\xa0b", "date_added": "2020-01-01T00:00:00Z"}
+    assert tag == {"id": tag["id"], "name": "A\xa0b", "date_added": "2020-01-01T00:00:00.000000Z"}
+    assert 0 < tag["id"] < 2**31
     assert app.get(f"/api/tags/{tag['id']}/").json == tag
+    assert app.post_json("/api/tags/", {"name": "a\xa0B"}, status=201).json["id"] == tag["id"]
+    assert app.get(f"/api/tags/{number_of('unread')}/", status=404).json.keys() == {"detail"}
     assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
 
 
@@ -254,6 +319,7 @@ def test_the_profile_and_the_bundles_are_fixed(app):
     profile = app.get("/api/user/profile/").json
     assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
     assert profile["version"] == linkding.VERSION
+    assert (profile["theme"], profile["enable_sharing"]) == ("auto", False)
     empty = {"count": 0, "next": None, "previous": None, "results": []}
     assert app.get("/api/bundles/").json == empty
 
@@ -265,6 +331,7 @@ def test_health_says_whether_the_folder_can_be_read(app, data):
     assert sick == {"status": "unhealthy", "version": linkding.VERSION}
     (data / "away").rename(data / "bookmarks")
     app.get("/health", status=200)
+    app.put_json("/health", {"uri": URI}, status=405)
 
 
 # --- Errors and headers ---
@@ -305,6 +372,8 @@ def test_malformed_json_is_400(app):
         ("POST", "/api/bookmarks/1/", 405),
         ("DELETE", "/api/bookmarks/", 405),
         ("POST", "/api/bookmarks/", 415),
+        ("GET", "/api/", 404),
+        ("GET", "/api/bookmarks/shared/", 404),
     ],
 )
 def test_other_errors_have_a_detail(app, method, path, status):
@@ -314,6 +383,77 @@ def test_other_errors_have_a_detail(app, method, path, status):
     assert response.json.keys() == {"detail"}
 
 
+@pytest.mark.parametrize(
+    "site", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}]
+)
+def test_a_request_of_another_site_is_403_with_a_detail(app, post, site):
+    path = f"/api/bookmarks/{post()['id']}/"
+    for send in (app.put_json, app.patch_json):
+        assert send(path, {"url": URI}, headers=site, status=403).json.keys() == {"detail"}
+    assert app.delete(path, headers=site, status=403).json.keys() == {"detail"}
+    assert app.post_json("/api/bookmarks/", {}, headers=site, status=403).json.keys() == {"detail"}
+    app.get(path, headers=site, status=200)
+
+
+def test_another_host_is_421_with_a_detail(app):
+    headers = {"Host": "rebound.example"}
+    assert app.get("/api/bookmarks/", headers=headers, status=421).json.keys() == {"detail"}
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-www-form-urlencoded"])
+def test_a_large_body_is_413_with_a_detail(app, media_type):
+    body = b"x" * (2**20 + 1)
+    error = app.post("/api/bookmarks/", body, content_type=media_type, status=413)
+    assert error.json.keys() == {"detail"}
+
+
+@pytest.mark.parametrize("code, status", [(errno.ENOSPC, 507), (errno.EIO, 503)])
+def test_a_failed_write_has_a_detail(app, post, monkeypatch, code, status):
+    def fail(*arguments):
+        raise OSError(code, os.strerror(code))
+
+    path = f"/api/bookmarks/{post()['id']}/"
+    monkeypatch.setattr(os, "fsync", fail)
+    new = {"url": "https://new.example/"}
+    assert app.post_json("/api/bookmarks/", new, status=status).json.keys() == {"detail"}
+    assert app.patch_json(path, {"title": "U"}, status=status).json.keys() == {"detail"}
+    assert app.delete(path, status=status).json.keys() == {"detail"}
+
+
+def test_a_lock_timeout_is_503_with_retry_after(app, post, data, monkeypatch):
+    path = f"/api/bookmarks/{post()['id']}/"
+    monkeypatch.setattr("storage.files.LOCK_SECONDS", 0.05)
+    descriptor = os.open(data / "bookmarks", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        error = app.patch_json(path, {"title": "U"}, status=503)
+    finally:
+        os.close(descriptor)
+    assert error.json.keys() == {"detail"}
+    assert int(error.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize(
+    "value", ["\0", "\ud800", "\x1b", "\ufffe", "9" * 5_000, "(" * 5_000, "%", ""]
+)
+def test_no_value_is_an_internal_error(app, post, value):
+    path = f"/api/bookmarks/{post()['id']}/"
+    own_error = (200, 201, 400)
+    for name in ("url", "title", "description", "notes", "tag_names", "date_added", "unread"):
+        for sent in (value, [value], {value: value}):
+            made = app.post_json("/api/bookmarks/", {"url": URI, name: sent}, status="*")
+            changed = app.patch_json(path, {name: sent}, status="*")
+            assert {made.status_int, changed.status_int} <= set(own_error), (name, sent)
+    assert app.post_json("/api/tags/", {"name": value}, status="*").status_int in own_error
+    encoded = quote(value, errors="surrogatepass")
+    for name in ("q", "limit", "offset", "added_since", "modified_since", "unread", "url"):
+        for each in ("", "archived/", "check/"):
+            response = app.get(f"/api/bookmarks/{each}?{name}={encoded}", status="*")
+            assert response.status_int in own_error, (each, name)
+    for each in ("bookmarks", "tags"):
+        assert app.get(f"/api/{each}/{encoded}/", status="*").status_int in (200, 400, 404)
+
+
 def test_an_internal_error_has_a_detail(app, monkeypatch):
     monkeypatch.setattr(linkding, "query_parameters", None)
     assert app.get("/api/bookmarks/", status=500).json.keys() == {"detail"}
@@ -321,16 +461,22 @@ def test_an_internal_error_has_a_detail(app, monkeypatch):
 
 def test_responses_have_no_entity_tag(app, post):
     made = post()
-    for path in ("/api/bookmarks/", f"/api/bookmarks/{made['id']}/", "/health"):
-        assert "ETag" not in app.get(path).headers
+    for path in ("/api/bookmarks/", f"/api/bookmarks/{made['id']}/", "/api/tags/", "/health"):
+        headers = app.get(path).headers
+        assert "ETag" not in headers and "Last-Modified" not in headers
+    headers = {"If-Match": '"x"'}
+    app.patch_json(f"/api/bookmarks/{made['id']}/", {"title": "U"}, headers=headers, status=200)
 
 
 def test_a_token_is_needed_in_any_of_its_forms(data):
     app = webtest.TestApp(make_app(data, token="secret"))
     assert app.get("/api/bookmarks/", status=401).json.keys() == {"detail"}
     app.get("/health", status=200)
-    for scheme in ("Token", "Bearer"):
-        app.get("/api/bookmarks/", headers={"Authorization": f"{scheme} secret"}, status=200)
+    password = base64.b64encode(b"any:secret").decode()
+    for authorization in ("Token secret", "Bearer secret", f"Basic {password}"):
+        app.get("/api/bookmarks/", headers={"Authorization": authorization}, status=200)
+    headers = {"Authorization": "Token wrong"}
+    assert app.get("/api/tags/", headers=headers, status=401).json.keys() == {"detail"}
 
 
 def test_the_routes_are_documented():

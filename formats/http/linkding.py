@@ -33,7 +33,6 @@ from storage.store import Store, retry_if_stale
 from storage.tsid import number_of
 
 VERSION = "1.44.0"  # Of the implemented API. Clients refuse servers with an older one.
-PAGE_SIZE = 100
 # The tag that stands for each of linkding's marks. Clients get the marks, not these tags.
 MARKS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _MARK_TAGS = frozenset(MARKS.values())
@@ -45,6 +44,7 @@ _FIELD_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _NOT_FETCHED = ("favicon_url", "preview_image_url", "website_title", "website_description")
 _READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # Forms send text.
+_FRACTION = ".000000Z"  # Pinkt shows the current time for a date without a fraction of a second.
 _REQUIRED, _EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # Clients separate tags by spaces, so send this character in place of a space inside a tag.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -90,9 +90,9 @@ def _date(parameters: Mapping[str, str], name: str) -> str:
 def _respond_page(
     service: Service, request: Request, items: Sequence[Any], show: Callable[[Any], object]
 ) -> Response:
-    """Respond with the range of the items that the parameters limit and offset select."""
+    """Respond with the items that the parameters limit, by default 100, and offset select."""
     parameters = query_parameters(request)
-    query = parse_query([*parameters, ("limit", str(PAGE_SIZE))])
+    query = parse_query([*parameters, ("limit", "100")])
     limit, offset = query.limit or 0, query.offset
     address = service.base(request).url + str(request.path_info)
 
@@ -227,9 +227,8 @@ def _clean(
     sent: Mapping[str, object], description: str = "", tags: Tags = (), replaces_tags: bool = True
 ) -> Fields:
     """Return the fields to store, from the sent members and what is stored. Raises Invalid."""
-    fields = {"title": sent["title"]} if "title" in sent else {}
-    if "url" in sent:
-        fields["uri"] = sent["url"]
+    names = (("title", "title"), ("uri", "url"))
+    fields = {field: sent[name] for field, name in names if name in sent}
     if "date_added" in sent:
         fields["created"] = parse_date(sent["date_added"]) or sent["date_added"]
     if not sent.keys().isdisjoint(("description", "notes")):
@@ -287,8 +286,8 @@ def _show(bookmark: Bookmark) -> dict[str, object]:
         "web_archive_snapshot_url": "",
         **{member: tag in folded for member, tag in MARKS.items()},
         "tag_names": [tag.translate(_TO_LINKDING) for tag in shown],
-        "date_added": bookmark.created,
-        "date_modified": bookmark.modified,
+        "date_added": bookmark.created.replace("Z", _FRACTION),
+        "date_modified": bookmark.modified.replace("Z", _FRACTION),
         **dict.fromkeys(_NOT_FETCHED),
     }
 
@@ -298,8 +297,8 @@ def _show_tag(store: Store, tag: str, count: int) -> dict[str, object]:
     query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())
-    name = tag.translate(_TO_LINKDING)
-    return {"id": number_of(fold_tag(tag)), "name": name, "date_added": date}
+    shown = {"name": tag.translate(_TO_LINKDING), "date_added": date.replace("Z", _FRACTION)}
+    return {"id": number_of(fold_tag(tag)), **shown}
 
 
 def _respond(value: object, status: str = OK) -> Response:
@@ -342,6 +341,7 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/tags/{number}/": {"GET": get_tag},
     "/api/user/profile/": {"GET": partial(get_fixed, document=_PROFILE)},
     "/api/bundles/": {"GET": partial(get_fixed, document=_NO_BUNDLES)},
+    "/api/": {},
     "/api/{rest}": {},
 }
 ROUTES = (

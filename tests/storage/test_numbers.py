@@ -22,6 +22,11 @@ def test_a_number_is_a_positive_integer_of_31_bits():
     assert len(set(numbers)) > 9_990
 
 
+def test_no_number_is_0(monkeypatch):
+    monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
+    assert number_of("any") == 1
+
+
 def test_the_number_of_an_id_never_changes():
     assert number_of("0s9yex328jt74") == 475727080
 
