@@ -132,7 +132,7 @@ class _Walk:
             elif member in _FOLDERS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
                 return
             if self._depth == 0:
-                raise Malformed(f"The JSON object {entry.skip_reason}.")
+                raise Malformed(f"The JSON object {entry.skip_reason}. Name its list bookmarks.")
         yield entry
 
     def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:

@@ -68,7 +68,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """
     text = decode(data, _find_charset)
     if not is_bookmark_file(text):
-        raise Malformed("It is no bookmark file: it has no list of links, or it is a web page.")
+        raise Malformed("It is no bookmark file. Export the bookmarks of a browser as HTML.")
     reader = _Reader()
     for line, segment, is_last in _segments(text):
         yield from reader.read(line, segment, is_last)
