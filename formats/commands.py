@@ -107,7 +107,7 @@ def add_option(
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print what is wrong in the data folder; return 1 if anything is, or remains after repair."""
+    """Print the problems of the data folder; return 1 if there are any, or remain after repair."""
     findings = check(Path(options.data))
     repaired, findings = repair(findings) if options.repair else ([], findings)
     for finding in repaired + findings:
@@ -116,7 +116,10 @@ def check_files(options: argparse.Namespace) -> int:
 
 
 def import_files(options: argparse.Namespace) -> int:
-    """Import files, print what was skipped, and return 1 if anything was. Raises StorageError."""
+    """Import files, print the skipped entries, and return 1 if there are any.
+
+    Raises StorageError.
+    """
     data = Path(options.data)
     is_new = options.dry_run and data.parent.is_dir() and not data.exists()
     # A dry run must not create the data folder.

@@ -176,6 +176,7 @@ def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
-    if "uri" in fields and fields.get("_version") != PUT_BACK:  # Put back is what was stored.
+    is_stored_uri = fields.get("_version") == PUT_BACK
+    if "uri" in fields and not is_stored_uri:
         fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

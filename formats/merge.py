@@ -8,7 +8,7 @@ from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields
 
 
 def field_digests(bookmark: Bookmark) -> str:
-    """Return a digest of each field, which a form carries to say what it was opened with.
+    """Return a digest of each field. A form carries them, so that changed fields can be found.
 
     The service keeps no old versions, and the values themselves would double the size of a form.
     """

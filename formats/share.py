@@ -1,4 +1,4 @@
-"""What a phone shares, as the values of the form that adds a bookmark."""
+"""Read what a phone shares into the values of the form that adds a bookmark."""
 
 import re
 from collections.abc import Mapping

@@ -62,7 +62,7 @@ class XbelDocument:
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(())
-            self._is_toolbar = attributes.get("toolbar") == "yes"
+            self._is_toolbar = attributes.get("toolbar") == "yes"  # A folder of the browser itself.
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
         elif tag == "bookmark" or tag in IGNORED_ELEMENTS:

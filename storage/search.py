@@ -34,7 +34,7 @@ _PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class Kind(Enum):
-    """What a term requires: its value in the text, its value as a tag, or that there is no tag."""
+    """The test of a term: for its value in the text, for its value as a tag, or for no tag."""
 
     TEXT = "text"
     TAG = "tag"

@@ -77,7 +77,7 @@ class Store:
         os.register_at_fork(after_in_child=lambda: (method := reopen()) and method())
 
     def _open(self) -> None:
-        """Create the locks and the watch anew: a forked child cannot use those of its parent."""
+        """Create new locks and a new watch: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
         self._lock = files.Lock(self._folders[BOOKMARKS])
         self._minter = Minter()

@@ -57,7 +57,7 @@ def edit_form(
     )
     created = hidden_field("created", values["created"]) if "created" in values else ""
     return (
-        # Browsers would restore what was typed into an older version of the form.
+        # Otherwise browsers restore the text that was typed into an older version of the form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_controls(controls)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}'

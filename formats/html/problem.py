@@ -14,7 +14,7 @@ from storage.bookmark import Bookmark
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A form as it was sent, and what is stored by now.
+    """A form as it was sent, and the stored bookmark if it has changed since.
 
     `action` is the path to send it to again. `controls` has the version that the form edited, or
     if another client has changed the bookmark since, that of `current`, the stored bookmark.
@@ -55,7 +55,7 @@ def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes
     """Return the page of a problem, with the form that could not be saved if there is one."""
     heading, text = _TEXTS.get(problem.status, ("This did not work", ""))
     detail = e(text or problem.detail)
-    if draft is None or not draft.values:
+    if draft is None or not draft.values:  # The form that changes tags has no values.
         heading = "Nothing was changed" if draft and problem.status == 412 else heading
         what = _errors(problem) or f"<p>{detail}</p>\n"
         way_back = draft.controls.way_back if draft else None

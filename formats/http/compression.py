@@ -50,8 +50,8 @@ def _prefers_gzip(accepted: str) -> bool:
 def compress(request: Request, response: Response) -> Response:
     """Return the response as this client prefers it.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag is marked all the same:
-    a 304 has no body, so its entity tag cannot depend on the size of one.
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag is marked, too: a 304 has
+    no body, so its entity tag cannot depend on the size of one.
     """
     headers = dict(response.headers)
     if "ETag" in headers:

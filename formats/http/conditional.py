@@ -130,10 +130,7 @@ def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
 
 
 def _is_modified(request: Request, resource: Resource | None) -> bool:
-    """Return whether If-Unmodified-Since fails (RFC 9110 section 13.1.4).
-
-    It does not apply if there is no resource.
-    """
+    """Return whether If-Unmodified-Since (RFC 9110 section 13.1.4) fails for the resource."""
     date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
     return resource is not None and date is not None and last_modified(resource) > date
 

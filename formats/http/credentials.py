@@ -24,7 +24,7 @@ LOGIN_SECONDS = 365 * 24 * 3600
 
 
 class Credentials(Enum):
-    """What the credentials of a request prove.
+    """The result of checking the credentials of a request.
 
     HEADER is a right token as Bearer or Token, which no browser sends for a page of another site.
     BASIC is a right token as the password of HTTP Basic, and COOKIE a login by form; browsers send
@@ -61,7 +61,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     if token is None or token == "":
         return []
     tokens = [token] if isinstance(token, str) else token
-    if not tokens or "" in tokens:  # A program that found no token must not serve everybody.
+    if not tokens or "" in tokens:  # A program without a token by mistake must not start.
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
     return [text.encode(errors="surrogateescape") for text in tokens]

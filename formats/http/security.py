@@ -31,7 +31,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name has at most 253 characters, a port five.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
-# What everybody may request: the files of the pages, logging in and out, and what monitors ask.
+# The paths that need no token: the files of the pages, logging in and out, and the health check.
 _PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out)|health)")
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.

@@ -39,6 +39,7 @@ _MAX_NEEDLE = 1024  # A value is found by its beginning: searching for a long on
 
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+# The members that show whether a document is a tree or a bookmark; all others are skipped.
 _Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
 _decode_document = msgspec.json.Decoder(_Document).decode
 _DECODE_ERROR = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
