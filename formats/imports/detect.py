@@ -9,7 +9,7 @@ from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import FIRST_LINE
 from formats.imports.text import NO_HEADER, is_list
 
-_READABLE = "JSON, XBEL, CSV, a browser's bookmark file (HTML or Opera's .adr) or a list of addresses"
+_READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
 # Other files that people try, by their first bytes.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
