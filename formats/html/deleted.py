@@ -19,9 +19,9 @@ from storage.bookmark import Bookmark
 
 
 def write_deleted(b: Bookmark, base: BaseUrl, way_back: str | None) -> bytes:
-    """Return the page that says which bookmark was deleted.
+    """Return the page that names the deleted bookmark.
 
-    Only the form on this page still has the bookmark's fields: the service keeps none of them.
+    The service keeps no field of it. The form on this page is the only copy.
     """
     fields = form_values(b) | {"created": b.created}
     hidden = "".join(hidden_field(name, value) for name, value in fields.items())

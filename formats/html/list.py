@@ -10,6 +10,7 @@ from formats.html.bookmark import host, link, time
 from formats.html.editor import edit_form
 from formats.html.frame import (
     END,
+    MAX_HEADING,
     begin,
     cut,
     e,
@@ -50,10 +51,10 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     head = _start_page(listing) if is_empty else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
-    yield b'<ol class="list">\n' if listing.page.total else b""
+    yield b'<ol class="list">\n' if listing.page.versions else b""
     for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
         yield item(bookmark, version).encode()
-    yield b"</ol>\n" if listing.page.total else b""
+    yield b"</ol>\n" if listing.page.versions else b""
     aside = "" if is_empty else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
 
@@ -73,11 +74,11 @@ def _title(listing: Listing) -> str:
 def _list_head(listing: Listing) -> str:
     path = e(listing.base.path)
     return (
-        f'<div class="head">\n<h1 dir="auto">{e(_title(listing))}</h1>\n'
+        f'<div class="head">\n<h1 dir="auto">{e(cut(_title(listing), MAX_HEADING))}</h1>\n'
         f'<p class="total" role="status">{_total(listing)}</p>\n'
         f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
         f"{_outcome(listing)}{_filter(listing)}"
-        f"{'' if listing.page.total else _no_match(path)}"
+        f"{'' if listing.page.versions else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
         f"{hidden_field('_method', 'DELETE')}{hidden_field('_list', listing.way_back)}</form>\n"
@@ -119,11 +120,17 @@ def _filter(listing: Listing) -> str:
     return f'<p class="filter"><span>Only </span>{"".join(links)}</p>\n'
 
 
-def _no_match(path: str) -> str:
-    return (
-        '<p class="nothing">No bookmark matches the whole filter. Remove a part of the filter, or '
-        f'<a href="{path}/">see all bookmarks</a>.</p>\n'
-    )
+def _nothing_here(listing: Listing) -> str:
+    path = e(listing.base.path)
+    if listing.page.total:
+        first = e(with_query(f"{listing.base.path}/", listing.filter))
+        what = f'No bookmark is left on this page. <a href="{first}">See the first page</a>.'
+    else:
+        what = (
+            "No bookmark matches the whole filter. Remove a part of the filter, or "
+            f'<a href="{path}/">see all bookmarks</a>.'
+        )
+    return f'<p class="nothing">{what}</p>\n'
 
 
 def _start_page(listing: Listing) -> str:

@@ -121,7 +121,8 @@ def violations(browser):
     """Return the violations that axe finds on the current page."""
     browser.driver.execute_script(AXE.read_text())
     return browser.driver.execute_async_script(
-        "const done = arguments[0]; axe.run().then(result => done(result.violations.map("
+        "const done = arguments[0]; const rules = { 'target-size': { enabled: true } };"
+        "axe.run({ rules }).then(result => done(result.violations.map("
         "v => v.id + ': ' + v.nodes.map(node => node.html).join(' '))))"
     )
 

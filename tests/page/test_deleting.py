@@ -63,6 +63,16 @@ def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
     assert path_and_query(either) == LIST and either.titles() == ON_LIST[1:]
 
 
+def test_the_list_has_a_link_from_a_page_whose_last_bookmark_is_deleted(either, filled):
+    either.open("/?tag=web&limit=3&offset=3")
+    either.leave(either.find(".edit").click)
+    either.leave(either.find(".delete button").click)
+    either.leave(either.link("Back to the list").click)
+    assert "No bookmark is left on this page" in either.find(".nothing").text
+    either.leave(either.link("See the first page").click)
+    assert path_and_query(either) == "/?tag=web" and len(either.titles()) == 3
+
+
 def test_putting_back_opens_a_bookmark_that_has_the_address_again(everywhere):
     browser = everywhere
     browser.post("https://a.example/", title="Old", tags=["x"])

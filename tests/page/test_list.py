@@ -143,3 +143,12 @@ def test_the_words_of_a_search_are_marked(everywhere):
     mark = browser.find(".list h2 mark")
     assert mark.text == "Semantics"
     assert mark.value_of_css_property("background-color") != "rgba(0, 0, 0, 0)"
+
+
+@pytest.mark.parametrize("width, rows", [(1280, 1), (700, 1), (390, 2)])
+def test_the_header_has_few_rows(browser, filled, width, rows):
+    set_width(browser, width)
+    browser.open()
+    parts = [browser.find(f".top {part}") for part in (".brand", ".search", "nav")]
+    middles = {round((part.rect["y"] + part.rect["height"] / 2) / 10) for part in parts}
+    assert len(middles) == rows

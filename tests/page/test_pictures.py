@@ -10,7 +10,7 @@ from samples import SAMPLES
 
 # The scheme, the path, the width, the height, and what is typed into the field for tags.
 PICTURES = {
-    "list.png": ("light", "/", 1080, 760, ""),
+    "list.png": ("light", "/", 1000, 640, ""),
     "edit.png": ("dark", "/rfc-9110", 760, 820, "d"),
 }
 
