@@ -9,13 +9,7 @@ from formats.errors import HTTPError
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.login import write_kept_form, write_login_page
 from formats.http.access_log import client_address
-from formats.http.credentials import (
-    COOKIE,
-    LOGIN_BUTTON,
-    LOGIN_SECONDS,
-    find_token,
-    make_login,
-)
+from formats.http.credentials import COOKIE, LOGIN_BUTTON, LOGIN_SECONDS, find_token, make_login
 from formats.http.login_page import PATH, check_target, read_login_form, split_fields
 from formats.http.request import query_parameters
 from formats.http.response import Response, respond_with, see_other

@@ -13,12 +13,7 @@ from webob import Request
 from formats.errors import HTTPError
 from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
-from formats.http.credentials import (
-    LOGIN_BUTTON,
-    Credentials,
-    check_authorization,
-    has_login,
-)
+from formats.http.credentials import LOGIN_BUTTON, Credentials, check_authorization, has_login
 from formats.http.failed_logins import FailedLogins
 from storage.query import Query
 from storage.store import Store
