@@ -1,0 +1,289 @@
+"""Clients of linkding's API work with the service: two from PyPI, others by their requests."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from http.client import HTTPConnection
+from urllib.parse import quote
+
+import pytest
+
+from tests.conftest import URI
+
+TOKEN = "a-token-of-enough-characters"
+# aiolinkding and linkding-cli require old versions of packages that other tests need, so they get
+# an environment of their own. The typer that linkding-cli requires treats options as flags with
+# click 8.2.
+PACKAGES = ("aiolinkding >= 2024.9", "linkding-cli >= 2024.9", "click < 8.2")
+AIOLINKDING = """
+import asyncio
+import json
+import sys
+
+from aiolinkding import async_get_client
+from aiolinkding.errors import InvalidTokenError, UnknownEndpointError
+
+
+async def main(address, token, url):
+    try:
+        await (await async_get_client(address, "wrong")).tags.async_get_all()
+    except InvalidTokenError:
+        print("refused")
+    client = await async_get_client(address, token)
+    bookmarks, results = client.bookmarks, []
+    made = await bookmarks.async_create(url, title="T", tag_names=["a", "b c"], unread=True)
+    results.append(made)
+    results.append(await bookmarks.async_get_single(made["id"]))
+    results.append(await bookmarks.async_get_all(query="#a", limit=1, offset=0))
+    results.append(await bookmarks.async_update(made["id"], title="U", notes="N", tag_names=["x"]))
+    await bookmarks.async_archive(made["id"])
+    results.append(await bookmarks.async_get_archived())
+    await bookmarks.async_unarchive(made["id"])
+    results.append(await client.tags.async_get_all())
+    results.append(await client.tags.async_get_single(results[-1]["results"][0]["id"]))
+    results.append(await client.user.async_get_profile())
+    await bookmarks.async_delete(made["id"])
+    try:
+        await bookmarks.async_get_single(made["id"])
+    except UnknownEndpointError:
+        print("deleted")
+    print(json.dumps(results))
+
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Return the folder of the programs of an environment that has the clients from PyPI."""
+    folder = tmp_path_factory.mktemp("clients") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+    install = [folder / "bin" / "pip", "install", "-q", "--retries=0", *PACKAGES]
+    process = subprocess.run(install, capture_output=True, text=True, timeout=300)
+    if process.returncode:
+        assert "CI" not in os.environ, process.stderr
+        pytest.skip("needs a package index: " + process.stderr.strip().splitlines()[-1])
+    return folder / "bin"
+
+
+@pytest.fixture
+def linkding(serve):
+    """The real service with a token."""
+    return serve(BOOKMARKS_TOKEN=TOKEN)
+
+
+def run(*command, **variables):
+    """Run a program and return what it prints."""
+    process = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, **variables}
+    )
+    assert process.returncode == 0, process
+    return process.stdout
+
+
+def test_aiolinkding_works(environment, linkding):
+    output = run(environment / "python", "-c", AIOLINKDING, linkding.address, TOKEN, URI)
+    refused, deleted, results = output.splitlines()
+    assert (refused, deleted) == ("refused", "deleted")
+    made, single, listed, updated, archived, tags, tag, profile = json.loads(results)
+    assert (made["url"], made["title"], made["unread"]) == (URI, "T", True)
+    assert made["tag_names"] == ["a", "b\xa0c"]
+    assert single == made
+    assert listed == {"count": 1, "next": None, "previous": None, "results": [made]}
+    assert (updated["title"], updated["description"]) == ("U", "N")
+    assert updated["tag_names"] == ["x"]
+    assert [bookmark["id"] for bookmark in archived["results"]] == [made["id"]]
+    assert [each["name"] for each in tags["results"]] == ["x"]
+    assert tags["results"] == [tag]
+    assert profile["theme"] == "auto"
+
+
+def test_linkding_cli_works(environment, linkding):
+    variables = {"LINKDING_URL": linkding.address, "LINKDING_TOKEN": TOKEN}
+
+    def cli(*arguments):
+        return run(environment / "linkding", *arguments, **variables)
+
+    made = json.loads(cli("bookmarks", "create", URI, "--title", "T", "--tags", "a,b", "--unread"))
+    number = str(made["id"])
+    assert (made["title"], made["tag_names"], made["unread"]) == ("T", ["a", "b"], True)
+    assert json.loads(cli("bookmarks", "get", number)) == made
+    assert json.loads(cli("bookmarks", "all", "-q", "#b", "-l", "5"))["results"] == [made]
+    assert json.loads(cli("bookmarks", "all", "-q", "-a"))["results"] == []
+    updated = json.loads(cli("bookmarks", "update", number, "-d", "D", "--tags", "x"))
+    assert (updated["title"], updated["description"]) == ("T", "D")
+    assert updated["tag_names"] == ["x"]
+    cli("bookmarks", "archive", number)
+    assert json.loads(cli("bookmarks", "all"))["count"] == 0
+    assert json.loads(cli("bookmarks", "all", "-a"))["count"] == 1
+    cli("bookmarks", "unarchive", number)
+    (tag,) = json.loads(cli("tags", "all"))["results"]
+    assert json.loads(cli("tags", "get", str(tag["id"]))) == tag
+    assert json.loads(cli("user", "profile"))["theme"] == "auto"
+    cli("bookmarks", "delete", number)
+    assert json.loads(cli("bookmarks", "all"))["count"] == 0
+
+
+# --- The requests of other clients, as their sources write them ---
+
+BOOKMARKS, TAGS = "/api/bookmarks/", "/api/tags/"
+ONE = BOOKMARKS + "{id}/"
+CHECK = f"{BOOKMARKS}check/?url={quote(URI, safe='')}"
+TEST = ("GET", f"{BOOKMARKS}?limit=1", None, 200, {"count": 0, "results": []})
+NOTHING = {"bookmark": None, "auto_tags": []}
+POPUP = {"url": URI, "title": "T", "description": "D", "notes": "", "unread": False}
+POPUP |= {"shared": False, "tag_names": ["a", "b"]}
+PINKT = {"id": None, **POPUP, "is_archived": False, "website_title": None, "date_added": None}
+LINKDY = {"url": URI, "title": "T", "description": "D", "is_archived": "false", "unread": "true"}
+LINKDY |= {"shared": "false", "tag_names": "a,b"}
+EXTENSION = [
+    TEST,
+    ("GET", "/api/user/profile/", None, 200, {"enable_sharing": False}),
+    ("GET", f"{TAGS}?limit=5000", None, 200, {"results": []}),
+    ("GET", CHECK, None, 200, NOTHING),
+    ("POST", f"{BOOKMARKS}?disable_scraping", POPUP, 201, {"title": "T", "tag_names": ["a", "b"]}),
+    ("GET", CHECK, None, 200, {"auto_tags": []}),
+    (
+        "POST",  # The popup has shown the stored tags.
+        f"{BOOKMARKS}?disable_scraping&disable_html_snapshot",
+        POPUP | {"title": "", "description": "E", "tag_names": ["b"], "unread": True},
+        201,
+        {"title": "T", "description": "E", "tag_names": ["b"], "unread": True},
+    ),
+    (
+        "POST",  # The context menu of a link knows nothing of a stored bookmark.
+        f"{BOOKMARKS}?disable_scraping",
+        {"url": URI, "title": "", "description": "", "tag_names": ["c"], "unread": False},
+        201,
+        {"title": "T", "description": "E", "tag_names": ["b", "c"], "unread": True},
+    ),
+    ("GET", ONE, None, 200, {"url": URI}),
+    ("GET", f"{BOOKMARKS}?q=%23b&limit=5", None, 200, {"count": 1}),
+    ("DELETE", ONE, None, 204, None),
+]
+CLIENTS = {
+    "extension": ({"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"}, EXTENSION),
+    "extension in Firefox": ({"Origin": "moz-extension://0f9b3c8e"}, EXTENSION),
+    "linkding-injector": (
+        {"Origin": "moz-extension://0f9b3c8e"},
+        [TEST, ("GET", f"{BOOKMARKS}?q=some%20words&limit=10", None, 200, {"results": []})],
+    ),
+    "Pinkt": (
+        {"Accept": "application/json"},
+        [
+            TEST,
+            ("POST", BOOKMARKS, PINKT, 201, {"title": "T", "tag_names": ["a", "b"]}),
+            ("PUT", ONE, PINKT | {"id": 1, "title": "U", "tag_names": []}, 200, {"title": "U"}),
+            ("GET", f"{BOOKMARKS}?offset=0&limit=1000", None, 200, {"count": 1, "next": None}),
+            ("POST", ONE + "archive/", None, 204, None),
+            ("GET", f"{BOOKMARKS}archived/?offset=0&limit=1000", None, 200, {"count": 1}),
+            ("POST", ONE + "unarchive/", None, 204, None),
+            ("GET", ONE, None, 200, {"tag_names": [], "is_archived": False}),
+            ("GET", f"{TAGS}?offset=0&limit=1000", None, 200, {"count": 0}),
+            ("DELETE", ONE, None, 204, None),
+        ],
+    ),
+    "Linkdy": (
+        {},
+        [
+            ("GET", "/api/", None, 404, {}),  # It asks only whether a server responds.
+            TEST,
+            ("GET", f"{BOOKMARKS}check?url={quote(URI, safe='')}", None, 200, NOTHING),
+            ("POST", BOOKMARKS, ("form", LINKDY), 201, {"tag_names": ["a", "b"], "unread": True}),
+            (
+                "PUT",
+                ONE,
+                ("form", LINKDY | {"unread": "false", "tag_names": "b,c"}),
+                200,
+                {"tag_names": ["b", "c"], "unread": False},
+            ),
+            ("PATCH", ONE, ("form", {"is_archived": "true"}), 200, {"is_archived": True}),
+            ("GET", f"{BOOKMARKS}archived/?q=&limit=20&offset=0", None, 200, {"count": 1}),
+            ("GET", f"{TAGS}?limit=100&offset=0", None, 200, {"count": 2}),
+            ("POST", TAGS, ("form", {"name": "new"}), 201, {"name": "new"}),
+            ("DELETE", ONE, None, 204, None),
+        ],
+    ),
+    "LinkBuddy": (
+        {},
+        [
+            TEST,
+            ("POST", BOOKMARKS, {"url": URI, "unread": True}, 201, {"title": URI}),
+            ("GET", f"{BOOKMARKS}?unread=yes&limit=20&q=example", None, 200, {"count": 1}),
+            ("GET", f"{BOOKMARKS}?q=!untagged+example&limit=20", None, 200, {"count": 0}),
+            ("PATCH", ONE, {"is_archived": True}, 200, {"is_archived": True, "unread": True}),
+            ("GET", f"{BOOKMARKS}archived/?limit=20&is_archived=true", None, 200, {"count": 1}),
+            ("PATCH", ONE, {"is_archived": False}, 200, {"is_archived": False}),
+            ("GET", f"{TAGS}?limit=2000", None, 200, {"count": 0}),
+            ("POST", TAGS, {"name": "new"}, 201, {"name": "new"}),
+            ("DELETE", ONE, None, 204, None),
+        ],
+    ),
+    "linklater": (
+        {},
+        [
+            ("GET", f"{BOOKMARKS}?limit=1000&sort=added_asc", None, 200, {"next": None}),
+            ("GET", CHECK, None, 200, NOTHING),
+            ("POST", BOOKMARKS, {"url": URI, "tag_names": ["a"]}, 201, {"tag_names": ["a"]}),
+            ("GET", f"{BOOKMARKS}?limit=1000&offset=1000", None, 200, {"results": []}),
+        ],
+    ),
+    "linka": (
+        {},
+        [
+            ("GET", CHECK, None, 200, NOTHING),
+            ("POST", BOOKMARKS, POPUP | {"unread": True}, 201, {"unread": True}),
+            ("GET", f"{BOOKMARKS}?q=%23a%20!unread&limit=10&offset=0", None, 200, {"count": 1}),
+            ("GET", f"{BOOKMARKS}?q=!untagged", None, 200, {"count": 0}),
+        ],
+    ),
+}
+
+
+def request(service, method, path, body, headers):
+    """Send the request to the service by another host name; return the status and the JSON."""
+    headers = {"Host": "marks.example", "Authorization": f"Token {TOKEN}"} | headers
+    if isinstance(body, tuple):
+        headers["Content-Type"] = "multipart/form-data; boundary=--dio-boundary-1"
+        part = 'content-disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+        parts = [f"----dio-boundary-1\r\n{part.format(*pair)}" for pair in body[1].items()]
+        body = "".join([*parts, "----dio-boundary-1--\r\n"])
+    elif body:
+        headers["Content-Type"] = "application/json"
+        body = json.dumps(body)
+    connection = HTTPConnection(service.address.removeprefix("http://"), timeout=10)
+    connection.request(method, path, body, headers)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response.status, json.loads(content) if content else None
+
+
+def check_bookmark(bookmark):
+    """Assert that clients can parse the bookmark: Pinkt reads 32-bit ids and dates like these."""
+    assert 0 < bookmark["id"] < 2**31
+    for member in ("date_added", "date_modified"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", bookmark[member])
+    assert all(isinstance(bookmark[text], str) for text in ("url", "title", "description", "notes"))
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_requests_of_a_client_get_what_it_expects(linkding, client):
+    headers, requests = CLIENTS[client]
+    number = 0
+    for method, path, body, status, expected in requests:
+        row = (method, path)
+        path = path.replace("{id}", str(number))
+        got, document = request(linkding, method, path, body, headers)
+        assert got == status, (row, document)
+        assert expected is None or expected.items() <= document.items(), (row, document)
+        if document and "date_modified" in document:
+            check_bookmark(document)
+            number = document["id"]
+        for bookmark in document.get("results", []) if document and "tags" not in path else []:
+            check_bookmark(bookmark)
+        if document and "metadata" in document:
+            assert document["metadata"]["url"] == URI
