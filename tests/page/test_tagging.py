@@ -96,6 +96,18 @@ def test_nothing_is_changed_if_another_number_of_bookmarks_matches(either, fille
     assert either.find("#add-tags ~ button").text == "Add to 5 bookmarks"
 
 
+def test_a_list_that_back_shows_changes_no_tags(browser, filled):
+    browser.open("/?tag=web")
+    browser.fill(rename="www")
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    browser.leave(browser.driver.back)
+    browser.expect(412)
+    browser.fill(**{"add-tags": "seen"})
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    assert "Nothing was changed" in browser.find("h1").text
+    assert browser.stored("tag=seen") == []
+
+
 def test_the_number_follows_a_deletion_in_the_list(browser, filled):
     browser.open("/?tag=web")
     browser.find(".list .actions button").click()
