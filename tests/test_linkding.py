@@ -128,6 +128,7 @@ def test_notes_become_the_last_paragraph_of_the_description_once(app, post):
     assert (made["description"], made["notes"]) == ("D\n\nN\nM", "")
     assert post(notes="N\nM")["description"] == "D\n\nN\nM"
     assert post("https://other.example/", notes="N")["description"] == "N"
+    assert post(description="Also N", notes="N")["description"] == "Also N\n\nN"
 
 
 @pytest.mark.parametrize("method", ["put_json", "patch_json"])
@@ -233,6 +234,7 @@ def test_a_list_is_paged_with_absolute_links(app, post):
     assert [link.replace(":80", "") for link in links] == [f"{address}4", f"{address}0"]
     assert len(app.get(page["next"]).json["results"]) == 1
     assert app.get(page["next"]).json["next"] is None
+    assert app.get("/api/bookmarks/?limit=2&offset=3").json["next"] is None
     assert app.get("/api/bookmarks/?limit=5").json["previous"] is None
 
 
@@ -297,6 +299,7 @@ def test_check_finds_a_bookmark_by_its_url(app, post, path):
 
 def test_tags_are_listed_by_name_without_marks(app, post):
     post(tag_names=["b", "A b"], unread=True, date_added="2020-01-01T00:00:00Z")
+    post("https://newer.example/", tag_names=["A b"], date_added="2021-01-01T00:00:00Z")
     page = app.get("/api/tags/?limit=1").json
     assert page["count"] == 2
     (tag,) = page["results"]

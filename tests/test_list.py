@@ -297,6 +297,7 @@ def test_uri_and_tag_must_both_match(app, add):
         ("limit=100", slice(0, 7)),
         ("limit=999999999999", slice(0, 7)),
         ("limit=007", slice(0, 7)),
+        ("limit=2&limit=5&offset=3&offset=1", slice(3, 5)),
         ("offset=3", slice(0, 7)),
     ],
 )

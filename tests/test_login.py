@@ -305,6 +305,7 @@ def test_below_a_prefix_everything_stays_below_it(client):
 
 TYPED = [("uri", "https://a.example/"), ("title", 'A "title" & more'), ("tags", "x, y"),
          ("description", "Line 1\r\nLine 2 é"), ("_version", "new")]  # fmt: skip
+LABELS_OF_TYPED = ["Address", "Title", "Tags", "Description"]
 
 
 def fields_of(form):
@@ -329,6 +330,7 @@ def test_a_form_keeps_what_was_typed_and_can_be_saved_after_the_login(client):
     page, form = submit_again(app, page)
     assert form.action == "/" and dict(fields_of(form)) == dict(TYPED)
     assert "not saved yet" in page.html.find("h1").text and "Line 2 é" in page.html.find("dl").text
+    assert [term.text for term in page.html.select("dt")] == LABELS_OF_TYPED
     assert app.get("/", status=200).json == []
     form.submit(headers=BROWSER | OWN, status=303)
     (bookmark,) = app.get("/", status=200).json

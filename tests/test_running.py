@@ -293,7 +293,9 @@ def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
 # --- Modes and symbolic links ---
 
 
-@pytest.mark.parametrize("mode, is_warned", [(0o600, False), (0o400, False), (0o644, True)])
+@pytest.mark.parametrize(
+    "mode, is_warned", [(0o600, False), (0o400, False), (0o640, True), (0o604, True)]
+)
 def test_a_token_file_that_other_users_can_read_causes_a_warning(
     serve, tmp_path, mode, is_warned
 ):

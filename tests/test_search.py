@@ -300,6 +300,7 @@ def test_each_character_is_folded_by_itself_and_only_once():
         ('"As we" may', ["as we", "may"]),
         ("rust -css not html", ["rust"]),
         ("-(css or -rust) python", ["rust", "python"]),
+        ("-(-rust or css) python", ["rust", "python"]),
         ("not (a) b", ["b"]),
         ("#tag !unread rust", ["rust"]),
         ("(rust or", ["rust", "or"]),

@@ -216,6 +216,7 @@ def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_o
         ({"tag": "a", "add": "x", "expected": 1.5}, "expected"),
         ({"tag": "a", "add": "x", "expected": "two"}, "expected"),
         ({"tag": "a", "add": "x", "expected": True}, "expected"),
+        ({"tag": "a", "add": "x", "expected": "1" * 5000}, "expected"),
         ({"tag": "a", "add": "x", "tags": ["y"]}, "tags"),
         ({"tag": "a", "add": "x", "limit": 1}, "limit"),
     ],

@@ -21,7 +21,9 @@ def show_login(service: Service, request: Request) -> Response:
     """GET /-/login: respond with the form, or redirect a browser that is logged in."""
     _require_tokens(service)
     base = service.base(request)
-    target = check_target(dict(query_parameters(request)).get("next") or _referrer(request, base))
+    # Without `next`, return to the page that has the link. `check_target` refuses other sites.
+    referrer = request.environ.get("HTTP_REFERER", "").removeprefix(base.url)
+    target = check_target(dict(query_parameters(request)).get("next") or referrer)
     if request.environ.get(LOGIN_BUTTON) == "log-out":
         return see_other(base.url + target)
     return respond_with(HTML, write_login_page(base, target, []))
@@ -68,12 +70,6 @@ ROUTES = (
 def _require_tokens(service: Service) -> None:
     if not service.access_control.tokens:
         raise HTTPError(404, "This service has no token, so nobody needs to log in.")
-
-
-def _referrer(request: Request, base: BaseUrl) -> str:
-    """Return the page of the service that has the link to the login, empty if it is unknown."""
-    referer = request.environ.get("HTTP_REFERER", "")
-    return referer.removeprefix(base.url) if referer.startswith(f"{base.url}/") else ""
 
 
 def _cookie(request: Request, base: BaseUrl, value: str, seconds: int) -> tuple[str, str]:

@@ -37,6 +37,7 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     form = editor(response)
     assert "You saved this page on 2024-05-06." in text(response)
     assert form.action == f"/{id}" and form["title"].value == "Mine"
+    assert "Theirs" not in response.text
     assert "autofocus" in form["tags"].attrs
 
 
@@ -249,6 +250,12 @@ def test_tags_of_the_same_host_can_be_added(app, add):
     assert bookmark["tags"] == ["typed", "Often"]
     form = open_form(app, f"/{bookmark['id']}")
     assert choices(form) == ["rare"]
+
+
+def test_the_own_tags_of_a_bookmark_leave_room_for_those_of_others(app, add):
+    id = add("https://a.example/1", tags=[f"a{number}" for number in range(50)])["id"]
+    add("https://a.example/2", tags=["z"])
+    assert choices(open_form(app, f"/{id}")) == ["z"]
 
 
 def test_no_tags_are_suggested_without_other_bookmarks_of_the_host(app, add):

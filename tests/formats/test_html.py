@@ -529,6 +529,15 @@ def test_the_matches_of_a_search_are_marked(app, add, q, marked):
     assert response.html.select_one(".list summary").text == description
 
 
+@pytest.mark.parametrize("length, is_cut", [(2000, False), (2001, True)])
+def test_a_list_cuts_a_description_of_more_than_2000_characters(app, add, length, is_cut):
+    add(description="x" * length)
+    page = app.get("/", headers=PAGE, status=200)
+    shown = "x" * 2000 + "…" if is_cut else "x" * length
+    assert page.html.select_one(".list summary").text == shown
+    assert ("Show the whole description" in page.text) == is_cut
+
+
 # --- Forms that could not be saved ---
 
 

@@ -1031,3 +1031,10 @@ def test_the_same_entries_are_read_with_other_line_breaks(file, line_break):
 def read_text(file):
     charset = CHARSETS_OF_FILES.get(file, "utf-8-sig")
     return (FOLDER / file).read_bytes().decode(charset).replace("\r\n", "\n")
+
+
+def test_only_top_folders_of_opera_may_be_its_own():
+    text = "Opera Hotlist version 2.0\n\n#FOLDER\n\tNAME=Bookmarks\n\n"
+    text += "#FOLDER\n\tNAME=Favorites\n\n#URL\n\tURL=a:b\n\n-\n\n-\n"
+    (entry,) = FILE_READERS["opera"](text.encode())
+    assert entry.fields["tags"] == ["Favorites"]

@@ -451,6 +451,11 @@ def test_a_file_that_declares_an_unusable_charset_is_read_as_utf_8(charset):
     assert read_one(meta + link('HREF="a:b"', "\\u0041 é +AGE-"))["title"] == "\\u0041 é +AGE-"
 
 
+def test_a_byte_order_mark_overrides_the_declared_charset():
+    text = '<META CHARSET="windows-1251">\n' + link('HREF="a:b"', "é")
+    assert read_one(text.encode("utf-8-sig"))["title"] == "é"
+
+
 def test_a_charset_declared_after_the_first_entry_is_ignored():
     text = link('HREF="a:b"', "é <meta charset=latin-1>")
     assert read_one(text)["title"].startswith("é")
