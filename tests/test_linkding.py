@@ -11,6 +11,7 @@ import webtest
 
 from bookmarks import make_app
 from formats.http import linkding
+from storage import files
 from storage.tsid import number_of
 from tests.conftest import URI, documentation
 
@@ -179,6 +180,34 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
     app.post(f"/api/bookmarks/{made['id']}/unarchive/", status=204)
     assert results(app) == [URI]
     assert results(app, "/api/bookmarks/archived/") == []
+
+
+@pytest.fixture
+def delete_during_write(app, monkeypatch):
+    """Return a function that lets another client delete a bookmark while its file is written."""
+
+    def delete_during_write(path):
+        def delete_and_stage(*arguments):
+            monkeypatch.undo()
+            app.delete(path, status=204)
+            return files.Staged(*arguments)
+
+        monkeypatch.setattr(files, "Staged", delete_and_stage)
+
+    return delete_during_write
+
+
+def test_a_bookmark_that_is_deleted_during_an_update_is_404(app, post, delete_during_write):
+    path = f"/api/bookmarks/{post()['id']}/"
+    delete_during_write(path)
+    app.patch_json(path, {"title": "B"}, status=404)
+
+
+def test_a_bookmark_that_is_deleted_during_a_post_is_created(app, post, delete_during_write):
+    number = post(title="A")["id"]
+    delete_during_write(f"/api/bookmarks/{number}/")
+    assert post(title="B")["id"] != number
+    assert [bookmark["title"] for bookmark in stored(app)] == ["B"]
 
 
 def test_a_deleted_bookmark_is_404(app, post):

@@ -19,9 +19,11 @@ MAX_SEEN = 16_384  # Requests to remember, of which no response is cached yet.
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
 _Key = tuple[str | None, ...]
-_REQUEST_VARIABLES = ("PATH_INFO", "QUERY_STRING", "HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING")
 _KEY_VARIABLES = (
-    *_REQUEST_VARIABLES,
+    "PATH_INFO",
+    "QUERY_STRING",
+    "HTTP_ACCEPT",
+    "HTTP_ACCEPT_ENCODING",
     "HTTP_IF_NONE_MATCH",
     LOGIN_BUTTON,
     *ADDRESS_VARIABLES,

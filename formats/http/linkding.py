@@ -170,12 +170,12 @@ def create(service: Service, request: Request) -> Response:
     uri = rules.clean({"uri": filled.pop("url")})["uri"]
 
     def attempt() -> Entry:
-        if holder := service.store.holder(uri):
-            before = holder.bookmark
-            changes = _clean(filled, before.description, before.tags, replaces_tags)
-            return service.store.replace(rules.update(before, changes), holder)
-        new = rules.create({"uri": uri} | _clean(filled), service.store.mint())
         try:
+            if holder := service.store.holder(uri):
+                before = holder.bookmark
+                changes = _clean(filled, before.description, before.tags, replaces_tags)
+                return service.store.replace(rules.update(before, changes), holder)
+            new = rules.create({"uri": uri} | _clean(filled), service.store.mint())
             return service.store.add(new)
         except (Conflict, Gone):  # Another client was faster.
             raise Stale from None
@@ -309,7 +309,7 @@ def _respond(value: object, status: str = OK) -> Response:
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
     """Return the problem in linkding's shape: 400 names the fields, the others have a detail."""
-    status = problem.status
+    status = 404 if problem.status == 410 else problem.status
     document: dict[str, list[str]] = {}
     errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _EXISTS)]}.get(status)
     for field, reason in errors or problem.errors:
