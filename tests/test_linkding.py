@@ -153,6 +153,21 @@ def test_an_update_that_changes_nothing_keeps_the_file(app, post, data):
     assert file.stat().st_ino == before
 
 
+def test_a_no_break_space_in_a_stored_tag_comes_back_as_a_space(app, add, post):
+    add(tags=["b\xa0c"])
+    made = post(title="T")
+    assert made["tag_names"] == ["b\xa0c"]
+    assert stored(app)[0]["tags"] == ["b\xa0c"]
+    app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": made["tag_names"]})
+    assert stored(app)[0]["tags"] == ["b c"]
+
+
+def test_the_id_api_is_an_ordinary_id(app):
+    fields = {"uri": URI, "title": "T", "description": "", "tags": []}
+    app.put_json("/api", fields, status=201)
+    assert app.get("/api/title", status=200).text == "T"
+
+
 def test_put_needs_the_url(app, post):
     path = f"/api/bookmarks/{post()['id']}/"
     assert app.put_json(path, {"title": "T"}, status=400).json.keys() == {"url"}
@@ -331,6 +346,7 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     post("https://newer.example/", tag_names=["A b"], date_added="2021-01-01T00:00:00Z")
     page = app.get("/api/tags/?limit=1").json
     assert page["count"] == 2
+    assert app.get(page["next"]).json["results"][0]["name"] == "b"
     (tag,) = page["results"]
     assert tag == {"id": tag["id"], "name": "A\xa0b", "date_added": "2020-01-01T00:00:00.000000Z"}
     assert 0 < tag["id"] < 2**31
@@ -406,6 +422,8 @@ def test_malformed_json_is_400(app):
         ("POST", "/api/bookmarks/", 415),
         ("GET", "/api/", 404),
         ("GET", "/api/bookmarks/shared/", 404),
+        ("GET", "/api/bookmarks/1/assets/", 404),
+        ("POST", "/api/bookmarks/1/assets/upload/", 404),
     ],
 )
 def test_other_errors_have_a_detail(app, method, path, status):
@@ -498,6 +516,14 @@ def test_responses_have_no_entity_tag(app, post):
         assert "ETag" not in headers and "Last-Modified" not in headers
     headers = {"If-Match": '"x"'}
     app.patch_json(f"/api/bookmarks/{made['id']}/", {"title": "U"}, headers=headers, status=200)
+
+
+def test_no_page_of_another_site_is_allowed_to_read(app, post):
+    post()
+    origin = {"Origin": "https://other.example"}
+    for method in ("GET", "OPTIONS"):
+        response = app.request("/api/bookmarks/", method=method, headers=origin)
+        assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
 def test_a_token_is_needed_in_any_of_its_forms(data):
