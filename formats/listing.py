@@ -43,8 +43,8 @@ def make_listing(
 ) -> Listing:
     """Return the listing of a page that the list at this path shows for these parameters."""
     document = base.url + path
-    words = " ".join(value for name, value in parameters if name == "q")
-    tags = [pair for pair in parameters if pair[0] == "tag" and pair[1].strip()]
+    words = " ".join(value for name, value in parameters if name == "q").strip()
+    tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(document, parameters, query, count)

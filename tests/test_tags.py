@@ -308,6 +308,15 @@ def test_more_bookmarks_than_a_batch_are_changed(app, add):
     assert app.get("/tags", status=200).json == [{"tag": "b", "count": 450}]
 
 
+def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
+    form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="rename").parent
+    fields = {field["name"]: field.get("value", "x") for field in form.select("input")}
+    assert "q" not in fields
+    response = app.post("/tags", fields, headers=PAGE, status=303)
+    assert response.location == "http://localhost/?tag=x&changed=2"
+    assert 'class="retag"' not in app.get("/?q=%20", headers=PAGE, status=200)
+
+
 def test_a_page_of_another_site_cannot_change_tags(app, tags_of):
     app.post("/tags", {"tag": "a"}, headers={"Origin": "https://evil.example"}, status=403)
     assert tags_of() == BEFORE

@@ -166,7 +166,7 @@ def _tag_link_writer(listing: Listing, escape: Escape) -> _TagLink:
 
 
 def _selected_tags(listing: Listing) -> set[str]:
-    return {fold(value.strip()) for name, value in listing.filter if name == "tag"}
+    return {fold(value) for name, value in listing.filter if name == "tag"}
 
 
 def _item_writer(
