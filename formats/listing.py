@@ -99,8 +99,8 @@ def retagged_address(
 ) -> str:
     """Return the address of the list that shows what a form has changed.
 
-    Its filter is the form's `selection`. If the change removes a tag of this filter, the filter is
-    changed like the tags of a bookmark, because no changed bookmark would match it.
+    Its filter is the form's `selection`. A change that removes a tag of this filter is applied to
+    the filter too: otherwise no changed bookmark would match it.
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_tags = retagging.apply(tags)

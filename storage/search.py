@@ -124,7 +124,8 @@ def _tokens(text: str) -> Iterator[Term | str]:
         elif kind == "minus":
             yield "not"
         elif kind in ("word", "phrase"):
-            yield Term(Kind.TEXT, fold_text(value))
+            if folded := fold_text(value):  # An empty phrase would select every bookmark.
+                yield Term(Kind.TEXT, folded)
         elif kind in ("tag", "quoted_tag"):
             yield Term(Kind.TAG, tag_key(value))
         elif kind == "keyword" and lower in _KEYWORDS:

@@ -194,6 +194,8 @@ def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_o
         ({"add": "x"}, "tag"),
         ({"tag": [], "q": "", "add": "x"}, "tag"),
         ({"tag": ["", " "], "q": "  ", "add": "x"}, "tag"),
+        ({"q": '"" \u0301', "add": "x"}, "tag"),
+        ({"q": 'one or ""', "add": "x"}, "q"),
         ({"q": "(one", "add": "x"}, "q"),
         ({"q": "one or", "add": "x"}, "q"),
         ({"q": '"one', "add": "x"}, "q"),

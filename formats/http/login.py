@@ -32,9 +32,9 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is right.
 
-    The browser is redirected to the page that it asked for, by way of the login page: the page's
-    script counts a single redirect as a saved form. If the login page has kept a form, the response
-    is the page with it.
+    The browser is redirected to the page that it asked for, by way of the login page: the script
+    would take a single redirect for a saved form. If the login page has kept a form, the response
+    is the page with that form.
     """
     _require_tokens(service)
     fields = read_login_form(request)
