@@ -66,6 +66,12 @@ def test_an_existing_bookmark_keeps_its_fields_and_gains_new_ones(store):
     assert bookmark.modified > NEW
 
 
+def test_a_stored_description_stays(store):
+    import_entries(store, {"uri": URI, "description": "Mine"})
+    assert import_entries(store, {"uri": URI, "description": "Theirs"})[0] == (0, 0, 1, 0)
+    assert only_bookmark(store).description == "Mine"
+
+
 def test_a_title_replaces_the_uri_as_title(store):
     import_entries(store, {"uri": URI})
     assert import_entries(store, {"uri": URI, "title": "A title"})[0] == (0, 1, 0, 0)

@@ -15,9 +15,9 @@ from clients import count_open_files
 from msgspec.structs import replace
 
 import storage.watch
-from storage import files
+from storage import files, record
 from storage.bookmark import Tombstone, clean, create, update
-from storage.errors import Gone, Stale, StorageError, Unavailable, Unreadable
+from storage.errors import Gone, Invalid, Stale, StorageError, Unavailable, Unreadable
 from storage.query import Query
 from storage.record import encode
 from storage.search import parse_search
@@ -137,6 +137,15 @@ def fail_to_open():
 
     yield fail_to_open
     fault.undo()
+
+
+def test_no_file_is_written_that_is_too_large_to_be_read(a, monkeypatch):
+    data = encode(a.bookmark)
+    monkeypatch.setattr(record, "MAX_SIZE", len(data))
+    assert encode(a.bookmark) == data
+    monkeypatch.setattr(record, "MAX_SIZE", len(data) - 1)
+    with pytest.raises(Invalid, match="larger"):
+        encode(a.bookmark)
 
 
 ERRORS_OF_ONE_FILE = [
