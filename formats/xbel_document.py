@@ -57,8 +57,7 @@ class XbelDocument:
         self.root = self.root or tag
         if self._entry:
             is_child = len(self._path) == self._entry.depth + 1 and tag in _CHILDREN
-            is_first = tag not in self._entry.texts
-            if tag in _METADATA or is_child and is_first:
+            if tag in _METADATA or is_child:
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(())

@@ -64,6 +64,14 @@ def test_a_short_response_is_not_compressed(app, add):
     assert get_gzip(app, f"/{id}", 304, If_None_Match=response.headers["ETag"]).body == b""
 
 
+@pytest.mark.parametrize("size, is_compressed", [(1024, False), (1025, True)])
+def test_a_response_of_more_than_1024_bytes_is_compressed(app, add, size, is_compressed):
+    id = add("https://example.com/", description="x" * 1000 + "y" * (size - 1000))["id"]
+    response = get_gzip(app, f"/{id}/description")
+    assert ("Content-Encoding" in response.headers) == is_compressed
+    assert is_compressed or len(response.body) == size
+
+
 def test_if_none_match_requires_the_entity_tag_of_the_same_encoding(filled, id):
     for path in ("/", "/feed", f"/{id}", "/?format=html"):
         plain, compressed = filled.get(path).headers["ETag"], get_gzip(filled, path).headers["ETag"]

@@ -280,7 +280,9 @@ def test_one_bookmark_must_be_small_and_a_file_may_be_large(app):
 
 def test_a_file_has_at_most_32_mebibytes(app):
     row = b"x:y" + b" " * 60_000 + b"\n"
-    assert upload(app, b"uri\n" + row * (2**25 // len(row)))["created"] == 1
+    body = (b"uri\n" + row * 559).ljust(2**25, b"\n")
+    assert upload(app, body)["created"] == 1
+    assert post_file(app, "csv", body)["unchanged"] == 559
     post_file(app, "csv", b"uri\n" + b"x" * 2**25, status=413)
 
 

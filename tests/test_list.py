@@ -127,6 +127,14 @@ def test_accept_selects_the_format_by_q_values(app, accept, name):
     assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
+def test_an_accept_of_more_than_4096_characters_counts_as_absent(app):
+    accept = "text/csv" + ", image/png" * 371
+    assert len(accept) == 4089
+    for accept, name in ((accept + " " * 7, "csv"), (accept + " " * 8, "json")):
+        response = app.get("/", headers={"Accept": accept}, status=200)
+        assert response.headers["Content-Type"] == MEDIA_TYPES[name]
+
+
 def test_the_default_format_is_json(app):
     assert app.get("/", status=200).content_type == "application/json"
 

@@ -158,6 +158,46 @@ def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():
     assert len({id(one) for one in made}) == 3
 
 
+@pytest.fixture
+def count_made():
+    """Return a function that requests paths, and returns how many responses were made anew."""
+    store = FakeStore()
+    responses = ResponseCache(store)
+
+    def count_made(*paths, size=1, has_changed=False):
+        store.change_count += has_changed
+        made = []
+
+        def make(request):
+            made.append(request.path)
+            return response(bytes(size))
+
+        for path in paths:
+            responses.get(Request.blank(path), make)
+        return len(made)
+
+    return count_made
+
+
+def test_a_response_of_more_than_256_kib_is_not_cached(count_made):
+    assert count_made("/", "/", "/", size=cache.MAX_RESPONSE_SIZE - 2_000) == 2
+    assert count_made("/large", "/large", "/large", size=cache.MAX_RESPONSE_SIZE) == 3
+
+
+def test_a_full_cache_is_emptied_and_filled_again(count_made, monkeypatch):
+    monkeypatch.setattr(cache, "MAX_SIZE", 100_000)
+    paths = [f"/{number}" for number in range(30)]
+    assert count_made(*paths, *paths, size=10_000) == 60
+    assert count_made(*paths[-5:], size=10_000) == 0
+
+
+def test_replacing_responses_fills_no_cache(count_made, monkeypatch):
+    monkeypatch.setattr(cache, "MAX_SIZE", 100_000)
+    for _ in range(11):
+        count_made("/a", "/b", "/a", "/b", size=10_000, has_changed=True)
+        assert count_made("/a", "/b", size=10_000) == 0
+
+
 @pytest.mark.parametrize("header", ["If-Match", "If-Modified-Since", "If-Unmodified-Since"])
 def test_a_response_to_a_condition_that_depends_on_time_is_not_cached(header):
     responses = ResponseCache(FakeStore())

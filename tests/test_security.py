@@ -160,8 +160,9 @@ def test_a_base_url_that_is_no_address_is_refused(data, url):
         make_app(data, base_url=url)
 
 
-def test_the_base_url_is_normalized_and_percent_encoded(client):
-    app = client(base_url="https://A.example:443/my marks/é/%20/")
+@pytest.mark.parametrize("port", [":443", ":", ""])
+def test_the_base_url_is_normalized_and_percent_encoded(client, port):
+    app = client(base_url=f"https://A.example{port}/my marks/é/%20/")
     response = app.post_json("/", {"uri": "https://b.example/"}, status=201)
     base = "https://a.example/my%20marks/%C3%A9/%20/"
     assert response.headers["Location"] == base + response.json["id"]
@@ -292,6 +293,13 @@ def test_another_site_can_request_but_not_read(app, a):
         for path in ("/", "/a", "/feed"):
             response = app.get(path, headers=headers, status=200)
             assert "Access-Control-Allow-Origin" not in response.headers
+
+
+def test_the_form_of_another_site_does_not_come_back(app):
+    headers = {"Origin": "https://a.example", "Accept": "text/html"}
+    fields = {"uri": "https://b.example/", "title": "Typed elsewhere"}
+    page = app.post("/", fields, headers=headers, status=403)
+    assert "Typed elsewhere" not in page.text
 
 
 # --- The token ---

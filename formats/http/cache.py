@@ -56,11 +56,10 @@ class ResponseCache:
             with suppress(Unavailable):  # A style sheet can be served without the data folder.
                 if change_count == self._store.change_count == self._store.refresh():
                     return response
+        # If the store changes while a response is made, this count keeps it from being sent again.
         change_count = self._store.change_count
         response = make(request)
-        # Do not cache a response if the store changed while it was rendered.
-        is_current = change_count == self._store.change_count
-        if self._was_seen(key) and is_current:
+        if self._was_seen(key):
             self._add(key, change_count, response)
         return response
 

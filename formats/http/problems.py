@@ -120,7 +120,7 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
     fields.pop("id", None)  # The address has it.
     if isinstance(problem.current, Entry):
         return _stale_draft(base, problem.current, fields, controls, is_deletion)
-    if problem.status == 410 and not is_deletion:
+    if problem.status == 410:
         path, controls = "/", controls._replace(version=form.NEW)
     return Draft(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
 

@@ -600,8 +600,16 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     values = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
     form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=410))
     assert form.action == "/"
+    assert "Save it as a new bookmark" in form.text
     form.submit(status=303)
     assert app.get("/", status=200).json[0]["title"] == "Typed"
+
+
+def test_a_failed_deletion_shows_the_beginning_of_a_long_description(app, add):
+    id = add(description="x" * 1000 + "y")["id"]
+    fields = {"_method": "DELETE", "_version": "old"}
+    page = app.post(f"/{id}", fields, headers=PAGE, status=412).html
+    assert page.select("dd")[-1].text == "x" * 1000 + "…"
 
 
 WORDS_OF_THE_PROTOCOL = re.compile(
