@@ -223,7 +223,8 @@ def test_the_suffix_of_the_file_names_the_format_of_an_export(filled, tmp_path, 
 def test_an_export_refuses_an_unknown_suffix_without_a_format(filled, tmp_path, name):
     file = tmp_path / name
     _, messages = run("export", file, data=filled, status=1)
-    advice = "ends in none of .html, .xbel, .csv, .json, .txt. Name the format with --format."
+    suffixes = ", ".join(EXPORT_SUFFIXES)
+    advice = f"ends in none of {suffixes}. Name the format with --format."
     assert messages == f"bookmarks: {file} {advice}\n"
     assert not file.exists()
     run("export", "--format", "csv", file, data=filled)
