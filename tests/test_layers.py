@@ -72,6 +72,11 @@ def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
     assert upward == []
 
 
+def test_no_two_test_files_have_the_same_name():
+    names = [path.name for path in ROOT.glob("tests/**/*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))  # pytest could import only one of them.
+
+
 def test_no_module_imports_the_application():
     assert [name for name, modules in IMPORTS.items() if "bookmarks" in modules] == []
 
