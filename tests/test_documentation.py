@@ -179,6 +179,10 @@ def test_the_format_that_is_added_as_an_example_works():
 def test_the_example_of_a_new_format_names_what_exists():
     for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
         assert "markdown" in name or (ROOT / name).exists(), name
+    files = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("tests/formats/*.py")]
+    source = "".join(file.read_text() for file in files)
+    for table in re.findall(r"`([A-Z_]{4,})`", CONTRIBUTING):
+        assert re.search(rf"^{table}\b.*= ", source, re.MULTILINE), table
 
 
 def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
