@@ -22,6 +22,7 @@ READ_ONLY_FIELDS = ("id", "created", "modified")
 # slashes an id cannot leave its folder or its path segment. The excluded names are other resources.
 ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
+# In characters, but MAX_TAGS is a number of tags.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536

@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 class Finding:
     """A problem with one file, and advice.
 
-    `repair` removes the file if `is_safe` is true. `tombstone` is that of a deleted bookmark, whose
-    file is removed only while the tombstone is valid.
+    `repair` removes the file if `is_safe` is true. For the file of a deleted bookmark, `tombstone`
+    is the tombstone, which must still be valid when the file is removed.
     """
 
     path: Path
@@ -83,6 +83,7 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     names_by_uri: dict[str, str] = {}
+    # Two ids must not share a number: linkding's clients address a bookmark by it.
     ids_by_number = {number_of(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
@@ -121,6 +122,7 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
 _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
+# Advice of findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
 _RENUMBER = "add it again under another id if linkding's clients need it, then delete it"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
@@ -134,7 +136,7 @@ def _paths(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
             paths = sorted(Path(entry) for entry in entries)
-            return [p for p in paths if not files.is_temporary(p.name) or files.is_stale(p)]
+            return [p for p in paths if not files.is_temporary(p.name) or files.is_abandoned(p)]
     except OSError as error:
         message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
         raise Unavailable(message) from error

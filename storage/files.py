@@ -22,7 +22,7 @@ from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 
 MAX_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0
-STALE_SECONDS = 3600.0
+ABANDONED_SECONDS = 3600.0
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -342,10 +342,10 @@ def is_temporary(name: str) -> bool:
     return name.startswith(".") and bool(_TEMPORARY.fullmatch(name))
 
 
-def is_stale(path: Path) -> bool:
-    """Return whether the file was last written more than an hour ago."""
+def is_abandoned(path: Path) -> bool:
+    """Return whether a temporary file was last written more than an hour ago: its writer died."""
     try:
-        return path.lstat().st_mtime < time.time() - STALE_SECONDS
+        return path.lstat().st_mtime < time.time() - ABANDONED_SECONDS
     except FileNotFoundError:
         return False
 
@@ -362,15 +362,16 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
-        self._threads = threading.Lock()  # Threads of one process need a lock beside flock.
+        self._thread_lock = threading.Lock()  # flock excludes no other thread of this process.
 
     def __enter__(self) -> tuple[int, int]:
-        """Return the device and inode of the locked folder; the path may lead to another by now.
+        """Return the device and inode of the locked folder.
 
+        They identify the folder, so that the caller notices if another one has replaced it.
         Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
         """
         deadline = time.monotonic() + LOCK_SECONDS
-        if not self._threads.acquire(timeout=LOCK_SECONDS):
+        if not self._thread_lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(_BUSY)
         try:
             with translate_disk_errors():
@@ -383,7 +384,7 @@ class Lock:
                 os.close(descriptor)
                 raise
         except BaseException:
-            self._threads.release()
+            self._thread_lock.release()
             raise
         self._descriptor = descriptor
         return status.st_dev, status.st_ino
@@ -393,7 +394,7 @@ class Lock:
         with suppress(OSError):
             # A child process forked meanwhile keeps the open file, so closing would not unlock it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
-        self._threads.release()
+        self._thread_lock.release()
         os.close(descriptor)
 
 

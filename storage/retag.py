@@ -22,6 +22,7 @@ from storage.query import Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Change, Store
 
+# Of writing one batch, if other writers keep changing its bookmarks.
 _MAX_ATTEMPTS = 20
 
 
@@ -208,7 +209,11 @@ class _Retagger:
         return changes, unchanged
 
     def _reread(self, id: str, error: StorageError) -> Entry | None:
-        """Return the present version of a bookmark that was not stored, if it is still selected."""
+        """Return the present version of a bookmark that was not stored, to try it again.
+
+        None if the query does not select it any more, or after reporting an error that another
+        attempt would repeat.
+        """
         try:
             if not isinstance(error, Stale):
                 raise error

@@ -72,7 +72,8 @@ class Store:
         for path in self._folders:
             with suppress(Unavailable):  # A killed writer may have renamed a file without a sync.
                 files.sync_folder(path)
-        # The registration lasts as long as the process; a weak reference lets the store end before.
+        # The registration lasts as long as the process. With a weak reference, it does not keep a
+        # store in memory that is not used any more.
         reopen = weakref.WeakMethod(self._open)
         os.register_at_fork(after_in_child=lambda: (method := reopen()) and method())
 

@@ -47,7 +47,7 @@ class Watch:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
-        self._first = str(folders[0])
+        self._first_path = str(folders[0])
         self._names = {folder.name for folder in folders}
         self._numbers: dict[int, int] = {}  # The number of a folder by its watch descriptor.
         self.identity: tuple[int, int] | None = None
@@ -62,7 +62,7 @@ class Watch:
         Raises Unavailable if the first folder is missing.
         """
         # The watch of the parent reports a replaced folder, but no watch a replaced parent.
-        if self._inotify is None or _identity(self._first) != self.identity:
+        if self._inotify is None or _identity(self._first_path) != self.identity:
             self._open()
             return None
         size = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
@@ -83,7 +83,7 @@ class Watch:
     def is_quiet(self) -> bool:
         """Return whether `read_events` would return no event; other threads may read meanwhile."""
         inotify = self._inotify
-        if inotify is None or _identity(self._first) != self.identity:
+        if inotify is None or _identity(self._first_path) != self.identity:
             return False
         try:
             return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
@@ -94,9 +94,10 @@ class Watch:
         """Watch the folders that the paths lead to now. Raises Unavailable."""
         self.close()
         existing = [n for n, folder in enumerate(self._folders) if n == 0 or folder.exists()]
+        # Every folder is looked at, because `_identity` refuses a symbolic link.
         self.identity, *_ = [_identity(str(self._folders[number])) for number in existing]
         try:
-            if sys.platform == "linux" and not any(map(self._is_shared, existing)):
+            if sys.platform == "linux" and not any(map(self._is_on_network, existing)):
                 self._watch(existing)
         except OSError as error:  # Such as the limit of inotify instances of this user.
             self.close()
@@ -113,8 +114,8 @@ class Watch:
             for number in numbers
         }
 
-    def _is_shared(self, number: int) -> bool:
-        """Return whether other machines can write to the folder: inotify does not report that."""
+    def _is_on_network(self, number: int) -> bool:
+        """Return whether other machines can write to the folder; inotify reports no such write."""
         with files.open_folder(self._folders[number]) as descriptor:
             return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
 
