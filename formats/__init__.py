@@ -25,28 +25,28 @@ FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
 class Format(NamedTuple):
-    """A representation: its media type, other media types that ask for it, and its writer.
+    """A representation: its media type, its writer, and other media types that ask for it.
 
-    If it has a file name, browsers save it under this name in place of showing it.
+    If it has a download name, browsers save it under this name in place of showing it.
     """
 
     media_type: str
-    other_media_types: tuple[str, ...]
     write: Callable[..., Iterator[bytes]]
-    file_name: str = ""
+    other_media_types: tuple[str, ...] = ()
+    download_name: str = ""
 
 
 class FormatTable(dict[str, Format]):
     """Formats by name, in the order of preference.
 
     `media_types` are those that responses have, `other_media_types` further ones that a client may
-    ask for, and `names` maps both to the formats' names. A format with a file name shares the media
-    type of another format, so that only `format=` selects it.
+    ask for, and `names` maps both to the formats' names. A format with a download name is left out,
+    because it shares the media type of the page: only `format=` selects it.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         super().__init__(formats)
-        negotiable = {name: format for name, format in formats.items() if not format.file_name}
+        negotiable = {name: format for name, format in formats.items() if not format.download_name}
         sent = {format.media_type.partition(";")[0]: name for name, format in negotiable.items()}
         others = {other: name for name, f in formats.items() for other in f.other_media_types}
         self.names = others | sent
@@ -60,43 +60,43 @@ _XML = ("application/xbel+xml", "application/xml", "text/xml")
 # Their writers take bookmarks and a Listing.
 LISTS = FormatTable(
     {
-        "json": Format("application/json", (), json.write),
-        "xbel": Format("application/x-xbel", _XML, xbel.write),
-        "text": Format("text/plain; charset=utf-8", (), text.write),
-        "csv": Format("text/csv; charset=utf-8; header=present", (), csv.write),
-        "html": Format(HTML, (), html_list.write),
-        "netscape": Format(HTML, (), netscape.write, "bookmarks.html"),
+        "json": Format("application/json", json.write),
+        "xbel": Format("application/x-xbel", xbel.write, _XML),
+        "text": Format("text/plain; charset=utf-8", text.write),
+        "csv": Format("text/csv; charset=utf-8; header=present", csv.write),
+        "html": Format(HTML, html_list.write),
+        "netscape": Format(HTML, netscape.write, download_name="bookmarks.html"),
     }
 )
 FEEDS = FormatTable(
-    {"atom": Format("application/atom+xml", ("application/xml", "text/xml"), atom.write)}
+    {"atom": Format("application/atom+xml", atom.write, ("application/xml", "text/xml"))}
 )
 
-# Their writers take a bookmark, and for the page the service's address, the version of the bookmark
-# and the parameters of the query.
+# Their writers take a bookmark, and values that only the html writer uses: the service's address,
+# the version of the bookmark, the query's parameters, and the tags of other bookmarks of its host.
 ONE_BOOKMARK = FormatTable(
     {
-        "json": Format("application/json", (), json.write_bookmark),
-        "xbel": Format("application/x-xbel", _XML, xbel.write_bookmark),
-        "html": Format(HTML, (), html_bookmark.write_bookmark),
+        "json": Format("application/json", json.write_bookmark),
+        "xbel": Format("application/x-xbel", xbel.write_bookmark, _XML),
+        "html": Format(HTML, html_bookmark.write_bookmark),
     }
 )
 
 # Their writers take a bookmark and the name of a field.
 FIELD_VALUES = FormatTable(
     {
-        "text": Format("text/plain; charset=utf-8", (), text.write_field),
-        "json": Format("application/json", (), json.write_field),
+        "text": Format("text/plain; charset=utf-8", text.write_field),
+        "json": Format("application/json", json.write_field),
     }
 )
 
-# Their writers take tags with the numbers of their bookmarks, the number of bookmarks without tags,
-# and the service's address.
-TAGS_JSON = FormatTable({"json": Format("application/json", (), json.write_tags)})
-TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, (), html_tags.write_tags)})
+# Their writers take each tag with its count of bookmarks, the count of bookmarks without tags, and
+# the service's address.
+TAGS_JSON = FormatTable({"json": Format("application/json", json.write_tags)})
+TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, html_tags.write_tags)})
 
 # Its writer takes a RetagReport.
-RETAG_REPORTS = FormatTable({"json": Format("application/json", (), json.write_retag_report)})
+RETAG_REPORTS = FormatTable({"json": Format("application/json", json.write_retag_report)})
 
 
 # --- Reading bodies ---

@@ -14,8 +14,9 @@ from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd" + "".join(
     f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14)
 )
-_BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # Section 4.1 excludes them.
-_EXCLUDED = re.compile(
+# Section 4.1 excludes U+200E to U+202E. Unicode added the others after the RFC.
+_BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_TO_PERCENT_ENCODE = re.compile(
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]|%(?![0-9A-Fa-f]{{2}})|[^!-~{_UCSCHAR}]'
 )
 # The part of a uri that may contain brackets: up to an IP address in the host.
@@ -80,7 +81,7 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
 def _encode_excluded(uri: str) -> str:
     """Return the uri with the characters percent-encoded that RFC 3987 excludes from an IRI."""
     head, mark, fragment = uri.partition("#")
-    if "#" not in fragment and not _EXCLUDED.search(uri):
+    if "#" not in fragment and not _TO_PERCENT_ENCODE.search(uri):
         return uri
     literal = _UP_TO_IP_LITERAL.match(head)
     start = literal.end() if literal else 0
@@ -88,7 +89,7 @@ def _encode_excluded(uri: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
-    return _EXCLUDED.sub(lambda match: quote(match[0]), text).replace("#", "%23")
+    return _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text).replace("#", "%23")
 
 
 def _deleted_entry(tombstone: Tombstone) -> str:

@@ -22,7 +22,7 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-_FIREFOX_QUERY = re.compile(r"\A(place):", re.IGNORECASE)
+_PLACE_SCHEME = re.compile(r"\A(place):", re.IGNORECASE)
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
@@ -52,8 +52,9 @@ def _seconds(timestamp: str) -> str:
 
 
 def _href(uri: str) -> str:
-    # Readers skip `place:` as a query of Firefox, but read the same with an escaped colon.
-    return _FIREFOX_QUERY.sub(r"\1&#58;", _escape(uri))
+    # Readers such as ours skip a uri that begins with `place:`, as a search that Firefox stores.
+    # With an escaped colon they read it, as the same uri.
+    return _PLACE_SCHEME.sub(r"\1&#58;", _escape(uri))
 
 
 def _escape(value: str) -> str:

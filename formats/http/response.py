@@ -37,8 +37,8 @@ class Response:
 def respond(format: Format, chunks: Iterable[bytes]) -> Response:
     """Return a 200 in this format."""
     response = respond_with(format.media_type, b"".join(chunks))
-    if format.file_name:  # RFC 6266 section 4
-        disposition = f'attachment; filename="{format.file_name}"'
+    if format.download_name:  # RFC 6266 section 4
+        disposition = f'attachment; filename="{format.download_name}"'
         response.headers.append(("Content-Disposition", disposition))
     return response
 

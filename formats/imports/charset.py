@@ -8,7 +8,7 @@ import webencodings
 
 from formats.errors import Malformed
 
-# Labels of old Macs that the Encoding Standard does not have.
+# Bookmark files of old Macs declare these labels, which the Encoding Standard does not have.
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in its first bytes.
 _FindLabel = Callable[[bytes], str | None]

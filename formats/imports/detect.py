@@ -6,7 +6,7 @@ from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.csv import is_header
 from formats.imports.netscape import is_bookmark_file
-from formats.imports.opera import FIRST_LINE
+from formats.imports.opera import OPERA_FIRST_LINE
 from formats.imports.text import NO_HEADER, is_list
 
 _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
@@ -47,7 +47,7 @@ def detect_format(data: bytes) -> str:
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
-    if beginning.startswith(FIRST_LINE):
+    if beginning.startswith(OPERA_FIRST_LINE):
         return "opera"
     return _detect_plain_text(beginning)
 

@@ -33,25 +33,25 @@ def folder_tags(name: str, is_top: bool) -> tuple[str, ...]:
 
 
 def merge_tags(own: Iterable[object], more: tuple[str, ...]) -> list[object]:
-    """Return an entry's own tags and those of its marks and folders, up to the limit of tags."""
+    """Return own tags, then those of marks such as `unread` and of folders, up to MAX_TAGS."""
     tags = list(own)
     return tags + list(more[: max(MAX_TAGS - len(tags), 0)])
 
 
 class Folders:
-    """The open folders while a file is read."""
+    """The folders around the current entry, while a file is read."""
 
     def __init__(self) -> None:
         self._tags: list[tuple[str, ...]] = [()]
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of all open folders."""
+        """The tags of all folders around the entry."""
         return self._tags[-1]
 
     @property
     def depth(self) -> int:
-        """The number of open folders."""
+        """The number of folders around the entry."""
         return len(self._tags) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:

@@ -50,9 +50,9 @@ _DROPPED_TAGS = frozenset(
 _META_CHARSET = re.compile(
     rb"<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE
 )
-_LIST_OR_LINK = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
+_END_OF_HEAD = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
-# Attributes of the headings of folders that browsers create themselves.
+# Attributes of the headings of folders that browsers create themselves. They become no tags.
 _ROOT_ATTRIBUTES = (
     "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
     "places_root".split()
@@ -86,8 +86,8 @@ def is_bookmark_file(text: str) -> bool:
 
 def _find_charset(head: bytes) -> str | None:
     """Return the charset that a META element before the first entry declares."""
-    first = _LIST_OR_LINK.search(head)
-    meta = _META_CHARSET.search(head, 0, first.start() if first else len(head))
+    end = _END_OF_HEAD.search(head)
+    meta = _META_CHARSET.search(head, 0, end.start() if end else len(head))
     return meta[1].decode("ascii", "replace") if meta else None
 
 

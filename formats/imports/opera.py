@@ -9,7 +9,7 @@ from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, values_by_role
 
-FIRST_LINE = "Opera Hotlist version 2"
+OPERA_FIRST_LINE = "Opera Hotlist version 2"
 # Group 1 is the kind of a record, `-` for the end of a folder; group 2 has its members in lines.
 _RECORD = re.compile(r"^(#[A-Z]+|-)[ \t]*$((?:\n(?![#-]).*)*+)", re.MULTILINE)
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
@@ -19,8 +19,8 @@ _LINE_BREAK = "\2\2"
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders become tags. Raises Malformed for other files."""
     text = decode(data)
-    if not text.startswith(FIRST_LINE):
-        raise Malformed(f"The first line is not {FIRST_LINE}.0.")
+    if not text.startswith(OPERA_FIRST_LINE):
+        raise Malformed(f"The first line is not {OPERA_FIRST_LINE}.0.")
     folders, line, counted = Folders(), 1, 0
     for record in _RECORD.finditer(text):
         line += text.count("\n", counted, record.start())

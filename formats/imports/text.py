@@ -21,21 +21,22 @@ from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import split_tags
 
 NO_HEADER = "It is CSV without a header. Add one with the names of the columns, such as url,title."
-_FIRST_LINES = 100  # Their number; they decide whether a file is a list, and whether it is CSV.
-# `Note: this` is no address: one with a blank must have an authority.
+_EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
+# `Note: this` is no address: after the scheme, an address with a space must have `//`.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
 )
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")
-_CSV = {
+# By separator: an address, and group 1 with the separator and perhaps a title behind it.
+_CSV_ROWS = {
     separator: re.compile(rf'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"{separator}])+"?({separator}.*)')
     for separator in ";,"
 }
-# A title of words alone. It is no part of an address that contains the separator.
-_WORDS = re.compile(r"(?:[^\W\d][^/=&%?#.:|\t]*)?")
-_OTHER_SEPARATOR = re.compile(r"\t| \| ")
+# Only words behind the separator: they are a title, not the rest of an address with the separator.
+_TITLE_OF_WORDS = re.compile(r"(?:[^\W\d][^/=&%?#.:|\t]*)?")
+_OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that are not CSV.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -44,7 +45,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     Raises Malformed for CSV without a header that has more than two columns.
     """
     text = decode(data)
-    separator = _find_separator([line for _, line in islice(_lines(text), _FIRST_LINES)])
+    separator = _find_separator([line for _, line in islice(_lines(text), _EXAMINED_LINES)])
     for number, line in _lines(text):
         fields = _fields(line, separator)
         if _URI.fullmatch(str(fields["uri"])):
@@ -55,7 +56,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def is_list(text: str) -> bool:
     """Return whether one of the first lines has one of the forms that are read here."""
-    lines = [line for _, line in islice(_lines(text), _FIRST_LINES)]
+    lines = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
     separator = _find_separator(lines)
     return any(_URI.fullmatch(str(_fields(line, separator)["uri"])) for line in lines)
 
@@ -72,10 +73,10 @@ def _find_separator(lines: Sequence[str]) -> str:
     At least every second line of such a list has an address and the separator. One title must have
     a blank, or all be words: an address may contain the separator, too.
     """
-    for separator, row in _CSV.items():
+    for separator, row in _CSV_ROWS.items():
         titles = [match[1] for line in lines if (match := row.fullmatch(line))]
         has_blank = any(" " in _OTHER_SEPARATOR.split(title)[0] for title in titles)
-        are_words = len(titles) > 1 and all(_WORDS.fullmatch(title, 1) for title in titles)
+        are_words = len(titles) > 1 and all(_TITLE_OF_WORDS.fullmatch(title, 1) for title in titles)
         if len(titles) >= len(lines) / 2 and (has_blank or are_words):
             if all(separator in title[1:] for title in titles):
                 raise Malformed(NO_HEADER)
