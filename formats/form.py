@@ -32,7 +32,7 @@ def complete_address(text: str) -> str:
 
 
 class Controls(NamedTuple):
-    """The fields of the page's own forms that are not fields of a bookmark.
+    """The hidden fields of the page's own forms, which are no fields of a bookmark.
 
     `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
     `way_back` is the query of the list to return to, see `listing.list_address`; `close` says

@@ -39,8 +39,8 @@ def write_bookmark(
 ) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version.
 
-    A query with `uri` has the values of a bookmark that the user wanted to add. `host_tags` are
-    the tags of other bookmarks of the same host.
+    If the query has a `uri`, the user wanted to add it with the query's values, but has saved it
+    before as this bookmark. The form suggests `host_tags`, the tags of other bookmarks of its host.
     """
     action = f"{base.path}/{b.id}"
     controls = page_controls(query, f"{version:032x}", field_digests(b))

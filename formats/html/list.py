@@ -26,9 +26,9 @@ from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
 MAX_TAGS_SHOWN = 60
-# A longer description is cut. The bookmarklet takes up to as many characters from a page.
+# In characters. A longer description is cut. The bookmarklet takes at most as many from a page.
 MAX_DESCRIPTION = 2000
-# A longer description is folded: on a phone this takes two lines.
+# In characters. A longer description is folded: on a phone this takes two lines.
 _MAX_UNFOLDED = 90
 
 _EXPORTS = {
@@ -176,13 +176,13 @@ def _item_writer(
     path, back = e(listing.base.path), e(urlencode({"_list": listing.way_back}))
 
     def item(b: Bookmark, version: int) -> str:
-        edit = f"{path}/{b.id}?{back}"
+        edit_address = f"{path}/{b.id}?{back}"
         return (
             f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape)}</h2>\n'
-            f'{_description(b.description, edit, escape)}<p class="meta">{host(b.uri, escape)} '
-            f"{time(b.created)} "
+            f'{_description(b.description, edit_address, escape)}<p class="meta">'
+            f"{host(b.uri, escape)} {time(b.created)} "
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
-            f'<span class="actions"><a class="edit" href="{edit}">Edit</a> '
+            f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
             f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
             f'value="{version:032x}">Delete</button></span></p>\n</li>\n'
         )
@@ -190,13 +190,16 @@ def _item_writer(
     return item
 
 
-def _description(description: str, edit: str, escape: Escape) -> str:
-    """Return the description, of which two lines are shown; a longer one unfolds."""
+def _description(description: str, edit_address: str, escape: Escape) -> str:
+    """Return the description, of which two lines are shown; a longer one unfolds.
+
+    `edit_address` is escaped already.
+    """
     text = escape(cut(description, MAX_DESCRIPTION))
     if len(description) <= _MAX_UNFOLDED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION
-    rest = f'<p><a href="{edit}">Show the whole description</a></p>' if is_cut else ""
+    rest = f'<p><a href="{edit_address}">Show the whole description</a></p>' if is_cut else ""
     return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 

@@ -1,4 +1,7 @@
-"""The page to log in, and the page after a login that shows the form which needed it."""
+"""The page to log in, and the page after a login that shows the pending form.
+
+A pending form was sent without a login. It is kept in these pages, and sent again after the login.
+"""
 
 from formats.base_url import BaseUrl, Parameters
 from formats.html.editor import LABELS
@@ -9,13 +12,13 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     """Return the page with the form to log in.
 
     After the login the browser goes to `target`, a path below the service's own. `fields` are those
-    of a form that was sent to `target` without a login; the page keeps them.
+    of a pending form, which was sent to `target`.
     """
     kind, state = ("error", ' aria-invalid="true"') if error else ("hint", "")
     note = e(error) if error else "One line of the file with which the service was started."
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
-        f"{_KEPT if fields else ''}"
+        f"{_PENDING if fields else ''}"
         f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
         f"{hidden_field('next', target)}{_hidden_fields(fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
@@ -29,14 +32,14 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     ).encode()
 
 
-_KEPT = (
+_PENDING = (
     '<p role="status">Nothing was saved yet, and nothing that you typed is lost. Log in to go on.'
     "</p>\n"
 )
 
 
-def write_kept_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
-    """Return the page after a login with the fields of the form that was sent before it.
+def write_pending_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
+    """Return the page after a login with the fields of the pending form.
 
     All fields are hidden, so that the form is sent again exactly as it was; the page shows those
     that a user has typed.

@@ -13,8 +13,8 @@ from formats.problem import Problem
 from storage.bookmark import Bookmark
 
 
-class Draft(msgspec.Struct, frozen=True):
-    """A form as it was sent, and the stored bookmark if it has changed since.
+class SentForm(msgspec.Struct, frozen=True):
+    """A form as the user sent it, to be corrected and sent again.
 
     `action` is the path to send it to again. `controls` has the version that the form edited, or
     if another client has changed the bookmark since, that of `current`, the stored bookmark.
@@ -51,24 +51,24 @@ _TEXTS: Mapping[int, tuple[str, str]] = {
 }
 
 
-def write_problem(problem: Problem, base: BaseUrl, draft: Draft | None) -> bytes:
+def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> bytes:
     """Return the page of a problem, with the form that could not be saved if there is one."""
     heading, text = _TEXTS.get(problem.status, ("This did not work", ""))
     detail = e(text or problem.detail)
-    if draft is None or not draft.values:  # The form that changes tags has no values.
-        heading = "Nothing was changed" if draft and problem.status == 412 else heading
+    if sent is None or not sent.values:  # The form that changes tags has no values.
+        heading = "Nothing was changed" if sent and problem.status == 412 else heading
         what = _errors(problem) or f"<p>{detail}</p>\n"
-        way_back = draft.controls.way_back if draft else None
+        way_back = sent.controls.way_back if sent else None
         main = f"{what}{_conflict_link(problem)}{list_link(base, way_back)}"
-    elif draft.is_deletion:
-        main = _not_deleted(draft, detail) + list_link(base, draft.controls.way_back)
-    elif draft.current and draft.is_new:
-        heading, main = _TEXTS[409][0], _existing(draft, draft.current)
-    elif draft.current:
+    elif sent.is_deletion:
+        main = _not_deleted(sent, detail) + list_link(base, sent.controls.way_back)
+    elif sent.current and sent.is_new:
+        heading, main = _TEXTS[409][0], _existing(sent, sent.current)
+    elif sent.current:
         heading = "There are two versions"
-        main = _both_versions(draft, draft.current)
+        main = _both_versions(sent, sent.current)
     else:
-        main = _same_form(draft, problem, detail)
+        main = _same_form(sent, problem, detail)
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n'
         f"<h1>{e(heading)}</h1>\n{main}</main>\n{END}"
@@ -92,7 +92,7 @@ def _conflict_link(problem: Problem) -> str:
     return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
 
 
-def _same_form(draft: Draft, problem: Problem, detail: str) -> str:
+def _same_form(sent: SentForm, problem: Problem, detail: str) -> str:
     """Return the form as it was sent, with the errors above it and beside each field."""
     beside = {name: f"{LABELS[name]} {e(why)}" for name, why in problem.errors if name in LABELS}
     if link := _conflict_link(problem):
@@ -101,13 +101,13 @@ def _same_form(draft: Draft, problem: Problem, detail: str) -> str:
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
         f"</p>\n{_errors(problem) or f'<p>{detail}</p>'}</div>\n"
-        f"{edit_form(draft.action, draft.values, draft.controls, save_label, errors=beside)}"
+        f"{edit_form(sent.action, sent.values, sent.controls, save_label, errors=beside)}"
     )
 
 
-def _existing(draft: Draft, current: Bookmark) -> str:
+def _existing(sent: SentForm, current: Bookmark) -> str:
     """Return the form of the bookmark that exists already, with what was typed to add it."""
-    form = existing_form(draft.action, current, draft.controls, draft.values, is_typed=True)
+    form = existing_form(sent.action, current, sent.controls, sent.values, is_typed=True)
     return (
         f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
         f"{time(current.created)}.</p>\n<p>The form has that bookmark, and your tags behind its "
@@ -115,13 +115,13 @@ def _existing(draft: Draft, current: Bookmark) -> str:
     )
 
 
-def _both_versions(draft: Draft, current: Bookmark) -> str:
+def _both_versions(sent: SentForm, current: Bookmark) -> str:
     """Return the form with the stored value below each field that both have changed."""
-    cancel = f' <a class="button" href="{e(draft.action)}">Keep the saved version</a>'
+    cancel = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
     saved = form_values(current)
-    others = {name: other_value("Saved now:", saved[name]) for name in draft.conflicts}
+    others = {name: other_value("Saved now:", saved[name]) for name in sent.conflicts}
     form = edit_form(
-        draft.action, draft.values, draft.controls, "Save mine", cancel_link=cancel, others=others
+        sent.action, sent.values, sent.controls, "Save mine", cancel_link=cancel, others=others
     )
     return (
         '<div class="alert" role="alert">\n'
@@ -131,16 +131,16 @@ def _both_versions(draft: Draft, current: Bookmark) -> str:
     )
 
 
-def _not_deleted(draft: Draft, detail: str) -> str:
+def _not_deleted(sent: SentForm, detail: str) -> str:
     """Return the notice that nothing was deleted, with the stored bookmark if it has changed.
 
     The script shows the notice in the list, below the version that the user saw.
     """
-    current = _saved_version(draft, draft.current) if draft.current else ""
+    current = _saved_version(sent, sent.current) if sent.current else ""
     return notice(f"<p>{detail}</p>\n{current}", "notice alert")
 
 
-def _saved_version(draft: Draft, b: Bookmark) -> str:
+def _saved_version(sent: SentForm, b: Bookmark) -> str:
     rows = "".join(
         f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, 1000))}</dd>\n'
         for name, value in form_values(b).items()
@@ -148,6 +148,6 @@ def _saved_version(draft: Draft, b: Bookmark) -> str:
     )
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
-        f'<div class="buttons"><a class="button" href="{e(draft.action)}">Edit</a>\n'
-        f"{delete_form(draft.action, draft.controls)}</div>\n"
+        f'<div class="buttons"><a class="button" href="{e(sent.action)}">Edit</a>\n'
+        f"{delete_form(sent.action, sent.controls)}</div>\n"
     )

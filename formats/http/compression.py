@@ -12,18 +12,19 @@ from formats.http.response import Response
 
 MIN_SIZE = 1024  # A smaller body is sent in one network packet anyway.
 LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
-MARK = "-gzip"  # The end of a compressed representation's entity tag (RFC 9110 section 8.8.3.3).
+# The end of a compressed representation's entity tag (RFC 9110 section 8.8.3.3).
+GZIP_SUFFIX = "-gzip"
 
 
-def mark_entity_tag(request: Request, tag: str) -> str:
+def entity_tag_for_client(request: Request, tag: str) -> str:
     """Return the opaque tag of a representation as it is for this client.
 
-    It ends with the name of the button in the header of a page, and with `MARK` if it is for a
-    compressed representation.
+    It ends with the name of the button in the header of a page, and with `GZIP_SUFFIX` if the
+    representation is compressed.
     """
     if (button := request.environ.get(LOGIN_BUTTON)) and ".html-" in tag:
         tag = f"{tag}-{button}"
-    return tag + MARK if _is_compressed(request) else tag
+    return tag + GZIP_SUFFIX if _is_compressed(request) else tag
 
 
 def _is_compressed(request: Request) -> bool:
@@ -50,12 +51,12 @@ def _prefers_gzip(accepted: str) -> bool:
 def compress(request: Request, response: Response) -> Response:
     """Return the response as this client prefers it.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag is marked, too: a 304 has
-    no body, so its entity tag cannot depend on the size of one.
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has the suffix, too: a 304
+    has no body, so its entity tag cannot depend on the size of one.
     """
     headers = dict(response.headers)
     if "ETag" in headers:
-        headers["ETag"] = f'"{mark_entity_tag(request, headers["ETag"][1:-1])}"'
+        headers["ETag"] = f'"{entity_tag_for_client(request, headers["ETag"][1:-1])}"'
     if len(response.body) > MIN_SIZE and _is_compressed(request):
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}

@@ -11,9 +11,9 @@ from webob import Request
 
 from formats.form import Controls
 from formats.html.assets import Asset, assets_digest
-from formats.http.compression import mark_entity_tag
+from formats.http.compression import entity_tag_for_client
 from formats.http.response import Response, respond_with
-from formats.merge import typed_changes
+from formats.merge import user_changes
 from storage.bookmark import Fields
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
@@ -108,10 +108,10 @@ def merge_form(entry: Entry, fields: Fields, controls: Controls | None) -> Field
     """
     if not controls or controls.version in ("", version_text(entry.version)):
         return fields
-    typed, conflicts = typed_changes(entry.bookmark, fields, controls.opened)
+    changed, conflicts = user_changes(entry.bookmark, fields, controls.opened)
     if conflicts:
         raise PreconditionFailed("It has changed since the form was opened.", entry)
-    return typed
+    return changed
 
 
 def _matches(value: str, resource: Resource | None, strong: bool = False) -> bool:
@@ -148,7 +148,7 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
-        tag = mark_entity_tag(request, _entity_tag(resource, name))
+        tag = entity_tag_for_client(request, _entity_tag(resource, name))
         is_same = tags.strip() == "*" or tag in _parse_entity_tags(tags)
     else:
         is_same = _is_unmodified(request, resource)

@@ -26,8 +26,8 @@ LOGIN_SECONDS = 365 * 24 * 3600
 class Credentials(Enum):
     """The result of checking the credentials of a request.
 
-    HEADER is a right token as Bearer or Token, which no browser sends for a page of another site.
-    BASIC is a right token as the password of HTTP Basic, and COOKIE a login by form; browsers send
+    HEADER is a valid token as Bearer or Token, which no browser sends for a page of another site.
+    BASIC is a valid token as the password of HTTP Basic, and COOKIE a login by form; browsers send
     both by themselves.
     """
 

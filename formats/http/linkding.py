@@ -48,8 +48,8 @@ _FRACTION = ".000000Z"  # Pinkt shows the current time for a date without a frac
 _REQUIRED, _EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # Clients separate tags by spaces, so send this character in place of a space inside a tag.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-_TO_LINKDING = {ord(" "): _NO_BREAK_SPACE}
-_FROM_LINKDING = {ord(_NO_BREAK_SPACE): " "}
+_TO_NO_BREAK_SPACES = {ord(" "): _NO_BREAK_SPACE}
+_TO_SPACES = {ord(_NO_BREAK_SPACE): " "}
 _TAG_WITH_SPACES = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
 _PROFILE: dict[str, object] = {
@@ -69,7 +69,7 @@ _NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "r
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    quoted = _TAG_WITH_SPACES.sub(r'#"\1"', parameters.get("q", "")).translate(_FROM_LINKDING)
+    quoted = _TAG_WITH_SPACES.sub(r'#"\1"', parameters.get("q", "")).translate(_TO_SPACES)
     query = replace(query, search=parse_search(quoted))
     if parameters.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, "unread"))
@@ -247,9 +247,9 @@ def _add_notes(description: object, notes: object) -> object:
 
 
 def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tags:
-    """Return the stored tags, replaced by the sent tags and marks or with those added.
+    """Return the stored tags, replaced by the sent tags and marks, or with those added.
 
-    A mark or the tags stay as they are if they are not sent. Raises Invalid.
+    If `replaces` is false they are added, see `create`. Unsent members stay. Raises Invalid.
     """
     shown = tuple(tag for tag in stored if not _is_mark(tag))
     names = _read_names(sent["tag_names"]) if "tag_names" in sent else shown
@@ -266,7 +266,7 @@ def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tag
 def _read_names(names: object) -> Tags:
     """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    return tuple(tag.translate(_FROM_LINKDING) for tag in rules.clean({"tags": names})["tags"])
+    return tuple(tag.translate(_TO_SPACES) for tag in rules.clean({"tags": names})["tags"])
 
 
 def _is_mark(tag: str) -> bool:
@@ -285,7 +285,7 @@ def _show(bookmark: Bookmark) -> dict[str, object]:
         "notes": "",
         "web_archive_snapshot_url": "",
         **{member: tag in folded for member, tag in MARKS.items()},
-        "tag_names": [tag.translate(_TO_LINKDING) for tag in shown],
+        "tag_names": [tag.translate(_TO_NO_BREAK_SPACES) for tag in shown],
         "date_added": bookmark.created.replace("Z", _FRACTION),
         "date_modified": bookmark.modified.replace("Z", _FRACTION),
         **dict.fromkeys(_NOT_FETCHED),
@@ -297,7 +297,7 @@ def _show_tag(store: Store, tag: str, count: int) -> dict[str, object]:
     query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())
-    shown = {"name": tag.translate(_TO_LINKDING), "date_added": date.replace("Z", _FRACTION)}
+    shown = {"name": tag.translate(_TO_NO_BREAK_SPACES), "date_added": date.replace("Z", _FRACTION)}
     return {"id": number_of(fold_tag(tag)), **shown}
 
 

@@ -7,10 +7,10 @@ from webob import Request
 from formats.base_url import BaseUrl
 from formats.errors import HTTPError
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.login import write_kept_form, write_login_page
+from formats.html.login import write_login_page, write_pending_form
 from formats.http.access_log import client_address
 from formats.http.credentials import COOKIE, LOGIN_BUTTON, LOGIN_SECONDS, find_token, make_login
-from formats.http.login_page import PATH, check_target, read_login_form, split_fields
+from formats.http.login_page import PATH, check_target, read_login_form, split_login_form
 from formats.http.request import query_parameters
 from formats.http.response import Response, respond_with, see_other
 from formats.http.routing import Route, Service
@@ -24,17 +24,17 @@ def show_login(service: Service, request: Request) -> Response:
     # Without `next`, return to the page that has the link. `check_target` refuses other sites.
     referrer = request.environ.get("HTTP_REFERER", "").removeprefix(base.url)
     target = check_target(dict(query_parameters(request)).get("next") or referrer)
-    if request.environ.get(LOGIN_BUTTON) == "log-out":
+    if request.environ.get(LOGIN_BUTTON) == "log-out":  # The browser is logged in.
         return see_other(base.url + target)
     return respond_with(HTML, write_login_page(base, target, []))
 
 
 def log_in(service: Service, request: Request) -> Response:
-    """POST /-/login: set the cookie if the token is right.
+    """POST /-/login: set the cookie if the token is valid.
 
     The browser is redirected to the page that it asked for, by way of the login page: the script
-    would take a single redirect for a saved form. If the login page has kept a form, the response
-    is the page with that form.
+    would take a single redirect for a saved form. If the login page has a pending form, the
+    response is a page that shows it, to be sent again.
     """
     _require_tokens(service)
     fields = read_login_form(request)
@@ -42,11 +42,11 @@ def log_in(service: Service, request: Request) -> Response:
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.add(client_address(request.environ))
         raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
-    request.environ[LOGIN_BUTTON] = "log-out"
+    request.environ[LOGIN_BUTTON] = "log-out"  # For the header of the page in the response.
     base = service.base(request)
-    target, kept = split_fields(fields)
-    if kept:
-        response = respond_with(HTML, write_kept_form(base, target, kept))
+    target, pending = split_login_form(fields)
+    if pending:
+        response = respond_with(HTML, write_pending_form(base, target, pending))
     else:
         response = see_other(f"{base.url}{PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))

@@ -15,7 +15,7 @@ from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
 PATH = "/-/login"
-MAX_OWN_FIELDS = 65_536  # The size of `token` and `next`, beside the form that the page keeps.
+MAX_OWN_FIELDS = 65_536  # The size of `token` and `next`, beside those of the pending form.
 # Without a slash at its beginning, a path could extend the name of the host that precedes it in an
 # address; with two slashes, it could name another host. The login page would redirect to itself.
 _TARGET = re.compile(rf"/(?![/\\]|{PATH[1:]})[!-~]*")
@@ -25,30 +25,31 @@ _QUERY_CHARACTERS = "!$&'()*+,/:;=?@~%[]"
 def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     """Return the login page in place of the page that the request asked for.
 
-    The page keeps the form that the request sent; `error` is shown if that was the login form.
+    The page keeps the form that the request sent as the pending form. If it was the login form, the
+    page shows `error`.
     """
     try:
         fields = read_login_form(request) if request.method == "POST" else []
     except (HTTPError, Malformed, Invalid):
         fields = []
     if request.environ.get("PATH_INFO") == PATH:
-        target, fields = split_fields(fields)
+        target, fields = split_login_form(fields)
         return respond_with(HTML, write_login_page(base, target, fields, error))
     return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
 
 
 def read_login_form(request: Request) -> Parameters:
-    """Return the fields of a login form and of the form that it keeps.
+    """Return the fields of a login form, those of the pending form among them.
 
     Raises HTTPError, Malformed or Invalid.
     """
     return read_form(request, MAX_BODY + MAX_OWN_FIELDS)
 
 
-def split_fields(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the target of a login form, and the fields of the form that it keeps."""
-    kept = [(name, value) for name, value in fields if name not in ("token", "next")]
-    return check_target(dict(fields).get("next", "")), kept
+def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
+    """Return the target of a login form, and the fields of the pending form in it."""
+    pending = [(name, value) for name, value in fields if name not in ("token", "next")]
+    return check_target(dict(fields).get("next", "")), pending
 
 
 def check_target(target: str) -> str:

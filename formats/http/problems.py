@@ -14,14 +14,14 @@ from formats.base_url import BaseUrl
 from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.editor import form_values
-from formats.html.problem import Draft, write_problem
+from formats.html.problem import SentForm, write_problem
 from formats.http.conditional import version_text
 from formats.http.login_page import respond_login_page
 from formats.http.negotiation import best_media_type
 from formats.http.request import read_bookmark
 from formats.http.response import Response, respond_with
 from formats.http.security import BEARER
-from formats.merge import field_digests, typed_changes
+from formats.merge import field_digests, user_changes
 from formats.problem import Problem
 from storage import errors
 from storage.bookmark import clean_changes
@@ -71,7 +71,8 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
         response = respond_login_page(request, base, problem.detail)
         problem.headers["WWW-Authenticate"] = BEARER  # A browser opens a dialog for Basic.
     elif media_type == "text/html":
-        response = respond_with(HTML, write_problem(problem, base, _draft(request, problem, base)))
+        page = write_problem(problem, base, _sent_form(request, problem, base))
+        response = respond_with(HTML, page)
     else:
         response = respond_with(MEDIA_TYPES[0], _document(problem))
     response.status = f"{problem.status} {problem.title}"
@@ -101,7 +102,7 @@ def log_internal_error(request: Request) -> Problem:
     return Problem(500, detail)
 
 
-def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
+def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | None:
     """Return the form that the request sent, None if it sent no form or may come from another site.
 
     The form of a deleted bookmark can only be saved as a new bookmark.
@@ -112,26 +113,26 @@ def _draft(request: Request, problem: Problem, base: BaseUrl) -> Draft | None:
         fields, controls = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
-    assert controls
+    assert controls  # Every form has them.
     path = request.environ.get("PATH_INFO", "")  # It may be no UTF-8.
-    if path == "/tags":  # Its fields are not those of a bookmark.
-        return Draft("", {}, controls)
+    if path == "/tags":  # The page cannot show this form, only the way back to its list.
+        return SentForm("", {}, controls)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The address has it.
     if isinstance(problem.current, Entry):
-        return _stale_draft(base, problem.current, fields, controls, is_deletion)
+        return _stale_form(base, problem.current, fields, controls, is_deletion)
     if problem.status == 410:
         path, controls = "/", controls._replace(version=form.NEW)
-    return Draft(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
+    return SentForm(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
 
 
-def _stale_draft(
+def _stale_form(
     base: BaseUrl,
     entry: Entry,
     fields: Mapping[str, object],
     controls: form.Controls,
     is_deletion: bool,
-) -> Draft:
+) -> SentForm:
     """Return the form of a bookmark that has changed since the form was opened.
 
     It has the fields that the user has changed, and the version and the other fields that are
@@ -141,11 +142,11 @@ def _stale_draft(
     values = _texts(fields)
     conflicts: Sequence[str] = ()
     if not is_new and not is_deletion:
-        typed, conflicts = typed_changes(stored, clean_changes(fields), controls.opened)
-        values = form_values(stored) | {name: values[name] for name in typed}
+        changed, conflicts = user_changes(stored, clean_changes(fields), controls.opened)
+        values = form_values(stored) | {name: values[name] for name in changed}
     controls = controls._replace(version=version_text(entry.version), opened=field_digests(stored))
     action = f"{base.path}/{stored.id}"
-    return Draft(action, values, controls, stored, conflicts, is_new, is_deletion)
+    return SentForm(action, values, controls, stored, conflicts, is_new, is_deletion)
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:

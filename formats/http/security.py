@@ -23,7 +23,7 @@ log = logging.getLogger("bookmarks")
 MIN_TOKEN = 16  # In characters.
 _HOW_TO_MAKE_ONE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-MAX_HOST = 261  # A name has at most 253 characters, a port five.
+MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
 # RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 # The paths that need no token: the files of the pages, logging in and out, and the health check.
@@ -32,7 +32,7 @@ BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED = (
-    "Send a right token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
+    "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
 _NOT_OWN_HOST = (
     "Without a token, the service does not answer to the host {1}. If that is its name, start it "
@@ -40,7 +40,7 @@ _NOT_OWN_HOST = (
 )
 _CROSS_SITE = (
     "A page of another site cannot change anything here. A browser extension or a script must send "
-    "a right token as `Authorization: Bearer TOKEN`."
+    "a valid token as `Authorization: Bearer TOKEN`."
 )
 _NO_ORIGIN = (
     "A change with the login of a browser must have the header Origin or Sec-Fetch-Site. A script "
@@ -66,7 +66,7 @@ class AccessControl:
         method = request.environ["REQUEST_METHOD"]
         if self.tokens:
             self._check_token(request, method)
-        elif method not in SAFE_METHODS:
+        elif method not in SAFE_METHODS:  # No token is needed, but no other site may write.
             self._check_site(request)
 
     def _check_token(self, request: Request, method: str) -> None:

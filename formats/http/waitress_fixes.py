@@ -16,9 +16,12 @@ class BoundedReceiver(ChunkedReceiver):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         # waitress limits neither a chunk-size line nor a trailer, and copies an unfinished one
         # again for each packet: 8 MiB take 4 seconds of CPU.
-        data = data[:MAX_CHUNK_LINE]  # The channel passes the rest with its next call.
+        data = data[:MAX_CHUNK_LINE]  # waitress's HTTPChannel passes the rest with its next call.
+        # `control_line` is the unfinished chunk-size line. It is empty while chunk data or a
+        # trailer is received, so only a chunk-size line can be longer than `data`.
         line = self.control_line + data
-        if len(line) > MAX_CHUNK_LINE + 1 and b"\r\n" not in line[: MAX_CHUNK_LINE + 2]:
+        max_size = MAX_CHUNK_LINE + len(b"\r\n")
+        if len(line) >= max_size and b"\r\n" not in line[:max_size]:
             self.error = BadRequest("The chunk-size line is too long")
             return len(data)
         consumed: int = super().received(data)
@@ -30,7 +33,7 @@ class BoundedReceiver(ChunkedReceiver):  # type: ignore[misc]
 class FixedParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
-        # The channel would answer `Expect: 100-continue` with 100, never answer the complete or
+        # HTTPChannel would answer `Expect: 100-continue` with 100, never answer the complete or
         # refused request itself, and read the connection's next request as a part of it.
         if self.completed:
             self.expect_continue = False
