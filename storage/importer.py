@@ -85,8 +85,8 @@ class Importer:
         self._dry_run = dry_run
         self._plans: dict[str, _Plan] = {}  # By uri key.
         self._planned_ids: set[str] = set()
-        self._pending = 0
-        self._unchanged: dict[str, Entry] = {}
+        self._pending = 0  # The number of planned entries.
+        self._unchanged: dict[str, Entry] = {}  # To be made durable as they are, by id.
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.

@@ -168,7 +168,7 @@ class Index:
         for id, entry in entries.items():
             self._change_entry(id, entry)
         for id in {*tombstones, *entries}:
-            self._change_number(id)
+            self._update_number(id)
 
     def _change_tombstone(self, id: str, tombstone: TombstoneEntry | None) -> None:
         if old := self.tombstones.pop(id, None):
@@ -190,7 +190,7 @@ class Index:
             self.entries[id] = entry
             self._insert(entry)
 
-    def _change_number(self, id: str) -> None:
+    def _update_number(self, id: str) -> None:
         is_used = id in self.entries or id in self.tombstones
         was_used = id in self.ids_of_number(number_of(id))
         if is_used and not was_used:
@@ -226,6 +226,7 @@ class Index:
     def _rebuild(self) -> None:
         items: Iterable[Entry | TombstoneEntry]
         items = chain(self.entries.values(), self.tombstones.values())
+        # A sum, so that each change moves it in constant time, in any order.
         self.version = sum(item.version for item in items) % _VERSION_RANGE
         self._ids_by_number = sorted({*self.entries, *self.tombstones}, key=number_of)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)

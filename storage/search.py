@@ -15,7 +15,7 @@ from typing import NamedTuple
 from storage.bookmark import MAX_TAGS, fold
 from storage.errors import BadQuery
 
-MAX_TERMS = MAX_TAGS
+MAX_TERMS = MAX_TAGS  # Each term costs a pass over the collection.
 
 _TOKEN = re.compile(
     r"""

@@ -95,7 +95,8 @@ class Watch:
         self.close()
         existing = [n for n, folder in enumerate(self._folders) if n == 0 or folder.exists()]
         # Every folder is looked at, because `_identity` refuses a symbolic link.
-        self.identity, *_ = [_identity(str(self._folders[number])) for number in existing]
+        identities = [_identity(str(self._folders[number])) for number in existing]
+        self.identity = identities[0]
         try:
             if sys.platform == "linux" and not any(map(self._is_on_network, existing)):
                 self._watch(existing)

@@ -93,7 +93,8 @@ def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, c
     for _ in range(5):
         assert response_seconds(connect(service)) < SOON_SECONDS
         time.sleep(0.2)
-    until(lambda: resident_bytes(service) - before < 20 * MIB, SOON_SECONDS)
+    # The allocator may keep the memory of a response or two, whatever clients do.
+    until(lambda: resident_bytes(service) - before < 3 * size, SOON_SECONDS)
     # The unread response is still complete.
     stalled[-1].settimeout(30)
     assert sum(map(len, iter(lambda: stalled[-1].recv(MIB), b""))) == size

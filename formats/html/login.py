@@ -15,7 +15,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
     of a pending form, which was sent to `target`.
     """
     kind, state = ("error", ' aria-invalid="true"') if error else ("hint", "")
-    note = e(error) if error else "One line of the file with which the service was started."
+    note = e(error) if error else "A token from the token file of the service."
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
         f"{_PENDING if fields else ''}"

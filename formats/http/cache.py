@@ -44,7 +44,7 @@ class ResponseCache:
         self._store = store
         self._responses: dict[_Key, tuple[int, Response]] = {}
         self._size = 0
-        self._seen: set[int] = set()
+        self._seen_hashes: set[int] = set()
 
     def get(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """Return the cached response to this request, or what `make` returns."""
@@ -56,7 +56,7 @@ class ResponseCache:
             with suppress(Unavailable):  # A style sheet can be served without the data folder.
                 if change_count == self._store.change_count == self._store.refresh():
                     return response
-        # If the store changes while a response is made, this count keeps it from being sent again.
+        # Counted first: a change of the store while the response is made leaves it out of date.
         change_count = self._store.change_count
         response = make(request)
         if self._was_seen(key):
@@ -66,11 +66,11 @@ class ResponseCache:
     def _was_seen(self, key: _Key) -> bool:
         """Return whether the same was requested recently, and remember that it was."""
         number = hash(key)
-        if number in self._seen:
+        if number in self._seen_hashes:
             return True
-        if len(self._seen) >= MAX_SEEN:
-            self._seen.clear()
-        self._seen.add(number)
+        if len(self._seen_hashes) >= MAX_SEEN:
+            self._seen_hashes.clear()
+        self._seen_hashes.add(number)
         return False
 
     def _add(self, key: _Key, change_count: int, response: Response) -> None:
