@@ -20,47 +20,51 @@ _OUTCOMES = ("changed", "failed")
 class Listing(msgspec.Struct, frozen=True):
     """The context of a list of bookmarks.
 
-    `page` is the result of the query; `address` that of the list itself; `filter` has the
-    parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to the
-    addresses of the pages, if there are several; `offset` is the number of bookmarks before this
-    page; `way_back` leads back to this page, see `list_address`. After a form has changed tags,
-    `changed` and `failed` are the numbers of bookmarks that were and that could not be changed.
+    `page` is the result of the query that `parameters` ask the list at `path` for; `filter` has
+    the parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to
+    the addresses of the pages, if there are several; `offset` is the number of bookmarks before
+    this page. The properties are what only some formats need.
     """
 
     page: Page
     base: BaseUrl = BaseUrl()
-    address: str = ""
+    path: str = ""
+    parameters: Parameters = []
     filter: Parameters = []
     links: Mapping[str, str] = {}
     offset: int = 0
-    way_back: str = ""
-    changed: int | None = None
-    failed: int = 0
+
+    @property
+    def address(self) -> str:
+        """The address of the list itself."""
+        return with_query(self.base.url + self.path, self.parameters)
+
+    @property
+    def way_back(self) -> str:
+        """What leads back to this page, see `list_address`."""
+        return urlencode(_select_and_range(self.parameters))
+
+    @property
+    def changed(self) -> int | None:
+        """The number of bookmarks whose tags a form has just changed, None without a form."""
+        return _number(self.parameters, "changed")
+
+    @property
+    def failed(self) -> int:
+        """The number of bookmarks whose tags a form could not change."""
+        return _number(self.parameters, "failed") or 0
 
 
 def make_listing(
     page: Page, base: BaseUrl, path: str, parameters: Parameters, query: Query
 ) -> Listing:
     """Return the listing of a page that the list at this path shows for these parameters."""
-    document = base.url + path
     words = " ".join(value for name, value in parameters if name == "q").strip()
     tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
     count = max(page.total, page.tombstone_count if query.deletions else 0)
-    links = _page_links(document, parameters, query, count)
-    way_back = urlencode(_select_and_range(parameters))
-    changed, failed = (_number(parameters, name) for name in _OUTCOMES)
-    return Listing(
-        page,
-        base,
-        with_query(document, parameters),
-        filter,
-        links,
-        query.offset,
-        way_back=way_back,
-        changed=changed,
-        failed=failed or 0,
-    )
+    links = _page_links(base.url + path, parameters, query, count)
+    return Listing(page, base, path, parameters, filter, links, query.offset)
 
 
 def _number(parameters: Parameters, name: str) -> int | None:

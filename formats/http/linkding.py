@@ -92,12 +92,12 @@ def _respond_page(
 ) -> Response:
     """Respond with the items that the parameters limit, by default 100, and offset select."""
     parameters = query_parameters(request)
-    query = parse_query([*parameters, ("limit", "100")])
+    others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
+    query = parse_query([*(pair for pair in parameters if pair not in others), ("limit", "100")])
     limit, offset = query.limit or 0, query.offset
     address = service.base(request).url + str(request.path_info)
 
     def link(offset: int) -> str:
-        others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
         return with_query(address, [*others, ("limit", str(limit)), ("offset", str(offset))])
 
     page = {
