@@ -31,7 +31,7 @@ from formats import Format, FormatTable, commands
 from formats.base_url import BaseUrl, Parameters
 from formats.commands import add_option
 from formats.errors import HTTPError
-from formats.form import PUT_BACK, Controls, complete_address
+from formats.form import PUT_BACK, HiddenFields, complete_address
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
@@ -267,7 +267,7 @@ class Application:
         return responses.respond_with(*write_report(media_type, report, self.base(request)))
 
     def _post(
-        self, request: Request, body: Body, fields: Fields, form: Controls | None
+        self, request: Request, body: Body, fields: Fields, form: HiddenFields | None
     ) -> tuple[Entry, str]:
         """Create or update once. Conditions of the request concern the whole collection."""
         is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
@@ -295,7 +295,7 @@ class Application:
             raise errors.Invalid([("_method", "must be DELETE or absent")])
         if form and method == "DELETE":
             deleted = self._delete(request, id, form.version)
-            page = write_deleted(deleted, self.base(request), form.way_back)
+            page = write_deleted(deleted, self.base(request), form.list_query)
             return responses.respond_with(HTML, page)
         fields = rules.clean_changes(body, id)
         target = form or negotiate(request, formats.ONE_BOOKMARK)
@@ -346,7 +346,9 @@ class Application:
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(format, format.write(report))
 
-    def _update(self, request: Request, id: str, fields: Fields, form: Controls | None) -> Entry:
+    def _update(
+        self, request: Request, id: str, fields: Fields, form: HiddenFields | None
+    ) -> Entry:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry)
@@ -374,12 +376,12 @@ class Application:
             return None
 
     def _respond_stored(
-        self, request: Request, target: str | Controls, entry: Entry, status: str
+        self, request: Request, target: str | HiddenFields, entry: Entry, status: str
     ) -> Response:
         """Respond with the bookmark in the format `target`, or to a form by a redirect."""
         base, id = self.base(request), entry.bookmark.id
         url = base.bookmark(id)
-        if isinstance(target, Controls):
+        if isinstance(target, HiddenFields):
             return see_other(address_after_saving(base, id, target, status == CREATED))
         response = self._show(request, target, entry)
         response.status = status

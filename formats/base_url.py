@@ -11,13 +11,13 @@ class BaseUrl(msgspec.Struct, frozen=True):
     """The service's address, without a slash at its end.
 
     `url` is all of it, such as `https://example.com/marks`; `path` is its path, `/marks`, for
-    links that stay on the same host. `login_button` names the button in the header of pages,
-    `log-in` or `log-out`; it is empty if the pages have neither.
+    links that stay on the same host. `login_or_logout_button` names the button that the top of each
+    page shows, `log-in` or `log-out`; it is empty if the pages show neither.
     """
 
     url: str = ""
     path: str = ""
-    login_button: str = ""
+    login_or_logout_button: str = ""
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

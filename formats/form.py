@@ -31,40 +31,42 @@ def complete_address(text: str) -> str:
     return f"https://{address}" if _WITHOUT_SCHEME.match(address) else text
 
 
-class Controls(NamedTuple):
-    """The hidden fields of the page's own forms, which are no fields of a bookmark.
+class HiddenFields(NamedTuple):
+    """The hidden fields of the page's own forms, none of which is a field of a bookmark.
 
     `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
-    `way_back` is the query of the list to return to, see `listing.list_address`; `close` says
-    whether the script closes the window after saving; `opened` has the `merge.field_digests` of the
-    bookmark.
+    `list_query` is the query of the list to return to, see `listing.list_address`; `close` says
+    whether the script closes the window after saving; `opened_digests` has the
+    `merge.field_digests` that the bookmark had when the user opened the form.
     """
 
     version: str = ""
-    way_back: str | None = None
+    list_query: str | None = None
     close: bool = False
-    opened: str = ""
+    opened_digests: str = ""
 
 
-def take_controls(fields: dict[str, object]) -> Controls:
-    """Remove the controls from the fields of a form, and return them.
+def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
+    """Remove the hidden fields from the fields of a form, and return them.
 
     The checkbox `_quote` adds its text to the description.
     """
-    way_back = fields.pop("_list", None)
+    list_query = fields.pop("_list", None)
     if quote := fields.pop("_quote", ""):
         fields["description"] = f"{fields.get('description', '')}\n\n{quote}"
-    return Controls(
+    return HiddenFields(
         version=str(fields.pop("_version", "")),
-        way_back=None if way_back is None else str(way_back),
+        list_query=None if list_query is None else str(list_query),
         close=fields.pop("_close", "") == "1",
-        opened=str(fields.pop("_opened", "")),
+        opened_digests=str(fields.pop("_opened", "")),
     )
 
 
-def page_controls(query: Mapping[str, str], version: str, opened: str = "") -> Controls:
-    """Return the controls of a form on the page that this query asks for."""
-    return Controls(version, query.get("_list"), query.get("close") == "1", opened)
+def make_hidden_fields(
+    query: Mapping[str, str], version: str, opened_digests: str = ""
+) -> HiddenFields:
+    """Return the hidden fields of a form on the page that this query asks for."""
+    return HiddenFields(version, query.get("_list"), query.get("close") == "1", opened_digests)
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from formats.base_url import BaseUrl, Parameters, with_query
-from formats.form import PUT_BACK, Controls
+from formats.form import PUT_BACK, HiddenFields
 from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
@@ -40,7 +40,7 @@ class Listing(msgspec.Struct, frozen=True):
         return with_query(self.base.url + self.path, self.parameters)
 
     @property
-    def way_back(self) -> str:
+    def list_query(self) -> str:
         """What leads back to this page, see `list_address`."""
         return urlencode(_select_and_range(self.parameters))
 
@@ -72,26 +72,26 @@ def _number(parameters: Parameters, name: str) -> int | None:
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
 
 
-def address_after_saving(base: BaseUrl, id: str, controls: Controls, is_new: bool) -> str:
+def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
     """Return the address that a form leads to when it has saved a bookmark.
 
     A form that puts a bookmark back, but finds its uri in use, leads to the bookmark that has it.
     """
-    if controls.close:
+    if hidden_fields.close:
         return f"{base.bookmark(id)}?close=1"
-    if controls.way_back is None or controls.version == PUT_BACK and not is_new:
+    if hidden_fields.list_query is None or hidden_fields.version == PUT_BACK and not is_new:
         return base.bookmark(id)
-    return list_address(base.url, controls.way_back, id)
+    return list_address(base.url, hidden_fields.list_query, id)
 
 
-def list_address(base: str, way_back: str, id: str = "") -> str:
+def list_address(base: str, list_query: str, id: str = "") -> str:
     """Return the address of the list that a link or a form leads back to, and there to a bookmark.
 
-    `way_back` is the query of that list, which links and forms carry as `_list`. All parameters
+    `list_query` is the query of that list, which links and forms carry as `_list`. All parameters
     but those of its selection and range are ignored, so that it can lead to no other page.
     """
     fragment = f"#b-{id}" if id else ""
-    return with_query(f"{base}/", _select_and_range(parse_qsl(way_back))) + fragment
+    return with_query(f"{base}/", _select_and_range(parse_qsl(list_query))) + fragment
 
 
 def _select_and_range(parameters: Parameters) -> Parameters:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from formats.base_url import BaseUrl
-from formats.form import NEW, Controls, page_controls
+from formats.form import NEW, HiddenFields, make_hidden_fields
 from formats.html.editor import (
     LABELS,
     delete_form,
@@ -43,27 +43,27 @@ def write_bookmark(
     before as this bookmark. The form suggests `host_tags`, the tags of other bookmarks of its host.
     """
     action = f"{base.path}/{b.id}"
-    controls = page_controls(query, f"{version:032x}", field_digests(b))
+    hidden_fields = make_hidden_fields(query, f"{version:032x}", field_digests(b))
     if "uri" in query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
-        form = existing_form(action, b, controls, query, host_tags)
+        form = existing_form(action, b, hidden_fields, query, host_tags)
     else:
         note, values = "", form_values(b)
-        form = edit_form(action, values, controls, choices=_tag_choices(values, host_tags))
+        form = edit_form(action, values, hidden_fields, choices=_tag_choices(values, host_tags))
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
     details = (host(b.uri), f"saved {time(b.created)}", changed)
     yield (
-        f'{begin(b.title, base, controls.way_back)}<main id="main" class="single">\n'
+        f'{begin(b.title, base, hidden_fields.list_query)}<main id="main" class="single">\n'
         f'<h1 dir="auto">{link(b)}</h1>\n'
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{note}{form}{delete_form(action, controls)}</main>\n{END}"
+        f"{note}{form}{delete_form(action, hidden_fields)}</main>\n{END}"
     ).encode()
 
 
 def existing_form(
     action: str,
     b: Bookmark,
-    controls: Controls,
+    hidden_fields: HiddenFields,
     given: Mapping[str, str],
     host_tags: Iterable[str] = (),
     *,
@@ -84,7 +84,7 @@ def existing_form(
     choices = _tag_choices(values, host_tags)
     if quote.replace("\r\n", "\n") not in b.description:
         choices["description"] = quote_choice(quote, is_typed)
-    return edit_form(action, values, controls, others=others, choices=choices, focus="tags")
+    return edit_form(action, values, hidden_fields, others=others, choices=choices, focus="tags")
 
 
 def _tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
@@ -99,12 +99,13 @@ def write_add_page(
 ) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
     values = {name: query.get(name, "") for name in LABELS}
-    controls = page_controls(query, NEW)
+    hidden_fields = make_hidden_fields(query, NEW)
     focus = next((name for name in LABELS if not values[name]), "")
     choices = _tag_choices(values, host_tags)
-    form = edit_form(f"{base.path}/", values, controls, choices=choices, focus=focus)
+    form = edit_form(f"{base.path}/", values, hidden_fields, choices=choices, focus=focus)
+    beginning = begin("Add a bookmark", base, hidden_fields.list_query)
     yield (
-        f'{begin("Add a bookmark", base, controls.way_back)}<main id="main" class="single">\n'
+        f'{beginning}<main id="main" class="single">\n'
         f"<h1>Add a bookmark</h1>\n{form}</main>\n{END}"
     ).encode()
 

@@ -1,7 +1,7 @@
 """The page that answers a deletion, with a form that puts the bookmark back."""
 
 from formats.base_url import BaseUrl
-from formats.form import PUT_BACK, Controls
+from formats.form import PUT_BACK, HiddenFields
 from formats.html.bookmark import MAX_TITLE, host
 from formats.html.editor import form_values
 from formats.html.frame import (
@@ -10,31 +10,31 @@ from formats.html.frame import (
     begin,
     cut,
     e,
-    hidden_controls,
-    hidden_field,
+    hidden_input,
+    hidden_inputs,
     list_link,
     notice,
 )
 from storage.bookmark import Bookmark
 
 
-def write_deleted(b: Bookmark, base: BaseUrl, way_back: str | None) -> bytes:
+def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
     The service keeps no field of it. The form on this page is the only copy.
     """
     fields = form_values(b) | {"created": b.created}
-    hidden = "".join(hidden_field(name, value) for name, value in fields.items())
+    hidden = "".join(hidden_input(name, value) for name, value in fields.items())
     title = e(cut(b.title, MAX_TITLE))
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
         f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'
-        f"{hidden_controls(Controls(PUT_BACK, way_back))}{hidden}"
+        f"{hidden_inputs(HiddenFields(PUT_BACK, list_query))}{hidden}"
         "<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"
     )
     return (
-        f'{begin(f"Deleted: {b.title}", base, way_back)}<main id="main" class="single">\n'
+        f'{begin(f"Deleted: {b.title}", base, list_query)}<main id="main" class="single">\n'
         f"<h1>The bookmark is deleted</h1>\n{notice(content)}"
-        f"{list_link(base, way_back)}</main>\n{END}"
+        f"{list_link(base, list_query)}</main>\n{END}"
     ).encode()

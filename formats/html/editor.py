@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from formats.form import Controls
-from formats.html.frame import cut, e, hidden_controls, hidden_field
+from formats.form import HiddenFields
+from formats.html.frame import cut, e, hidden_input, hidden_inputs
 from formats.listing import list_address
 from storage.bookmark import Bookmark
 
@@ -32,7 +32,7 @@ def form_values(b: Bookmark) -> dict[str, str]:
 def edit_form(
     action: str,
     values: Mapping[str, str],
-    controls: Controls,
+    hidden_fields: HiddenFields,
     save_label: str = "Save",
     *,
     cancel_link: str = "",
@@ -55,13 +55,13 @@ def edit_form(
         + choices.get(name, "")
         for name in _FIELDS
     )
-    created = hidden_field("created", values["created"]) if "created" in values else ""
+    created = hidden_input("created", values["created"]) if "created" in values else ""
     return (
         # Otherwise browsers restore the text that was typed into an older version of the form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
-        f"{hidden_controls(controls)}{created}\n{''.join(fields)}"
+        f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}'
-        f"{_back_link(action, controls) if cancel else ''}</p>\n"
+        f"{_back_link(action, hidden_fields) if cancel else ''}</p>\n"
         "</form>\n"
     )
 
@@ -118,18 +118,19 @@ def quote_choice(quote: str, is_checked: bool) -> str:
     )
 
 
-def _back_link(action: str, controls: Controls) -> str:
+def _back_link(action: str, hidden_fields: HiddenFields) -> str:
     """Return a link to the bookmark in the list that the form was opened from."""
-    if controls.way_back is None:
+    if hidden_fields.list_query is None:
         return ""
     base, _, id = action.rpartition("/")  # The action is the address of the service or a bookmark.
-    return f' <a class="button" href="{e(list_address(base, controls.way_back, id))}">Cancel</a>'
+    address = list_address(base, hidden_fields.list_query, id)
+    return f' <a class="button" href="{e(address)}">Cancel</a>'
 
 
-def delete_form(action: str, controls: Controls) -> str:
+def delete_form(action: str, hidden_fields: HiddenFields) -> str:
     """Return a form with a button that deletes this version of the bookmark."""
     return (
         f'<form class="delete" method="post" action="{e(action)}">'
-        f"{hidden_field('_method', 'DELETE')}{hidden_controls(controls)}"
+        f"{hidden_input('_method', 'DELETE')}{hidden_inputs(hidden_fields)}"
         "<button>Delete</button></form>\n"
     )

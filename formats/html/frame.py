@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from formats.base_url import BaseUrl, Parameters, with_query
-from formats.form import Controls
+from formats.form import HiddenFields
 from formats.html.assets import name_of
 from formats.listing import list_address
 from storage.bookmark import replace_invalid_xml_chars
@@ -24,24 +24,24 @@ def e(text: str) -> Markup:
 def begin(
     title: str,
     base: BaseUrl,
-    way_back: str | None = None,
+    list_query: str | None = None,
     *,
     filter: Parameters = [],
     is_list: bool = False,
 ) -> str:
     """Return a page up to its main part.
 
-    `way_back` leads back from the form that adds a bookmark, see `listing.list_address`. The
+    `list_query` leads back from the form that adds a bookmark, see `listing.list_address`. The
     search box keeps the tags of `filter`. A list has a feed.
     """
-    add = urlencode({"uri": ""} | ({} if way_back is None else {"_list": way_back}))
+    add = urlencode({"uri": ""} | ({} if list_query is None else {"_list": list_query}))
     return (
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(base)}{_search(base, filter)}'
         f'<nav aria-label="Pages of the service"><a href="{e(base.path)}/tags">Tags</a>\n'
         f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n'
-        f"{_login_button(base)}</nav>\n</header>\n"
+        f"{_login_or_logout_button(base)}</nav>\n</header>\n"
     )
 
 
@@ -56,11 +56,11 @@ def _brand(base: BaseUrl) -> str:
     return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
 
 
-def _login_button(base: BaseUrl) -> str:
+def _login_or_logout_button(base: BaseUrl) -> str:
     path = e(base.path)
-    if base.login_button == "log-in":
+    if base.login_or_logout_button == "log-in":
         return f'<a class="button" href="{path}/-/login">Log in</a>\n'
-    if base.login_button == "log-out":
+    if base.login_or_logout_button == "log-out":
         return f'<form method="post" action="{path}/-/logout"><button>Log out</button></form>\n'
     return ""
 
@@ -86,7 +86,7 @@ def _head(title: str, base: BaseUrl) -> str:
 
 
 def _search(base: BaseUrl, filter: Parameters) -> str:
-    tags = "".join(hidden_field(name, value) for name, value in filter if name == "tag")
+    tags = "".join(hidden_input(name, value) for name, value in filter if name == "tag")
     words = dict(filter).get("q", "")
     return (
         f'<form class="search" role="search" action="{e(base.path)}/">{tags}'
@@ -109,10 +109,10 @@ def feed_address(base: BaseUrl, filter: Parameters) -> str:
     return with_query(f"{base.path}/feed", filter)
 
 
-def list_link(base: BaseUrl, way_back: str | None = None) -> str:
+def list_link(base: BaseUrl, list_query: str | None = None) -> str:
     """Return a button-like link back to a list, or else to all bookmarks."""
-    label = "All bookmarks" if way_back is None else "Back to the list"
-    address = list_address(base.path, way_back or "")
+    label = "All bookmarks" if list_query is None else "Back to the list"
+    address = list_address(base.path, list_query or "")
     return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
 
 
@@ -124,18 +124,18 @@ def notice(content: str, classes: str = "notice") -> str:
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
-def hidden_controls(controls: Controls) -> str:
-    """Return the controls as hidden form fields."""
+def hidden_inputs(hidden_fields: HiddenFields) -> str:
+    """Return the hidden fields as hidden form fields."""
     fields = {
-        "_version": controls.version or None,
-        "_list": controls.way_back,
-        "_close": "1" if controls.close else None,
-        "_opened": controls.opened or None,
+        "_version": hidden_fields.version or None,
+        "_list": hidden_fields.list_query,
+        "_close": "1" if hidden_fields.close else None,
+        "_opened": hidden_fields.opened_digests or None,
     }
-    return "".join(hidden_field(name, v) for name, v in fields.items() if v is not None)
+    return "".join(hidden_input(name, v) for name, v in fields.items() if v is not None)
 
 
-def hidden_field(name: str, value: str) -> str:
+def hidden_input(name: str, value: str) -> str:
     """Return a hidden form field."""
     return f'<input type="hidden" name="{name}" value="{e(value)}">'
 

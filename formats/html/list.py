@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.base_url import with_query
-from formats.form import NEW, Controls
+from formats.form import NEW, HiddenFields
 from formats.html.bookmark import host, link, time
 from formats.html.editor import edit_form
 from formats.html.frame import (
@@ -15,7 +15,7 @@ from formats.html.frame import (
     cut,
     e,
     feed_address,
-    hidden_field,
+    hidden_input,
     number_of_bookmarks,
 )
 from formats.html.mark import Escape, marker
@@ -64,7 +64,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
 
 def _begin(listing: Listing) -> str:
     title, base, filter = _title(listing), listing.base, listing.filter
-    return begin(title, base, listing.way_back, filter=filter, is_list=True)
+    return begin(title, base, listing.list_query, filter=filter, is_list=True)
 
 
 def _title(listing: Listing) -> str:
@@ -81,7 +81,7 @@ def _list_head(listing: Listing) -> str:
         f"{'' if listing.page.versions else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
-        f"{hidden_field('_method', 'DELETE')}{hidden_field('_list', listing.way_back)}</form>\n"
+        f"{hidden_input('_method', 'DELETE')}{hidden_input('_list', listing.list_query)}</form>\n"
     )
 
 
@@ -134,7 +134,8 @@ def _nothing_here(listing: Listing) -> str:
 
 
 def _start_page(listing: Listing) -> str:
-    form = edit_form(f"{listing.base.path}/", {}, Controls(NEW, listing.way_back), cancel=False)
+    hidden_fields = HiddenFields(NEW, listing.list_query)
+    form = edit_form(f"{listing.base.path}/", {}, hidden_fields, cancel=False)
     return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 
 
@@ -173,7 +174,7 @@ def _item_writer(
     listing: Listing, tag_link: _TagLink, escape: Escape
 ) -> Callable[[Bookmark, int], str]:
     """Return a function that writes a bookmark and the buttons for this version of it."""
-    path, back = e(listing.base.path), e(urlencode({"_list": listing.way_back}))
+    path, back = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 
     def item(b: Bookmark, version: int) -> str:
         edit_address = f"{path}/{b.id}?{back}"

@@ -5,7 +5,7 @@ A pending form was sent without a login. It is kept in these pages, and sent aga
 
 from formats.base_url import BaseUrl, Parameters
 from formats.html.editor import LABELS
-from formats.html.frame import END, MULTIPART, begin, begin_login, e, hidden_field
+from formats.html.frame import END, MULTIPART, begin, begin_login, e, hidden_input
 
 
 def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str = "") -> bytes:
@@ -20,7 +20,7 @@ def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str 
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
         f"{_PENDING if fields else ''}"
         f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
-        f"{hidden_field('next', target)}{_hidden_fields(fields)}\n"
+        f"{hidden_input('next', target)}{_hidden_inputs(fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
         # Browsers store a password with a user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
@@ -56,11 +56,11 @@ def write_pending_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
         f'<form method="post" action="{e(base.path + target)}" {MULTIPART}>'
-        f"{_hidden_fields(fields)}\n"
+        f"{_hidden_inputs(fields)}\n"
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"
     ).encode()
 
 
-def _hidden_fields(fields: Parameters) -> str:
-    return "".join(hidden_field(e(name), value) for name, value in fields)
+def _hidden_inputs(fields: Parameters) -> str:
+    return "".join(hidden_input(e(name), value) for name, value in fields)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from formats.base_url import BaseUrl
-from formats.form import Controls
+from formats.form import HiddenFields
 from formats.html.bookmark import existing_form, link, time
 from formats.html.editor import LABELS, delete_form, edit_form, form_values, other_value
 from formats.html.frame import END, begin, cut, e, list_link, notice
@@ -16,15 +16,16 @@ from storage.bookmark import Bookmark
 class SentForm(msgspec.Struct, frozen=True):
     """A form as the user sent it, to be corrected and sent again.
 
-    `action` is the path to send it to again. `controls` has the version that the form edited, or
-    if another client has changed the bookmark since, that of `current`, the stored bookmark.
-    `conflicts` names the fields that both have changed, `is_new` is true if the form was to add a
-    bookmark. There are no `values` if the form was to change the tags of many bookmarks.
+    `action` is the path to send the form to again. If another client has changed the bookmark since
+    the user opened the form, `current` is the stored bookmark, `conflicts` has the names of the
+    fields that the user and the other client have both changed, and the version in `hidden_fields`
+    is that of `current`. `is_new` is true if the form was to add a bookmark. `values` is empty if
+    the form was to change the tags of many bookmarks.
     """
 
     action: str
     values: Mapping[str, str]
-    controls: Controls
+    hidden_fields: HiddenFields
     current: Bookmark | None = None
     conflicts: Sequence[str] = ()
     is_new: bool = False
@@ -58,10 +59,10 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
     if sent is None or not sent.values:  # The form that changes tags has no values.
         heading = "Nothing was changed" if sent and problem.status == 412 else heading
         what = _errors(problem) or f"<p>{detail}</p>\n"
-        way_back = sent.controls.way_back if sent else None
-        main = f"{what}{_conflict_link(problem)}{list_link(base, way_back)}"
+        list_query = sent.hidden_fields.list_query if sent else None
+        main = f"{what}{_conflict_link(problem)}{list_link(base, list_query)}"
     elif sent.is_deletion:
-        main = _not_deleted(sent, detail) + list_link(base, sent.controls.way_back)
+        main = _not_deleted(sent, detail) + list_link(base, sent.hidden_fields.list_query)
     elif sent.current and sent.is_new:
         heading, main = _TEXTS[409][0], _existing(sent, sent.current)
     elif sent.current:
@@ -101,13 +102,13 @@ def _same_form(sent: SentForm, problem: Problem, detail: str) -> str:
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
         f"</p>\n{_errors(problem) or f'<p>{detail}</p>'}</div>\n"
-        f"{edit_form(sent.action, sent.values, sent.controls, save_label, errors=beside)}"
+        f"{edit_form(sent.action, sent.values, sent.hidden_fields, save_label, errors=beside)}"
     )
 
 
 def _existing(sent: SentForm, current: Bookmark) -> str:
     """Return the form of the bookmark that exists already, with what was typed to add it."""
-    form = existing_form(sent.action, current, sent.controls, sent.values, is_typed=True)
+    form = existing_form(sent.action, current, sent.hidden_fields, sent.values, is_typed=True)
     return (
         f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
         f"{time(current.created)}.</p>\n<p>The form has that bookmark, and your tags behind its "
@@ -121,7 +122,7 @@ def _both_versions(sent: SentForm, current: Bookmark) -> str:
     saved = form_values(current)
     others = {name: other_value("Saved now:", saved[name]) for name in sent.conflicts}
     form = edit_form(
-        sent.action, sent.values, sent.controls, "Save mine", cancel_link=cancel, others=others
+        sent.action, sent.values, sent.hidden_fields, "Save mine", cancel_link=cancel, others=others
     )
     return (
         '<div class="alert" role="alert">\n'
@@ -149,5 +150,5 @@ def _saved_version(sent: SentForm, b: Bookmark) -> str:
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
         f'<div class="buttons"><a class="button" href="{e(sent.action)}">Edit</a>\n'
-        f"{delete_form(sent.action, sent.controls)}</div>\n"
+        f"{delete_form(sent.action, sent.hidden_fields)}</div>\n"
     )

@@ -1,6 +1,6 @@
 """The forms that change the tags of all bookmarks of a filtered list."""
 
-from formats.html.frame import e, hidden_field, number_of_bookmarks
+from formats.html.frame import e, hidden_input, number_of_bookmarks
 from formats.listing import Listing
 from storage.errors import BadQuery
 from storage.search import parse_expression
@@ -34,10 +34,10 @@ def _is_selection(listing: Listing) -> bool:
 def _form(listing: Listing, field: str, label: str, button: str, renamed: str = "") -> str:
     """Return a form with one field for tags, to add, to remove or in place of the renamed tag."""
     id = "rename" if renamed else f"{field}-tags"
-    hidden = "".join(hidden_field(name, value) for name, value in listing.filter)
-    hidden += hidden_field("expected", str(listing.page.total))
-    hidden += hidden_field("_list", listing.way_back)
-    hidden += hidden_field("remove", renamed) if renamed else ""
+    hidden = "".join(hidden_input(name, value) for name, value in listing.filter)
+    hidden += hidden_input("expected", str(listing.page.total))
+    hidden += hidden_input("_list", listing.list_query)
+    hidden += hidden_input("remove", renamed) if renamed else ""
     return (
         f'<form class="retag" method="post" action="{e(listing.base.path)}/tags">{hidden}\n'
         f'<label for="{id}">{label}</label>\n<input id="{id}" name="{field}" {_INPUT}>\n'

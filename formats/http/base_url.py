@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from webob import Request
 
 from formats.base_url import BaseUrl
-from formats.http.credentials import LOGIN_BUTTON
+from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
 from formats.http.security import HOST, MAX_HOST
 from storage.errors import Invalid
 
@@ -20,8 +20,8 @@ _PATH_CHARACTERS = "/!$&'()*+,;=:@~"
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    button = request.environ.get(LOGIN_BUTTON)
-    return replace(base, login_button=button) if button else base
+    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
+    return replace(base, login_or_logout_button=button) if button else base
 
 
 def _requested_base(request: Request) -> BaseUrl:

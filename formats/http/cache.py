@@ -8,7 +8,7 @@ from webob import Request
 
 from formats.http.base_url import ADDRESS_VARIABLES
 from formats.http.conditional import CONDITION_VARIABLES
-from formats.http.credentials import LOGIN_BUTTON
+from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
 from formats.http.response import Response
 from storage.errors import Unavailable
 from storage.store import Store
@@ -25,7 +25,7 @@ _KEY_VARIABLES = (
     "HTTP_ACCEPT",
     "HTTP_ACCEPT_ENCODING",
     "HTTP_IF_NONE_MATCH",
-    LOGIN_BUTTON,
+    LOGIN_OR_LOGOUT_BUTTON,
     *ADDRESS_VARIABLES,
 )
 # Whether a response to these conditions is 304 or 412 depends on the present time, too.

@@ -6,7 +6,7 @@ import gzip
 from webob import Request
 from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
 
-from formats.http.credentials import LOGIN_BUTTON
+from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
 from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
@@ -22,7 +22,7 @@ def entity_tag_for_client(request: Request, tag: str) -> str:
     It ends with the name of the button in the header of a page, and with `GZIP_SUFFIX` if the
     representation is compressed.
     """
-    if (button := request.environ.get(LOGIN_BUTTON)) and ".html-" in tag:
+    if (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)) and ".html-" in tag:
         tag = f"{tag}-{button}"
     return tag + GZIP_SUFFIX if _is_compressed(request) else tag
 

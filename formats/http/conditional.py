@@ -9,7 +9,7 @@ from email.utils import formatdate, parsedate_to_datetime
 from msgspec.structs import replace
 from webob import Request
 
-from formats.form import Controls
+from formats.form import HiddenFields
 from formats.html.assets import Asset, assets_digest
 from formats.http.compression import entity_tag_for_client
 from formats.http.response import Response, respond_with
@@ -101,14 +101,14 @@ def require_conditions(
         raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
 
 
-def merge_form(entry: Entry, fields: Fields, controls: Controls | None) -> Fields:
+def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None) -> Fields:
     """Return the fields to store, without those that a form of an older version left unchanged.
 
     Raises PreconditionFailed if another client has changed a field that the user has changed too.
     """
-    if not controls or controls.version in ("", version_text(entry.version)):
+    if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
         return fields
-    changed, conflicts = user_changes(entry.bookmark, fields, controls.opened)
+    changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.opened_digests)
     if conflicts:
         raise PreconditionFailed("It has changed since the form was opened.", entry)
     return changed

@@ -16,9 +16,9 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# The variable of the WSGI environment that names the button in the header of pages, `log-in` or
-# `log-out`; it is absent if the pages have neither.
-LOGIN_BUTTON = "bookmarks.login-button"
+# The key of the WSGI environment under which the security check names the button that the top of
+# each page shows, `log-in` or `log-out`; it is absent if the pages show neither.
+LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"
 COOKIE = "bookmarks-login"
 LOGIN_SECONDS = 365 * 24 * 3600
 

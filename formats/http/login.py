@@ -9,7 +9,13 @@ from formats.errors import HTTPError
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.login import write_login_page, write_pending_form
 from formats.http.access_log import client_address
-from formats.http.credentials import COOKIE, LOGIN_BUTTON, LOGIN_SECONDS, find_token, make_login
+from formats.http.credentials import (
+    COOKIE,
+    LOGIN_OR_LOGOUT_BUTTON,
+    LOGIN_SECONDS,
+    find_token,
+    make_login,
+)
 from formats.http.login_page import PATH, check_target, read_login_form, split_login_form
 from formats.http.request import query_parameters
 from formats.http.response import Response, respond_with, see_other
@@ -24,7 +30,7 @@ def show_login(service: Service, request: Request) -> Response:
     # Without `next`, return to the page that has the link. `check_target` refuses other sites.
     referrer = request.environ.get("HTTP_REFERER", "").removeprefix(base.url)
     target = check_target(dict(query_parameters(request)).get("next") or referrer)
-    if request.environ.get(LOGIN_BUTTON) == "log-out":  # The browser is logged in.
+    if request.environ.get(LOGIN_OR_LOGOUT_BUTTON) == "log-out":  # The browser is logged in.
         return see_other(base.url + target)
     return respond_with(HTML, write_login_page(base, target, []))
 
@@ -42,7 +48,7 @@ def log_in(service: Service, request: Request) -> Response:
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.add(client_address(request.environ))
         raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
-    request.environ[LOGIN_BUTTON] = "log-out"  # For the header of the page in the response.
+    request.environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"  # The top of the page shows this button.
     base = service.base(request)
     target, pending = split_login_form(fields)
     if pending:

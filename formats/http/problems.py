@@ -110,27 +110,27 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     if request.method != "POST" or problem.status in (401, 403, 421):
         return None
     try:
-        fields, controls = read_bookmark(request, formats.FORM_READERS)
+        fields, hidden_fields = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
-    assert controls  # Every form has them.
+    assert hidden_fields  # Every form has them.
     path = request.environ.get("PATH_INFO", "")  # It may be no UTF-8.
     if path == "/tags":  # The page cannot show this form, only the way back to its list.
-        return SentForm("", {}, controls)
+        return SentForm("", {}, hidden_fields)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The address has it.
     if isinstance(problem.current, Entry):
-        return _stale_form(base, problem.current, fields, controls, is_deletion)
+        return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:
-        path, controls = "/", controls._replace(version=form.NEW)
-    return SentForm(base.path + path, _texts(fields), controls, is_deletion=is_deletion)
+        path, hidden_fields = "/", hidden_fields._replace(version=form.NEW)
+    return SentForm(base.path + path, _texts(fields), hidden_fields, is_deletion=is_deletion)
 
 
 def _stale_form(
     base: BaseUrl,
     entry: Entry,
     fields: Mapping[str, object],
-    controls: form.Controls,
+    hidden_fields: form.HiddenFields,
     is_deletion: bool,
 ) -> SentForm:
     """Return the form of a bookmark that has changed since the form was opened.
@@ -138,15 +138,18 @@ def _stale_form(
     It has the fields that the user has changed, and the version and the other fields that are
     stored now: saving it again overwrites the conflicts alone.
     """
-    stored, is_new = entry.bookmark, controls.version == form.NEW
+    stored, is_new = entry.bookmark, hidden_fields.version == form.NEW
     values = _texts(fields)
     conflicts: Sequence[str] = ()
     if not is_new and not is_deletion:
-        changed, conflicts = user_changes(stored, clean_changes(fields), controls.opened)
+        cleaned = clean_changes(fields)
+        changed, conflicts = user_changes(stored, cleaned, hidden_fields.opened_digests)
         values = form_values(stored) | {name: values[name] for name in changed}
-    controls = controls._replace(version=version_text(entry.version), opened=field_digests(stored))
+    hidden_fields = hidden_fields._replace(
+        version=version_text(entry.version), opened_digests=field_digests(stored)
+    )
     action = f"{base.path}/{stored.id}"
-    return SentForm(action, values, controls, stored, conflicts, is_new, is_deletion)
+    return SentForm(action, values, hidden_fields, stored, conflicts, is_new, is_deletion)
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:

@@ -55,8 +55,8 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 
 def read_bookmark(
     request: Request, readers: Mapping[str, formats.Reader]
-) -> tuple[dict[str, object], form.Controls | None]:
-    """Return the fields of the one bookmark in the body, and the controls if the body is a form.
+) -> tuple[dict[str, object], form.HiddenFields | None]:
+    """Return the fields of the one bookmark in the body, and if it is a form its hidden fields.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -64,14 +64,15 @@ def read_bookmark(
     bookmarks = read(_read_body(request), parameters)
     if len(bookmarks) != 1:
         raise Invalid([("body", f"must contain one bookmark, not {len(bookmarks)}")])
-    return bookmarks[0], _take_controls(bookmarks[0], read)
+    return bookmarks[0], _take_hidden_fields(bookmarks[0], read)
 
 
 def read_bookmark_or_file(
     request: Request,
-) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.Controls | None]:
-    """Return the fields of the one bookmark in the body or the entries of a file, and the controls
-    if the body is a form with fields.
+) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.HiddenFields | None]:
+    """Return the fields of the one bookmark in the body, or the entries if the body is a file.
+
+    The second result is the hidden fields of a form, None if the body is a file or no form.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -83,7 +84,7 @@ def read_bookmark_or_file(
         content = form.read_multipart_or_file(body, parameters)
         if isinstance(content, bytes):
             return _read_file(content), None
-        return content, form.take_controls(content)
+        return content, form.take_hidden_fields(content)
     if posted.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(decode_strictly(body).encode())  # Before `is_file` decodes the body.
     if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
@@ -91,11 +92,13 @@ def read_bookmark_or_file(
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
     fields = posted.read(body, parameters)[0]
-    return fields, _take_controls(fields, posted.read)
+    return fields, _take_hidden_fields(fields, posted.read)
 
 
-def _take_controls(fields: dict[str, object], read: formats.Reader) -> form.Controls | None:
-    return form.take_controls(fields) if read in formats.FORM_READERS.values() else None
+def _take_hidden_fields(
+    fields: dict[str, object], read: formats.Reader
+) -> form.HiddenFields | None:
+    return form.take_hidden_fields(fields) if read in formats.FORM_READERS.values() else None
 
 
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:

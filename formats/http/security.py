@@ -13,7 +13,12 @@ from webob import Request
 from formats.errors import HTTPError
 from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
-from formats.http.credentials import LOGIN_BUTTON, Credentials, check_authorization, has_login
+from formats.http.credentials import (
+    LOGIN_OR_LOGOUT_BUTTON,
+    Credentials,
+    check_authorization,
+    has_login,
+)
 from formats.http.failed_logins import FailedLogins
 from storage.query import Query
 from storage.store import Store
@@ -93,10 +98,10 @@ class AccessControl:
                 self.failed_logins.add(client_address(environ))
             return credentials
         if (cookies := environ.get("HTTP_COOKIE")) and has_login(cookies, self.tokens):
-            environ[LOGIN_BUTTON] = "log-out"
+            environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"
             return Credentials.COOKIE
         if self.public_read:
-            environ[LOGIN_BUTTON] = "log-in"
+            environ[LOGIN_OR_LOGOUT_BUTTON] = "log-in"
         return Credentials.NONE
 
     def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
