@@ -31,7 +31,7 @@ from formats import Format, FormatTable, commands
 from formats.base_url import BaseUrl, Parameters
 from formats.commands import add_option
 from formats.errors import HTTPError
-from formats.form import PUT_BACK, HiddenFields, complete_address
+from formats.form import DELETED_BOOKMARK, HiddenFields, complete_address
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.assets import assets
 from formats.html.bookmark import write_add_page
@@ -251,7 +251,7 @@ class Application:
         if not isinstance(body, dict):
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
-        if form and form.version == PUT_BACK:
+        if form and form.version == DELETED_BOOKMARK:
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
         target = form or negotiate(request, formats.ONE_BOOKMARK)
@@ -275,7 +275,7 @@ class Application:
         require_conditions(request, seen)
         try:
             if holder := self.store.holder(fields["uri"]):
-                if form and form.version == PUT_BACK:
+                if form and form.version == DELETED_BOOKMARK:
                     return holder, OK
                 if form and form.version:  # An add form has empty fields: overwrite no bookmark.
                     raise errors.PreconditionFailed("You have this bookmark already.", holder)

@@ -12,13 +12,15 @@ from formats.imports.entry import MAX_ENTRY
 from storage.bookmark import split_tags
 from storage.errors import Invalid
 
+# A form of a million fields would take much memory; a real one has 10, and the suggested tags.
 MAX_FIELDS = 200
 
-# The versions that a form sends when it adds a bookmark, and when it adds a deleted one again.
-# Neither form may change an existing bookmark.
-NEW, PUT_BACK = "new", "put-back"
+# A form sends one of these as `_version`, in place of a stored version, if it adds a bookmark, or
+# adds a deleted bookmark again. Neither of the two forms may change an existing bookmark.
+NEW_BOOKMARK, DELETED_BOOKMARK = "new", "put-back"
 
-# An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port.
+# An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port. A
+# path, query or fragment may follow. A scheme such as `mailto:` is no port: that has only digits.
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
     re.IGNORECASE,
@@ -28,36 +30,41 @@ _WITHOUT_SCHEME = re.compile(
 def complete_address(text: str) -> str:
     """Return an address, with `https://` in front if people typed it without a scheme."""
     address = text.strip()
-    return f"https://{address}" if _WITHOUT_SCHEME.match(address) else text
+    if _WITHOUT_SCHEME.match(address):
+        return f"https://{address}"
+    return text  # Storage checks this text and strips it; an error page shows it as it was typed.
 
 
 class HiddenFields(NamedTuple):
-    """The hidden fields of the page's own forms, none of which is a field of a bookmark.
+    """What a form of the page says in hidden fields, beside the fields of the bookmark.
 
-    `version` is the version of the bookmark that the form was made from, NEW or PUT_BACK;
-    `list_query` is the query of the list to return to, see `listing.list_address`; `close` says
-    whether the script closes the window after saving; `opened_digests` has the
-    `merge.field_digests` that the bookmark had when the user opened the form.
+    `version` is the version of the bookmark that the form was opened with, or NEW_BOOKMARK or
+    DELETED_BOOKMARK, or empty in a form of another program. `list_query` is the query of the list
+    to return to, None if the user did not come from a list. With `closes_window` the script closes
+    the bookmarklet's window after saving. `opened_digests` has a digest of each field at the time
+    when the form was opened, to merge the form with other clients' changes: `merge.user_changes`.
     """
 
     version: str = ""
     list_query: str | None = None
-    close: bool = False
+    closes_window: bool = False
     opened_digests: str = ""
 
 
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
-    """Remove the hidden fields from the fields of a form, and return them.
+    """Remove the hidden fields from a form's `fields`, and return them.
 
-    The checkbox `_quote` adds its text to the description.
+    Append the text of the checkbox `_quote`, if it is ticked, to the description: it is what the
+    user has selected on the page to bookmark.
     """
     list_query = fields.pop("_list", None)
-    if quote := fields.pop("_quote", ""):
-        fields["description"] = f"{fields.get('description', '')}\n\n{quote}"
+    if selected_text := fields.pop("_quote", ""):
+        # Storage strips the blank lines at the beginning of a description that was empty.
+        fields["description"] = f"{fields.get('description', '')}\n\n{selected_text}"
     return HiddenFields(
         version=str(fields.pop("_version", "")),
         list_query=None if list_query is None else str(list_query),
-        close=fields.pop("_close", "") == "1",
+        closes_window=fields.pop("_close", "") == "1",
         opened_digests=str(fields.pop("_opened", "")),
     )
 
@@ -65,8 +72,9 @@ def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
 def make_hidden_fields(
     query: Mapping[str, str], version: str, opened_digests: str = ""
 ) -> HiddenFields:
-    """Return the hidden fields of a form on the page that this query asks for."""
-    return HiddenFields(version, query.get("_list"), query.get("close") == "1", opened_digests)
+    """Return the hidden fields of a form on the page that a request with this query asks for."""
+    list_query, closes_window = query.get("_list"), query.get("close") == "1"
+    return HiddenFields(version, list_query, closes_window, opened_digests)
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:
@@ -80,37 +88,46 @@ def parse_pairs(text: bytes) -> list[tuple[str, str]]:
         )
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
-    except ValueError:
+    except ValueError:  # parse_qsl raises it for too many fields, and here for nothing else.
         raise Malformed(f"It has more than {MAX_FIELDS} fields.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of the bookmark in a URL-encoded form. Raises Malformed or Invalid."""
-    return [_fields(parse_pairs(body))]
+    """Return a list of one bookmark's fields, for a URL-encoded form. Raises Malformed, Invalid."""
+    return [_fields_by_name(parse_pairs(body))]
 
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of the bookmark in a multipart form. Raises Malformed or Invalid."""
+    """Return a list with the fields of the one bookmark in a multipart form.
+
+    Raises Malformed, Invalid or HTTPError 413.
+    """
     content = read_multipart_or_file(body, parameters)
-    if isinstance(content, bytes):
+    if isinstance(content, UploadedFile):
         raise Invalid([("file", "cannot be sent here")])
     return [content]
 
 
+class UploadedFile(NamedTuple):
+    """The file that a multipart form contains in place of fields."""
+
+    content: bytes
+
+
 def read_multipart_or_file(
     body: bytes, parameters: Mapping[str, str]
-) -> dict[str, object] | bytes:
+) -> dict[str, object] | UploadedFile:
     """Return the fields of the bookmark in a multipart form, or the file that it contains.
 
     Raises Malformed, Invalid or HTTPError 413.
     """
     content = parse_multipart(body, parameters)
-    return content if isinstance(content, bytes) else _fields(content)
+    return content if isinstance(content, UploadedFile) else _fields_by_name(content)
 
 
 def parse_multipart(
     body: bytes, parameters: Mapping[str, str]
-) -> list[tuple[str, str]] | bytes:
+) -> list[tuple[str, str]] | UploadedFile:
     """Return the names and values of a multipart form, in order, or the file that it contains.
 
     Raises Malformed, Invalid or HTTPError 413.
@@ -118,37 +135,44 @@ def parse_multipart(
     fields: list[tuple[str, str]] = []
     parts = _parse_parts(body, parameters)
     for part in parts:
-        name, filename, value = part
+        name, file_name, value = part
         if not name:  # RFC 7578 section 4.2
             raise Malformed("The multipart form has a part without a name.")
-        if filename:
+        if file_name:
             if len(parts) > 1:
-                others = [other[0] for other in parts if other is not part]
+                others = [other.name for other in parts if other is not part]
                 raise Invalid([(other, "cannot be sent with a file") for other in others])
-            return bytes(value)
-        if filename == "" and not value:  # A file field without a chosen file.
+            return UploadedFile(bytes(value))
+        # A browser sends an empty file name for a file field in which no file was chosen.
+        if file_name == "" and not value:
             raise Invalid([(name, "must be a file that you choose")])
         fields.append((name, _decode(value)))
-    if sum(len(value) for _, _, value in parts) > MAX_ENTRY:
+    # The caller allows a body as large as a file: fields alone must be smaller.
+    if sum(len(part.value) for part in parts) > MAX_ENTRY:
         raise HTTPError(413, f"The form must not be larger than {MAX_ENTRY:,} bytes.")
     return fields
 
 
-def _parse_parts(
-    body: bytes, parameters: Mapping[str, str]
-) -> list[tuple[str, str | None, bytearray]]:
-    """Return the name, the file name and the content of each part."""
+class _Part(NamedTuple):
+    """A part of a multipart form: `file_name` is None if it is no file."""
+
+    name: str
+    file_name: str | None
+    value: bytearray
+
+
+def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     if not parameters.get("boundary"):
         raise Malformed("The Content-Type of the multipart form has no boundary.")
-    parts: list[tuple[str, str | None, bytearray]] = []
+    parts: list[_Part] = []
     try:
         boundary = parameters["boundary"].encode("utf-8")
         with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
-                    parts.append((event.name, event.filename, bytearray()))
-                elif event:
-                    parts[-1][2].extend(event)
+                    parts.append(_Part(event.name, event.filename, bytearray()))
+                elif event:  # A piece of the last part's content; the end of a part is None.
+                    parts[-1].value.extend(event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
     return parts
@@ -161,16 +185,20 @@ def _decode(value: bytearray) -> str:
         raise Malformed("The form is not UTF-8.") from None
 
 
-# Tags come in one field with commas, in several fields, or both. `tag_names` is linkding's name.
+# These fields hold tags: in one field with commas, in several fields of the same name, or both. The
+# API of linkding has the name `tag_names`.
 _TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
-def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings."""
+def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings.
+
+    Raises Invalid if a name that is no field of tags occurs twice.
+    """
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}
     for name, value in pairs:
-        if name == "tag":  # It selects, as in the query of a list.
+        if name == "tag":  # One tag that selects bookmarks, as in the query of a list.
             lists.setdefault(name, []).append(value)
         elif name in _TAG_FIELDS:
             lists.setdefault(name, []).extend(split_tags(value))
@@ -178,7 +206,9 @@ def _fields(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
-    is_stored_uri = fields.get("_version") == PUT_BACK
-    if "uri" in fields and not is_stored_uri:
+    # The form that puts a deleted bookmark back has its stored uri, such as `localhost:80`: nobody
+    # typed that one, so it must stay as it is.
+    is_typed = fields.get("_version") != DELETED_BOOKMARK
+    if "uri" in fields and is_typed:
         fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from formats.base_url import BaseUrl, Parameters, with_query
-from formats.form import PUT_BACK, HiddenFields
+from formats.form import DELETED_BOOKMARK, HiddenFields
 from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
@@ -77,9 +77,9 @@ def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is
 
     A form that puts a bookmark back, but finds its uri in use, leads to the bookmark that has it.
     """
-    if hidden_fields.close:
+    if hidden_fields.closes_window:
         return f"{base.bookmark(id)}?close=1"
-    if hidden_fields.list_query is None or hidden_fields.version == PUT_BACK and not is_new:
+    if hidden_fields.list_query is None or hidden_fields.version == DELETED_BOOKMARK and not is_new:
         return base.bookmark(id)
     return list_address(base.url, hidden_fields.list_query, id)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from formats.base_url import BaseUrl
-from formats.form import NEW, HiddenFields, make_hidden_fields
+from formats.form import NEW_BOOKMARK, HiddenFields, make_hidden_fields
 from formats.html.editor import (
     LABELS,
     delete_form,
@@ -99,7 +99,7 @@ def write_add_page(
 ) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
     values = {name: query.get(name, "") for name in LABELS}
-    hidden_fields = make_hidden_fields(query, NEW)
+    hidden_fields = make_hidden_fields(query, NEW_BOOKMARK)
     focus = next((name for name in LABELS if not values[name]), "")
     choices = _tag_choices(values, host_tags)
     form = edit_form(f"{base.path}/", values, hidden_fields, choices=choices, focus=focus)

@@ -1,7 +1,7 @@
 """The page that answers a deletion, with a form that puts the bookmark back."""
 
 from formats.base_url import BaseUrl
-from formats.form import PUT_BACK, HiddenFields
+from formats.form import DELETED_BOOKMARK, HiddenFields
 from formats.html.bookmark import MAX_TITLE, host
 from formats.html.editor import form_values
 from formats.html.frame import (
@@ -29,7 +29,7 @@ def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
         f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'
-        f"{hidden_inputs(HiddenFields(PUT_BACK, list_query))}{hidden}"
+        f"{hidden_inputs(HiddenFields(DELETED_BOOKMARK, list_query))}{hidden}"
         "<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"
     )

@@ -129,7 +129,7 @@ def hidden_inputs(hidden_fields: HiddenFields) -> str:
     fields = {
         "_version": hidden_fields.version or None,
         "_list": hidden_fields.list_query,
-        "_close": "1" if hidden_fields.close else None,
+        "_close": "1" if hidden_fields.closes_window else None,
         "_opened": hidden_fields.opened_digests or None,
     }
     return "".join(hidden_input(name, v) for name, v in fields.items() if v is not None)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.base_url import with_query
-from formats.form import NEW, HiddenFields
+from formats.form import NEW_BOOKMARK, HiddenFields
 from formats.html.bookmark import host, link, time
 from formats.html.editor import edit_form
 from formats.html.frame import (
@@ -134,7 +134,7 @@ def _nothing_here(listing: Listing) -> str:
 
 
 def _start_page(listing: Listing) -> str:
-    hidden_fields = HiddenFields(NEW, listing.list_query)
+    hidden_fields = HiddenFields(NEW_BOOKMARK, listing.list_query)
     form = edit_form(f"{listing.base.path}/", {}, hidden_fields, cancel=False)
     return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 

@@ -122,7 +122,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     if isinstance(problem.current, Entry):
         return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:
-        path, hidden_fields = "/", hidden_fields._replace(version=form.NEW)
+        path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
     return SentForm(base.path + path, _texts(fields), hidden_fields, is_deletion=is_deletion)
 
 
@@ -138,7 +138,7 @@ def _stale_form(
     It has the fields that the user has changed, and the version and the other fields that are
     stored now: saving it again overwrites the conflicts alone.
     """
-    stored, is_new = entry.bookmark, hidden_fields.version == form.NEW
+    stored, is_new = entry.bookmark, hidden_fields.version == form.NEW_BOOKMARK
     values = _texts(fields)
     conflicts: Sequence[str] = ()
     if not is_new and not is_deletion:

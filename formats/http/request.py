@@ -48,7 +48,7 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     if media_type == FORM:
         return form.parse_pairs(body)
     fields = form.parse_multipart(body, parameters)
-    if isinstance(fields, bytes):
+    if isinstance(fields, form.UploadedFile):
         raise Malformed("The form must not have a file.")
     return fields
 
@@ -82,8 +82,8 @@ def read_bookmark_or_file(
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
-        if isinstance(content, bytes):
-            return _read_file(content), None
+        if isinstance(content, form.UploadedFile):
+            return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
     if posted.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(decode_strictly(body).encode())  # Before `is_file` decodes the body.
