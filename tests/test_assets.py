@@ -8,7 +8,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats.html.assets import assets, name_of
+from formats.html.assets import assets, served_name
 
 PAGE = {"Accept": "text/html"}
 MEDIA_TYPES = {
@@ -55,7 +55,7 @@ def test_each_page_links_the_files_below_the_prefix(app, prefix, quoted):
         environ = {"SCRIPT_NAME": prefix.encode().decode("latin-1")}
         page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
         links = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg|png|webmanifest))"', page)
-        named_by_manifest = {name_of("icon.png"), name_of("large.png")}
+        named_by_manifest = {served_name("icon.png"), served_name("large.png")}
         assert set(links) == {f"{quoted}/{name}" for name in assets().keys() - named_by_manifest}
 
 

@@ -9,47 +9,59 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# The pattern of a name that a file is served under. It has a dot, so that it can be no id.
+# The pattern of a name that a file is served under, such as `style-0123456789ab.css`. The id of a
+# bookmark has no dot, so no file has the address of a bookmark.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    # Made from icon.svg in 192 and 512 pixels, and in 512 pixels without the round corners.
-    "icon.png": "image/png",
-    "large.png": "image/png",
-    "touch.png": "image/png",
+    # These three are made from icon.svg.
+    "icon.png": "image/png",  # 192 pixels wide.
+    "large.png": "image/png",  # 512 pixels wide.
+    "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
+# The manifest names these files.
 _ICONS = ("icon.svg", "icon.png", "large.png", "touch.png")
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file of the service itself, with the validators of a resource."""
+    """A file of the service itself, with the validators of a resource.
+
+    `version` is the digest of the body as a number, from which the entity tag is made.
+    """
 
     media_type: str
     body: bytes
     version: int
-    changed_at: float = 0.0
+    changed_at: float = 0.0  # The date 1970: the name of the file changes with its body anyway.
 
 
 @functools.cache
 def assets() -> Mapping[str, Asset]:
     """Return the files by the names that they are served under."""
-    return {name_of(file): _read(file) for file in _MEDIA_TYPES}
+    return {served_name(file): _read(file) for file in _MEDIA_TYPES}
 
 
 @functools.cache
-def name_of(file: str) -> str:
-    """Return the name that a file is served under."""
+def served_name(file: str) -> str:
+    """Return the name that a file is served under: with 12 hexadecimal digits of its digest.
+
+    A changed file has another name, so browsers can cache each file for ever.
+    """
     stem, _, suffix = file.partition(".")
-    return f"{stem}-{_read(file).version:032x}"[: len(stem) + 13] + f".{suffix}"
+    digest = f"{_read(file).version:032x}"
+    return f"{stem}-{digest[:12]}.{suffix}"
 
 
 @functools.cache
 def assets_digest() -> str:
-    """Return a text that changes when one of the files changes."""
+    """Return a text that changes when one of the files changes.
+
+    It is a part of the entity tags of pages, because pages link to the files by their names.
+    """
     return hashlib.sha256(" ".join(assets()).encode()).hexdigest()[:12]
 
 
@@ -58,6 +70,6 @@ def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":
         for icon in _ICONS:
-            body = body.replace(f'"{icon}"'.encode(), f'"{name_of(icon)}"'.encode())
-    digest = hashlib.sha256(body).digest()[:16]
-    return Asset(_MEDIA_TYPES[file], body, int.from_bytes(digest))
+            body = body.replace(f'"{icon}"'.encode(), f'"{served_name(icon)}"'.encode())
+    digest = hashlib.sha256(body).digest()[:16]  # As long as the versions of bookmarks.
+    return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))

@@ -8,10 +8,10 @@ from formats.form import NEW_BOOKMARK, HiddenFields, make_hidden_fields
 from formats.html.editor import (
     LABELS,
     delete_form,
+    description_choice,
     edit_form,
     form_values,
     other_value,
-    quote_choice,
     tag_choices,
 )
 from formats.html.frame import END, begin, cut, e
@@ -19,9 +19,9 @@ from formats.html.mark import Escape
 from formats.merge import field_digests
 from storage.bookmark import Bookmark, fold, split_tags
 
-# Longer texts are cut; the form shows them whole.
+# In characters. Pages cut longer titles and uris; the form shows them whole.
 MAX_TITLE, MAX_URI = 300, 200
-MAX_TAG_CHOICES = 8
+MAX_TAG_CHOICES = 8  # On a phone more checkboxes would hide the field below them.
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -39,19 +39,21 @@ def write_bookmark(
 ) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version.
 
-    If the query has a `uri`, the user wanted to add it with the query's values, but has saved it
-    before as this bookmark. The form suggests `host_tags`, the tags of other bookmarks of its host.
+    If the query has a `uri`, the user wanted to add a bookmark with the query's values, but this
+    bookmark has that uri already. The form suggests `host_tags`, which other bookmarks of the same
+    host have.
     """
     action = f"{base.path}/{b.id}"
-    hidden_fields = make_hidden_fields(query, f"{version:032x}", field_digests(b))
+    hidden_fields = make_hidden_fields(query, f"{version:032x}", opened_digests=field_digests(b))
     if "uri" in query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
         form = existing_form(action, b, hidden_fields, query, host_tags)
     else:
         note, values = "", form_values(b)
-        form = edit_form(action, values, hidden_fields, choices=_tag_choices(values, host_tags))
+        choices = _host_tag_choices(values, host_tags)
+        form = edit_form(action, values, hidden_fields, choices=choices)
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
-    details = (host(b.uri), f"saved {time(b.created)}", changed)
+    details = (host(b.uri), f"saved {time(b.created)}", changed)  # Empty ones are left out.
     yield (
         f'{begin(b.title, base, hidden_fields.list_query)}<main id="main" class="single">\n'
         f'<h1 dir="auto">{link(b)}</h1>\n'
@@ -64,33 +66,43 @@ def existing_form(
     action: str,
     b: Bookmark,
     hidden_fields: HiddenFields,
-    given: Mapping[str, str],
+    values_to_add: Mapping[str, str],
     host_tags: Iterable[str] = (),
     *,
     is_typed: bool = False,
 ) -> str:
-    """Return the form of a bookmark that the user wanted to add with the `given` values.
+    """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The given tags stand behind its own, and the form offers to add the given description. If the
-    user has typed the values, the title is shown too, and the offer is accepted.
+    The form adds the tags of `values_to_add` to the bookmark's tags, and has a checkbox that adds
+    their description. If `is_typed` is true, the user has typed the values in a form, so that none
+    may be lost: the checkbox is checked, and the form shows their title too. Otherwise the
+    bookmarklet or an app took the values from a page.
     """
-    values, others = form_values(b), {}
-    own = set(map(fold, b.tags))
-    new = [tag for tag in split_tags(given.get("tags", "")) if fold(tag) not in own]
-    values["tags"] = ", ".join([*b.tags, *new])
-    title, quote = (given.get(name, "").strip() for name in ("title", "description"))
+    values, other_values = form_values(b), {}
+    folded_tags = set(map(fold, b.tags))
+    tags_to_add = split_tags(values_to_add.get("tags", ""))
+    new_tags = [tag for tag in tags_to_add if fold(tag) not in folded_tags]
+    values["tags"] = ", ".join([*b.tags, *new_tags])
+    title = values_to_add.get("title", "").strip()
     if is_typed and title not in ("", b.title):
-        others["title"] = other_value("You typed:", title)
-    choices = _tag_choices(values, host_tags)
-    if quote.replace("\r\n", "\n") not in b.description:
-        choices["description"] = quote_choice(quote, is_typed)
-    return edit_form(action, values, hidden_fields, others=others, choices=choices, focus="tags")
+        other_values["title"] = other_value("You typed:", title)
+    choices = _host_tag_choices(values, host_tags)
+    description = values_to_add.get("description", "").strip()
+    # Browsers send CRLF for each line break. An empty text is a part of every description.
+    if description.replace("\r\n", "\n") not in b.description:
+        choices["description"] = description_choice(description, is_checked=is_typed)
+    return edit_form(
+        action, values, hidden_fields, other_values=other_values, choices=choices, focus="tags"
+    )
 
 
-def _tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
-    """Return the field `tags` with a choice of those tags of the host that it does not have."""
-    used = set(map(fold, split_tags(values["tags"])))
-    unused = [tag for tag in host_tags if fold(tag) not in used][:MAX_TAG_CHOICES]
+def _host_tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
+    """Return checkboxes for the field `tags`, for those `host_tags` that the values do not have.
+
+    `host_tags` are the tags of other bookmarks of the same host.
+    """
+    folded_tags = set(map(fold, split_tags(values["tags"])))
+    unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHOICES]
     return {"tags": tag_choices(unused, host(values["uri"]))} if unused else {}
 
 
@@ -99,9 +111,9 @@ def write_add_page(
 ) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
     values = {name: query.get(name, "") for name in LABELS}
-    hidden_fields = make_hidden_fields(query, NEW_BOOKMARK)
+    hidden_fields = make_hidden_fields(query, version=NEW_BOOKMARK)
     focus = next((name for name in LABELS if not values[name]), "")
-    choices = _tag_choices(values, host_tags)
+    choices = _host_tag_choices(values, host_tags)
     form = edit_form(f"{base.path}/", values, hidden_fields, choices=choices, focus=focus)
     beginning = begin("Add a bookmark", base, hidden_fields.list_query)
     yield (
@@ -110,25 +122,31 @@ def write_add_page(
     ).encode()
 
 
-def link(b: Bookmark, escape: Escape = e) -> str:
-    """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
-    title = escape(cut(b.title, MAX_TITLE))
+def link(b: Bookmark, escape_text: Escape = e) -> str:
+    """Return the title as a link to the uri, or both as text if the scheme must not be linked.
+
+    `escape_text` can also mark the words of a search.
+    """
+    title = escape_text(cut(b.title, MAX_TITLE))
     if b.uri.partition(":")[0].lower() in LINKED_SCHEMES:
         return f'<a href="{e(b.uri)}">{title}</a>'
     return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI))}</code>'
 
 
-def host(uri: str, escape: Escape = e) -> str:
-    """Return the host of a uri for a page, empty if it has none."""
+def host(uri: str, escape_text: Escape = e) -> str:
+    """Return the host of a uri as HTML, or an empty text if the uri has no host.
+
+    `escape_text` can also mark the words of a search.
+    """
     try:
         name = urlsplit(uri).hostname
-    except ValueError:
+    except ValueError:  # The brackets of an IPv6 address do not match.
         return ""
     if not name:
         return ""
-    return f'<span class="host">{escape(cut(name.removeprefix("www."), MAX_URI))}</span>'
+    return f'<span class="host">{escape_text(cut(name.removeprefix("www."), MAX_URI))}</span>'
 
 
 def time(timestamp: str) -> str:
-    """Return the date of a timestamp for a page."""
+    """Return the date of a timestamp such as 2024-01-02T03:04:05Z as HTML."""
     return f"<time>{timestamp[:10]}</time>"

@@ -1,4 +1,4 @@
-"""The page that answers a deletion, with a form that puts the bookmark back."""
+"""The page in the response to a deletion, with a form that puts the bookmark back."""
 
 from formats.base_url import BaseUrl
 from formats.form import DELETED_BOOKMARK, HiddenFields
@@ -21,15 +21,15 @@ from storage.bookmark import Bookmark
 def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
-    The service keeps no field of it. The form on this page is the only copy.
+    The service keeps none of its fields, so the hidden fields of the form are the only copy.
     """
     fields = form_values(b) | {"created": b.created}
-    hidden = "".join(hidden_input(name, value) for name, value in fields.items())
+    bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())
     title = e(cut(b.title, MAX_TITLE))
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
         f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'
-        f"{hidden_inputs(HiddenFields(DELETED_BOOKMARK, list_query))}{hidden}"
+        f"{hidden_inputs(HiddenFields(DELETED_BOOKMARK, list_query))}{bookmark_inputs}"
         "<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"
     )

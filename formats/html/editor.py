@@ -7,16 +7,18 @@ from formats.html.frame import cut, e, hidden_input, hidden_inputs
 from formats.listing import list_address
 from storage.bookmark import Bookmark
 
-_TEXT = 'dir="auto"'
-_URI = f'{_TEXT} required inputmode="url" autocapitalize="none" spellcheck="false"'
+_URI_ATTRIBUTES = 'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"'
+# Each field by its name: the label, the HTML attributes and the hint below it.
 _FIELDS = {
-    "uri": ("Address", _URI, ""),
-    "title": ("Title", _TEXT, "Leave it empty to use the address."),
-    "tags": ("Tags", f'{_TEXT} autocapitalize="none"', "Separate tags with commas."),
+    "uri": ("Address", _URI_ATTRIBUTES, ""),
+    "title": ("Title", 'dir="auto"', "Leave it empty to use the address."),
+    "tags": ("Tags", 'dir="auto" autocapitalize="none"', "Separate tags with commas."),
     "description": ("Description", 'dir="auto" rows="5"', ""),
 }
-MAX_QUOTE = 300
-LABELS = {name: label for name, (label, _, _) in _FIELDS.items()}
+LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
+
+# In characters. The label of a checkbox shows this much of the text that the checkbox adds.
+MAX_OFFERED_TEXT_SHOWN = 300
 
 
 def form_values(b: Bookmark) -> dict[str, str]:
@@ -35,94 +37,109 @@ def edit_form(
     hidden_fields: HiddenFields,
     save_label: str = "Save",
     *,
-    cancel_link: str = "",
     errors: Mapping[str, str] = {},
-    others: Mapping[str, str] = {},
+    other_values: Mapping[str, str] = {},
     choices: Mapping[str, str] = {},
     focus: str = "",
-    cancel: bool = True,
+    extra_link: str = "",
+    has_cancel_link: bool = True,
 ) -> str:
     """Return a form with these values.
 
-    `errors`, `others` (the values of another version) and `choices` (more values to choose) are
-    HTML that is shown below the fields. A value `created` is kept. The first field with an error
-    has the focus, or else the field `focus`. The link back to the list is left out unless `cancel`
-    is true.
+    `errors`, `other_values` (of another version of the bookmark) and `choices` (checkboxes that
+    add values) map the name of a field to HTML that is shown below that field. The first field
+    with an error has the focus, or else the field named `focus`. `extra_link` is HTML beside the
+    button. The link that cancels leads back to the list.
     """
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
-        _field(name, values.get(name, ""), errors.get(name, ""), others.get(name, ""), focus)
+        _field(
+            name,
+            values.get(name, ""),
+            error=errors.get(name, ""),
+            other_value=other_values.get(name, ""),
+            has_focus=name == focus,
+        )
         + choices.get(name, "")
         for name in _FIELDS
     )
+    # A form that puts back a deleted bookmark keeps the time when the bookmark was created.
     created = hidden_input("created", values["created"]) if "created" in values else ""
+    cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
     return (
-        # Otherwise browsers restore the text that was typed into an older version of the form.
+        # Without autocomplete="off" browsers restore text that was typed before a reload of the
+        # page into a form that has a newer version of the bookmark.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
-        f'<p class="buttons"><button class="primary">{save_label}</button>{cancel_link}'
-        f"{_back_link(action, hidden_fields) if cancel else ''}</p>\n"
+        f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
+        f"{cancel_link}</p>\n"
         "</form>\n"
     )
 
 
-def _field(name: str, value: str, error: str, other: str, focus: str) -> str:
+def _field(name: str, value: str, *, error: str, other_value: str, has_focus: bool) -> str:
     label, attributes, hint = _FIELDS[name]
-    notes = {"error": error, "hint": hint, "theirs": other}
-    shown = {kind: note for kind, note in notes.items() if note}
-    if shown:
-        attributes += f' aria-describedby="{" ".join(f"{name}-{kind}" for kind in shown)}"'
+    # Each note below the field by its CSS class. The notes are HTML already.
+    notes = {"error": error, "hint": hint, "theirs": other_value}
+    notes = {css_class: note for css_class, note in notes.items() if note}
+    if notes:
+        ids = " ".join(f"{name}-{css_class}" for css_class in notes)
+        attributes += f' aria-describedby="{ids}"'
     if error:
         attributes += ' aria-invalid="true"'
-    if name == focus:
+    if has_focus:
         attributes += " autofocus"
-    described = "".join(
-        f'<div class="{kind}" id="{name}-{kind}">{note}</div>\n' for kind, note in shown.items()
+    notes_html = "".join(
+        f'<div class="{css_class}" id="{name}-{css_class}">{note}</div>\n'
+        for css_class, note in notes.items()
     )
     return (
         f'<div class="field">\n<label for="{name}">{label}</label>\n'
-        f"{_input(name, value, attributes)}{described}</div>\n"
+        f"{_input(name, value, attributes)}{notes_html}</div>\n"
     )
 
 
 def _input(name: str, value: str, attributes: str) -> str:
     if name == "description":
-        # HTML parsers drop a line break directly after the start tag.
+        # HTML parsers drop a line break directly after the start tag, so write one that they drop:
+        # a line break at the beginning of the value stays.
         return f'<textarea id="{name}" name="{name}" {attributes}>\n{e(value)}</textarea>\n'
     return f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
 
 
 def other_value(label: str, value: str) -> str:
-    """Return a value that another version of a field has, after a label."""
+    """Return a label and the value that a field has in another version of the bookmark."""
     shown = f'<span dir="auto">{e(value)}</span>' if value else "<em>nothing</em>"
     return f"<strong>{label}</strong> {shown}"
 
 
-def tag_choices(tags: Iterable[str], host: str) -> str:
-    """Return checkboxes that add tags of other bookmarks of the host, which is HTML."""
+def tag_choices(tags: Iterable[str], host_html: str) -> str:
+    """Return checkboxes that add tags which other bookmarks of the host have."""
     boxes = "".join(
         f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'
         for tag in tags
     )
-    legend = f"<legend>Tags of other bookmarks of {host}</legend>"
+    legend = f"<legend>Tags of other bookmarks of {host_html}</legend>"
     return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
 
 
-def quote_choice(quote: str, is_checked: bool) -> str:
-    """Return a checkbox that adds a text to the description."""
+def description_choice(offered_text: str, is_checked: bool) -> str:
+    """Return a checkbox that adds the offered text to the description when the form is saved."""
     checked = " checked" if is_checked else ""
     return (
         '<p class="choices"><label>'
-        f'<input type="checkbox" name="_quote" value="{e(quote)}"{checked}> '
-        f'<span>Add <q dir="auto">{e(cut(quote, MAX_QUOTE))}</q></span></label></p>\n'
+        f'<input type="checkbox" name="_quote" value="{e(offered_text)}"{checked}> '
+        f'<span>Add <q dir="auto">{e(cut(offered_text, MAX_OFFERED_TEXT_SHOWN))}</q></span>'
+        "</label></p>\n"
     )
 
 
-def _back_link(action: str, hidden_fields: HiddenFields) -> str:
-    """Return a link to the bookmark in the list that the form was opened from."""
-    if hidden_fields.list_query is None:
+def _cancel_link(action: str, hidden_fields: HiddenFields) -> str:
+    """Return a link to the bookmark in the list that the user opened the form from."""
+    if hidden_fields.list_query is None:  # The user did not come from a list.
         return ""
-    base, _, id = action.rpartition("/")  # The action is the address of the service or a bookmark.
+    # The action is the address of the service, with a slash, or that of a bookmark.
+    base, _, id = action.rpartition("/")
     address = list_address(base, hidden_fields.list_query, id)
     return f' <a class="button" href="{e(address)}">Cancel</a>'
 

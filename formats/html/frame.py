@@ -6,13 +6,14 @@ from markupsafe import Markup, escape
 
 from formats.base_url import BaseUrl, Parameters, with_query
 from formats.form import HiddenFields
-from formats.html.assets import name_of
+from formats.html.assets import served_name
 from formats.listing import list_address
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120
-# URL-encoding triples non-ASCII text: a form with a long bookmark would be larger than allowed.
+MAX_HEADING = 120  # In characters. A longer title of a page is cut.
+# URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
+# too large. The multipart encoding leaves the text as it is.
 MULTIPART = 'enctype="multipart/form-data"'
 
 
@@ -31,28 +32,32 @@ def begin(
 ) -> str:
     """Return a page up to its main part.
 
-    `list_query` leads back from the form that adds a bookmark, see `listing.list_address`. The
-    search box keeps the tags of `filter`. A list has a feed.
+    `list_query` is the query of the list that the form behind the link "Add" returns to, None for
+    no list. The search box keeps the tags of `filter`. A list has a link to its feed.
     """
-    add = urlencode({"uri": ""} | ({} if list_query is None else {"_list": list_query}))
+    # An empty `uri` in the query asks for the form that adds a bookmark.
+    add_parameters = {"uri": ""}
+    if list_query is not None:
+        add_parameters["_list"] = list_query
+    add_address = f"{base.path}/?{urlencode(add_parameters)}"
     return (
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(base)}{_search(base, filter)}'
         f'<nav aria-label="Pages of the service"><a href="{e(base.path)}/tags">Tags</a>\n'
-        f'<a class="button" id="add" href="{e(base.path)}/?{e(add)}">Add</a>\n'
+        f'<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
         f"{_login_or_logout_button(base)}</nav>\n</header>\n"
     )
 
 
 def begin_login(title: str, base: BaseUrl) -> str:
-    """Return a page up to its main part, for a reader who has to log in before anything else."""
+    """Return a page up to its main part, without the links that a user can follow after a login."""
     return f'{_head(title, base)}</head>\n<body>\n<header class="top">\n{_brand(base)}</header>\n'
 
 
 def _brand(base: BaseUrl) -> str:
     path = e(base.path)
-    icon = f'<img src="{path}/{name_of("icon.svg")}" alt="" width="28" height="28">'
+    icon = f'<img src="{path}/{served_name("icon.svg")}" alt="" width="28" height="28">'
     return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
 
 
@@ -77,11 +82,11 @@ def _head(title: str, base: BaseUrl) -> str:
 <title>{e(cut(title, MAX_HEADING))}</title>
 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#f7f6f3">
 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15181a">
-<link rel="icon" type="image/svg+xml" href="{path}/{name_of("icon.svg")}">
-<link rel="apple-touch-icon" href="{path}/{name_of("touch.png")}">
-<link rel="manifest" href="{path}/{name_of("app.webmanifest")}">
-<link rel="stylesheet" href="{path}/{name_of("style.css")}">
-<script src="{path}/{name_of("script.js")}" defer></script>
+<link rel="icon" type="image/svg+xml" href="{path}/{served_name("icon.svg")}">
+<link rel="apple-touch-icon" href="{path}/{served_name("touch.png")}">
+<link rel="manifest" href="{path}/{served_name("app.webmanifest")}">
+<link rel="stylesheet" href="{path}/{served_name("style.css")}">
+<script src="{path}/{served_name("script.js")}" defer></script>
 """
 
 
@@ -97,7 +102,7 @@ def _search(base: BaseUrl, filter: Parameters) -> str:
 
 
 def _feed_link(base: BaseUrl, filter: Parameters) -> str:
-    """Return the link by which feed readers find the feed of the selection."""
+    """Return the link by which feed readers find the feed of the selected bookmarks."""
     return (
         '<link rel="alternate" type="application/atom+xml" title="Feed of these bookmarks" '
         f'href="{e(feed_address(base, filter))}">\n'
@@ -105,12 +110,12 @@ def _feed_link(base: BaseUrl, filter: Parameters) -> str:
 
 
 def feed_address(base: BaseUrl, filter: Parameters) -> str:
-    """Return the address of the feed of the selected bookmarks."""
+    """Return the address of the feed of the bookmarks that `filter` selects."""
     return with_query(f"{base.path}/feed", filter)
 
 
 def list_link(base: BaseUrl, list_query: str | None = None) -> str:
-    """Return a button-like link back to a list, or else to all bookmarks."""
+    """Return a button-like link back to the list with this query, or else to all bookmarks."""
     label = "All bookmarks" if list_query is None else "Back to the list"
     address = list_address(base.path, list_query or "")
     return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
@@ -119,24 +124,28 @@ def list_link(base: BaseUrl, list_query: str | None = None) -> str:
 def notice(content: str, classes: str = "notice") -> str:
     """Return a notice that takes the focus, so that screen readers say it.
 
-    The script shows the notice of the response to a deletion in the list.
+    When a user deletes a bookmark in a list, the script takes the notice out of the response and
+    shows it in the list.
     """
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
 def hidden_inputs(hidden_fields: HiddenFields) -> str:
-    """Return the hidden fields as hidden form fields."""
-    fields = {
+    """Return the hidden fields of a form as HTML."""
+    # An empty `_list` leads back to the list of all bookmarks, so None alone leaves out a field.
+    values = {
         "_version": hidden_fields.version or None,
         "_list": hidden_fields.list_query,
         "_close": "1" if hidden_fields.closes_window else None,
         "_opened": hidden_fields.opened_digests or None,
     }
-    return "".join(hidden_input(name, v) for name, v in fields.items() if v is not None)
+    return "".join(
+        hidden_input(name, value) for name, value in values.items() if value is not None
+    )
 
 
 def hidden_input(name: str, value: str) -> str:
-    """Return a hidden form field."""
+    """Return the HTML of a hidden form field."""
     return f'<input type="hidden" name="{name}" value="{e(value)}">'
 
 

@@ -26,11 +26,13 @@ from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
 MAX_TAGS_SHOWN = 60
-# In characters. A longer description is cut. The bookmarklet takes at most as many from a page.
+# In characters. A list cuts a longer description, but shows all that the bookmarklet can save: at
+# most as many characters of selected text.
 MAX_DESCRIPTION = 2000
-# In characters. A longer description is folded: on a phone this takes two lines.
+# In characters, about two lines on a phone. A longer description shows two lines until it unfolds.
 _MAX_UNFOLDED = 90
 
+# The labels of the download links by the names of the formats.
 _EXPORTS = {
     "netscape": "Browser bookmark file (HTML)",
     "csv": "Spreadsheet (CSV)",
@@ -43,19 +45,20 @@ _TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
-    """Write the page of a list."""
-    is_empty = not listing.page.total and not listing.filter
-    escape = marker(words_to_mark(dict(listing.filter).get("q", "")))
-    tag_link = _tag_link_writer(listing, escape)
-    item = _item_writer(listing, tag_link, escape)
-    head = _start_page(listing) if is_empty else _list_head(listing)
+    """Write the page of a list, or of an empty collection."""
+    is_empty_collection = not listing.page.total and not listing.filter
+    escape_and_mark = marker(words_to_mark(dict(listing.filter).get("q", "")))
+    tag_link = _tag_link_writer(listing, escape_and_mark)
+    item = _item_writer(listing, tag_link, escape_and_mark)
+    head = _start_page(listing) if is_empty_collection else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
+    # `bookmarks` may be an iterator, so the list of their versions says whether there are any.
     yield b'<ol class="list">\n' if listing.page.versions else b""
     for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
         yield item(bookmark, version).encode()
     yield b"</ol>\n" if listing.page.versions else b""
-    aside = "" if is_empty else _aside(listing, tag_link)
+    aside = "" if is_empty_collection else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
 
 
@@ -86,16 +89,16 @@ def _list_head(listing: Listing) -> str:
 
 
 def _total(listing: Listing) -> str:
-    shown = len(listing.page.versions)
-    total = listing.page.total
-    if shown == total or not shown:
-        return number_of_bookmarks(total)
-    number = number_of_bookmarks(total)
-    return f"{listing.offset + 1:,} to {listing.offset + shown:,} of {number}"
+    number_on_page = len(listing.page.versions)  # The page has one version for each bookmark.
+    total = number_of_bookmarks(listing.page.total)
+    # Behind the last bookmark a page shows none, and has no first and last number.
+    if number_on_page in (0, listing.page.total):
+        return total
+    return f"{listing.offset + 1:,} to {listing.offset + number_on_page:,} of {total}"
 
 
 def _outcome(listing: Listing) -> str:
-    """Return how many bookmarks a form has changed, if the list is shown after one."""
+    """Return how many bookmarks a form for tags has changed, if it led to this list."""
     if listing.changed is None:
         return ""
     text = f"{number_of_bookmarks(listing.changed)} changed."
@@ -106,15 +109,15 @@ def _outcome(listing: Listing) -> str:
 
 
 def _filter(listing: Listing) -> str:
-    """Return the tags and words of the filter, each a link to the list without it."""
+    """Return the tags and words of the filter, each as a link that removes it from the filter."""
     if not listing.filter:
         return ""
     links = []
-    for pair in listing.filter:
-        others = [other for other in listing.filter if other != pair]
+    for name, value in listing.filter:
+        rest = [parameter for parameter in listing.filter if parameter != (name, value)]
         links.append(
-            f'<a href="{e(with_query(f"{listing.base.path}/", others))}" class="{pair[0]}">'
-            f'<span class="unseen">Without </span><bdi>{e(pair[1])}</bdi> '
+            f'<a href="{e(with_query(f"{listing.base.path}/", rest))}" class="{name}">'
+            f'<span class="unseen">Without </span><bdi>{e(value)}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
     return f'<p class="filter"><span>Only </span>{"".join(links)}</p>\n'
@@ -135,33 +138,36 @@ def _nothing_here(listing: Listing) -> str:
 
 def _start_page(listing: Listing) -> str:
     hidden_fields = HiddenFields(NEW_BOOKMARK, listing.list_query)
-    form = edit_form(f"{listing.base.path}/", {}, hidden_fields, cancel=False)
+    action = f"{listing.base.path}/"
+    form = edit_form(action, {}, hidden_fields, has_cancel_link=False)  # This is the list itself.
     return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 
 
 # --- The items ---
 
 
-def _tag_link_writer(listing: Listing, escape: Escape) -> _TagLink:
+def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     """Return a function that writes the link of a tag, with its count if one is given.
 
     The link adds the tag to the filter of the list, or leads to the same list if the filter has
-    the tag.
+    the tag. Only a link without a count, in a bookmark, has the words of the search marked.
     """
     path = f"{listing.base.path}/"
-    with_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
-    unchanged = e(with_query(path, listing.filter))
-    selected = _selected_tags(listing)
+    # Prepared for all links: an address that ends with `tag=`, so that a tag completes it.
+    address_up_to_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
+    same_list_address = e(with_query(path, listing.filter))
+    selected_tags = _selected_tags(listing)
 
     @functools.cache  # Most tags occur several times on a page.
     def tag_link(tag: str, count: int | None = None) -> str:
         # quote_plus returns only characters that HTML does not escape.
-        target = f'href="{with_tag}{quote_plus(tag)}"'
-        if fold(tag) in selected:
-            target = f'href="{unchanged}" aria-current="true"'
+        attributes = f'href="{address_up_to_tag}{quote_plus(tag)}"'
+        if fold(tag) in selected_tags:
+            attributes = f'href="{same_list_address}" aria-current="true"'
         if count is None:
-            return f"<a {target}>{escape(tag)}</a>"
-        return f"<a {target}><bdi>{e(tag)}</bdi> <span>{count:,}</span></a>"
+            return f"<a {attributes}>{escape_and_mark(tag)}</a>"
+        # Without <bdi> a tag in Hebrew or Arabic would move the count to its other side.
+        return f"<a {attributes}><bdi>{e(tag)}</bdi> <span>{count:,}</span></a>"
 
     return tag_link
 
@@ -171,17 +177,21 @@ def _selected_tags(listing: Listing) -> set[str]:
 
 
 def _item_writer(
-    listing: Listing, tag_link: _TagLink, escape: Escape
+    listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
 ) -> Callable[[Bookmark, int], str]:
-    """Return a function that writes a bookmark and the buttons for this version of it."""
-    path, back = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
+    """Return a function that writes a bookmark, the link that edits it and the delete button.
+
+    The button sends the version of the bookmark, so that no newer version is deleted.
+    """
+    # The page that edits the bookmark leads back to the list with this query.
+    path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 
     def item(b: Bookmark, version: int) -> str:
-        edit_address = f"{path}/{b.id}?{back}"
+        edit_address = f"{path}/{b.id}?{edit_query}"
         return (
-            f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape)}</h2>\n'
-            f'{_description(b.description, edit_address, escape)}<p class="meta">'
-            f"{host(b.uri, escape)} {time(b.created)} "
+            f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape_and_mark)}</h2>\n'
+            f'{_description(b.description, edit_address, escape_and_mark)}<p class="meta">'
+            f"{host(b.uri, escape_and_mark)} {time(b.created)} "
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
             f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
             f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
@@ -191,12 +201,12 @@ def _item_writer(
     return item
 
 
-def _description(description: str, edit_address: str, escape: Escape) -> str:
-    """Return the description, of which two lines are shown; a longer one unfolds.
+def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
+    """Return the description; a click unfolds one that has more than two lines.
 
     `edit_address` is escaped already.
     """
-    text = escape(cut(description, MAX_DESCRIPTION))
+    text = escape_and_mark(cut(description, MAX_DESCRIPTION))
     if len(description) <= _MAX_UNFOLDED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION
@@ -206,12 +216,14 @@ def _description(description: str, edit_address: str, escape: Escape) -> str:
 
 # --- Below and beside the items ---
 
+# The labels by the names in `Listing.links`. The newest bookmarks are on the first page.
 _PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
 
 
 def _page_links(listing: Listing) -> str:
     if not listing.links:
         return ""
+    # HTML has the link relations prev and next, but neither first nor last.
     links = (
         f'<a class="button" href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
         f"{_PAGE_LABELS[name]}</a>\n"
@@ -239,12 +251,15 @@ def _aside(listing: Listing, tag_link: _TagLink) -> str:
 
 
 def _tags(listing: Listing, tag_link: _TagLink) -> str:
-    """Return the most used tags of the selection, each a link that narrows it."""
-    selected = _selected_tags(listing)
+    """Return the most used tags of the selected bookmarks, each a link that adds it to the filter.
+
+    Tags that the filter has already are left out.
+    """
+    selected_tags = _selected_tags(listing)
     items = "".join(
         f"<li>{tag_link(tag, count)}</li>\n"
         for tag, count in listing.page.tag_counts
-        if fold(tag) not in selected
+        if fold(tag) not in selected_tags
     )
     if not items:
         return ""

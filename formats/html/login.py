@@ -8,55 +8,58 @@ from formats.html.editor import LABELS
 from formats.html.frame import END, MULTIPART, begin, begin_login, e, hidden_input
 
 
-def write_login_page(base: BaseUrl, target: str, fields: Parameters, error: str = "") -> bytes:
+def write_login_page(
+    base: BaseUrl, target: str, pending_fields: Parameters, error: str = ""
+) -> bytes:
     """Return the page with the form to log in.
 
-    After the login the browser goes to `target`, a path below the service's own. `fields` are those
-    of a pending form, which was sent to `target`.
+    After the login the browser goes to `target`, a path below the service's own. `pending_fields`
+    are the fields of a pending form, which was sent to `target`; there are none without such a
+    form.
     """
-    kind, state = ("error", ' aria-invalid="true"') if error else ("hint", "")
     note = e(error) if error else "A token from the token file of the service."
+    note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
-        f"{_PENDING if fields else ''}"
+        f"{_PENDING_NOTICE if pending_fields else ''}"
         f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
-        f"{hidden_input('next', target)}{_hidden_inputs(fields)}\n"
+        f"{hidden_input('next', target)}{_hidden_inputs(pending_fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
-        # Browsers store a password with a user name.
+        # Password managers store a password only together with a user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password" aria-describedby="token-{kind}"{state}>\n'
-        f'<div class="{kind}" id="token-{kind}">{note}</div>\n</div>\n'
+        f'autocomplete="current-password" aria-describedby="token-{note_class}"'
+        f'{aria_invalid}>\n<div class="{note_class}" id="token-{note_class}">{note}</div>\n</div>\n'
         '<p class="buttons"><button class="primary">Log in</button></p>\n</form>\n'
         f"</main>\n{END}"
     ).encode()
 
 
-_PENDING = (
+_PENDING_NOTICE = (
     '<p role="status">Nothing was saved yet, and nothing that you typed is lost. Log in to go on.'
     "</p>\n"
 )
 
 
-def write_pending_form(base: BaseUrl, target: str, fields: Parameters) -> bytes:
-    """Return the page after a login with the fields of the pending form.
+def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -> bytes:
+    """Return the page after a login with the pending form, which its button sends to `target`.
 
-    All fields are hidden, so that the form is sent again exactly as it was; the page shows those
-    that a user has typed.
+    All fields of the form are hidden, so that the browser sends them again exactly as they were.
+    The page shows the values that a user has typed as text.
     """
-    is_deletion = ("_method", "DELETE") in fields
+    is_deletion = ("_method", "DELETE") in pending_fields
     heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
     button = "Delete" if is_deletion else "Save"
     rows = "".join(
         f'<dt>{LABELS.get(name, e(name))}</dt><dd dir="auto">{e(value)}</dd>\n'
-        for name, value in fields
-        if value and not name.startswith("_")
+        for name, value in pending_fields
+        if value and not name.startswith("_")  # No user has typed a field such as `_version`.
     )
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
         f'<form method="post" action="{e(base.path + target)}" {MULTIPART}>'
-        f"{_hidden_inputs(fields)}\n"
+        f"{_hidden_inputs(pending_fields)}\n"
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"
     ).encode()

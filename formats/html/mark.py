@@ -9,29 +9,31 @@ from itertools import accumulate
 from formats.html.frame import e
 from storage.search import fold_text
 
-# From a text to HTML.
+# A function from a text to HTML.
 Escape = Callable[[str], str]
 
+# Cached, because a list has few different characters.
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
 
 
 def marker(words: Sequence[str]) -> Escape:
-    """Return a function that escapes a text, and marks these folded words in it."""
+    """Return a function that escapes a text, and marks these words, which are folded, in it."""
     if not words:
         return e
-    # Of two words that begin at the same place, mark the longer one.
+    # A regular expression takes the first alternative that matches, so the longest word is first.
     pattern = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
 
     def mark(text: str) -> str:
         spans = [match.span() for match in pattern.finditer(fold_text(text))]
         if spans and not text.isascii():
             spans = _spans_in_text(text, spans)
-        parts, done = [], 0
+        parts, written_end = [], 0
         for start, end in spans:
-            if start >= done:  # Two matches may be parts of one character.
-                parts += [e(text[done:start]), "<mark>", e(text[start:end]), "</mark>"]
-                done = end
-        return "".join([*parts, e(text[done:])])
+            # Matches of "f" and "i" both have the span of a ligature "fi": mark the ligature once.
+            if start >= written_end:
+                parts += [e(text[written_end:start]), "<mark>", e(text[start:end]), "</mark>"]
+                written_end = end
+        return "".join([*parts, e(text[written_end:])])
 
     return mark
 
@@ -39,8 +41,12 @@ def marker(words: Sequence[str]) -> Escape:
 def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of the folded text as spans of the text itself.
 
-    Folding turns each character into none, one or several. A span of the text has every character
-    of which the folded span has a part.
+    Folding replaces each character of the text by none, one or several. If a folded span has a part
+    of these, the span of the text has the whole character.
     """
-    starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
-    return [(bisect_right(starts, start) - 1, bisect_left(starts, end)) for start, end in spans]
+    # The place in the folded text where each character of the text begins, and the last one ends.
+    folded_starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
+    return [
+        (bisect_right(folded_starts, start) - 1, bisect_left(folded_starts, end))
+        for start, end in spans
+    ]

@@ -12,6 +12,8 @@ from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
 from storage.bookmark import Bookmark
 
+_MAX_VALUE_SHOWN = 1000  # In characters. The notice cuts the values of a long bookmark.
+
 
 class SentForm(msgspec.Struct, frozen=True):
     """A form as the user sent it, to be corrected and sent again.
@@ -32,8 +34,9 @@ class SentForm(msgspec.Struct, frozen=True):
     is_deletion: bool = False
 
 
-# A heading for people, and a text in place of a detail that is meant for programs.
-_TEXTS: Mapping[int, tuple[str, str]] = {
+# For people: a heading for each status, and a text in place of the problem's detail, which can be
+# meant for programs. An empty text stands for the detail.
+_HEADINGS_AND_TEXTS: Mapping[int, tuple[str, str]] = {
     400: ("This cannot be read", ""),
     403: ("This was sent by another site", ""),
     404: ("There is nothing here", ""),
@@ -54,22 +57,25 @@ _TEXTS: Mapping[int, tuple[str, str]] = {
 
 def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> bytes:
     """Return the page of a problem, with the form that could not be saved if there is one."""
-    heading, text = _TEXTS.get(problem.status, ("This did not work", ""))
-    detail = e(text or problem.detail)
-    if sent is None or not sent.values:  # The form that changes tags has no values.
-        heading = "Nothing was changed" if sent and problem.status == 412 else heading
-        what = _errors(problem) or f"<p>{detail}</p>\n"
+    heading, text = _HEADINGS_AND_TEXTS.get(problem.status, ("This did not work", ""))
+    escaped_detail = e(text or problem.detail)
+    if sent is None or not sent.values:  # The form that changes the tags of many has no values.
+        if sent and problem.status == 412:  # The table's heading is about one bookmark.
+            heading = "Nothing was changed"
+        reasons = _errors(problem) or f"<p>{escaped_detail}</p>\n"
         list_query = sent.hidden_fields.list_query if sent else None
-        main = f"{what}{_conflict_link(problem)}{list_link(base, list_query)}"
+        main = f"{reasons}{_conflict_link(problem)}{list_link(base, list_query)}"
     elif sent.is_deletion:
-        main = _not_deleted(sent, detail) + list_link(base, sent.hidden_fields.list_query)
+        main = _not_deleted(sent, escaped_detail) + list_link(base, sent.hidden_fields.list_query)
     elif sent.current and sent.is_new:
-        heading, main = _TEXTS[409][0], _existing(sent, sent.current)
+        # The form was to add a bookmark whose uri the bookmark `current` has already.
+        heading, _ = _HEADINGS_AND_TEXTS[409]
+        main = _existing(sent, sent.current)
     elif sent.current:
         heading = "There are two versions"
         main = _both_versions(sent, sent.current)
     else:
-        main = _same_form(sent, problem, detail)
+        main = _same_form(sent, problem, escaped_detail)
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n'
         f"<h1>{e(heading)}</h1>\n{main}</main>\n{END}"
@@ -77,7 +83,7 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
 
 
 def _errors(problem: Problem) -> str:
-    """Return the wrong fields with the reasons; those of the form are links to its fields."""
+    """Return the wrong fields with the reasons. The fields that the form shows are links to it."""
     items = [f"<li>{_field_link(name)} {e(reason)}</li>" for name, reason in problem.errors]
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 
@@ -93,21 +99,24 @@ def _conflict_link(problem: Problem) -> str:
     return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
 
 
-def _same_form(sent: SentForm, problem: Problem, detail: str) -> str:
-    """Return the form as it was sent, with the errors above it and beside each field."""
-    beside = {name: f"{LABELS[name]} {e(why)}" for name, why in problem.errors if name in LABELS}
+def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
+    """Return the form as it was sent, with the errors above it and below each wrong field."""
+    errors = {
+        name: f"{LABELS[name]} {e(reason)}" for name, reason in problem.errors if name in LABELS
+    }
     if link := _conflict_link(problem):
-        beside["uri"] = f"{detail} {link}"
+        errors["uri"] = f"{escaped_detail} {link}"
+    # 410: another client deleted the bookmark after the user opened the form.
     save_label = "Save it as a new bookmark" if problem.status == 410 else "Save"
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
-        f"</p>\n{_errors(problem) or f'<p>{detail}</p>'}</div>\n"
-        f"{edit_form(sent.action, sent.values, sent.hidden_fields, save_label, errors=beside)}"
+        f"</p>\n{_errors(problem) or f'<p>{escaped_detail}</p>'}</div>\n"
+        f"{edit_form(sent.action, sent.values, sent.hidden_fields, save_label, errors=errors)}"
     )
 
 
 def _existing(sent: SentForm, current: Bookmark) -> str:
-    """Return the form of the bookmark that exists already, with what was typed to add it."""
+    """Return the form of the bookmark that has the uri already, with the values that were typed."""
     form = existing_form(sent.action, current, sent.hidden_fields, sent.values, is_typed=True)
     return (
         f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
@@ -117,12 +126,19 @@ def _existing(sent: SentForm, current: Bookmark) -> str:
 
 
 def _both_versions(sent: SentForm, current: Bookmark) -> str:
-    """Return the form with the stored value below each field that both have changed."""
-    cancel = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
+    """Return the form with the stored value below each field in conflict.
+
+    The user and another client have both changed these fields.
+    """
+    keep_link = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
     saved = form_values(current)
-    others = {name: other_value("Saved now:", saved[name]) for name in sent.conflicts}
     form = edit_form(
-        sent.action, sent.values, sent.hidden_fields, "Save mine", cancel_link=cancel, others=others
+        sent.action,
+        sent.values,
+        sent.hidden_fields,
+        "Save mine",
+        other_values={name: other_value("Saved now:", saved[name]) for name in sent.conflicts},
+        extra_link=keep_link,
     )
     return (
         '<div class="alert" role="alert">\n'
@@ -132,18 +148,18 @@ def _both_versions(sent: SentForm, current: Bookmark) -> str:
     )
 
 
-def _not_deleted(sent: SentForm, detail: str) -> str:
+def _not_deleted(sent: SentForm, escaped_detail: str) -> str:
     """Return the notice that nothing was deleted, with the stored bookmark if it has changed.
 
     The script shows the notice in the list, below the version that the user saw.
     """
-    current = _saved_version(sent, sent.current) if sent.current else ""
-    return notice(f"<p>{detail}</p>\n{current}", "notice alert")
+    saved_version = _saved_version(sent, sent.current) if sent.current else ""
+    return notice(f"<p>{escaped_detail}</p>\n{saved_version}", "notice alert")
 
 
 def _saved_version(sent: SentForm, b: Bookmark) -> str:
     rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, 1000))}</dd>\n'
+        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
         for name, value in form_values(b).items()
         if value
     )

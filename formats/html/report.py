@@ -9,18 +9,22 @@ from formats.html import MEDIA_TYPE
 from formats.html.frame import END, begin, e, list_link
 from storage.importer import ImportReport
 
+# The first is the default for clients that accept both.
 MEDIA_TYPES = ("application/json", "text/html")
 
 
 def write_report(media_type: str, report: ImportReport, base: BaseUrl) -> tuple[str, bytes]:
-    """Return the media type to send and the document."""
+    """Return the value of Content-Type and the report in the media type that was negotiated."""
     if media_type == "text/html":
         return MEDIA_TYPE, _page(report, base).encode()
     return MEDIA_TYPES[0], msgspec.json.encode(report) + b"\n"
 
 
 def _page(report: ImportReport, base: BaseUrl) -> str:
-    """Return a page with the numbers, and with the line and reason of each skipped entry."""
+    """Return a page with the numbers, and with the line and reason of each skipped entry.
+
+    A reason can begin with the field's name `uri`, which pages call "Address".
+    """
     rows = "".join(
         f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
         f"<td>{e(re.sub('^uri ', 'Address ', entry.reason))}</td></tr>\n"

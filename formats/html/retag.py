@@ -9,21 +9,27 @@ _INPUT = 'required dir="auto" autocomplete="off" autocapitalize="none"'
 
 
 def retag_section(listing: Listing) -> str:
-    """Return the forms, which name the number of bookmarks that they change."""
-    if not listing.filter or not listing.page.total or not _is_selection(listing):
+    """Return the forms. Each button names the number of bookmarks that the form changes."""
+    if not listing.filter or not listing.page.total or not _has_valid_search(listing):
         return ""
     number = number_of_bookmarks(listing.page.total)
     forms = _form(listing, "add", "Add tags", f"Add to {number}")
     forms += _form(listing, "remove", "Remove tags", f"Remove from {number}")
-    if [name for name, _ in listing.filter] == ["tag"]:
-        tag = listing.filter[0][1]
+    if len(listing.filter) == 1 and "tag" in dict(listing.filter):
+        tag = dict(listing.filter)["tag"]
         label = f"Rename <bdi>{e(tag)}</bdi> to"
-        forms = _form(listing, "add", label, f"Rename in {number}", tag) + forms
+        # To rename a tag is to add the new tag and to remove the old one.
+        rename = _form(listing, "add", label, f"Rename in {number}", renamed_tag=tag)
+        forms = rename + forms
     return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
 
 
-def _is_selection(listing: Listing) -> bool:
-    """Return whether the search can be parsed: as mere words it may select too much to change."""
+def _has_valid_search(listing: Listing) -> bool:
+    """Return whether the search of the filter can be parsed.
+
+    A list searches for the mere words of a search with a mistake, such as a missing parenthesis,
+    and may so select more bookmarks than the user wants to change.
+    """
     try:
         parse_expression(dict(listing.filter).get("q", ""))
     except BadQuery:
@@ -31,13 +37,17 @@ def _is_selection(listing: Listing) -> bool:
     return True
 
 
-def _form(listing: Listing, field: str, label: str, button: str, renamed: str = "") -> str:
-    """Return a form with one field for tags, to add, to remove or in place of the renamed tag."""
-    id = "rename" if renamed else f"{field}-tags"
+def _form(listing: Listing, field: str, label: str, button: str, renamed_tag: str = "") -> str:
+    """Return a form whose `field` has tags to `add` or to `remove`.
+
+    With `renamed_tag`, the form removes that tag and adds those of the field in its place.
+    """
+    id = "rename" if renamed_tag else f"{field}-tags"
     hidden = "".join(hidden_input(name, value) for name, value in listing.filter)
+    # The service refuses the change if the filter selects another number of bookmarks meanwhile.
     hidden += hidden_input("expected", str(listing.page.total))
     hidden += hidden_input("_list", listing.list_query)
-    hidden += hidden_input("remove", renamed) if renamed else ""
+    hidden += hidden_input("remove", renamed_tag) if renamed_tag else ""
     return (
         f'<form class="retag" method="post" action="{e(listing.base.path)}/tags">{hidden}\n'
         f'<label for="{id}">{label}</label>\n<input id="{id}" name="{field}" {_INPUT}>\n'

@@ -7,9 +7,10 @@ from formats.base_url import BaseUrl
 from formats.html.frame import MULTIPART, e
 
 # Open the form with the page's address and title and the selected text in a window that closes
-# after saving; if the browser opens no window, the form replaces the page. Cutting by code points
-# keeps surrogate pairs whole, and toWellFormed replaces halves of pairs that the page has itself:
-# encodeURIComponent throws an error at a half.
+# after saving; if the browser opens no window, the form replaces the page. The title is cut to 1000
+# characters and the text to 2000, so that servers accept the length of the address. [...t] cuts
+# between code points, which keeps surrogate pairs whole. toWellFormed replaces half pairs in the
+# page itself, at which encodeURIComponent would throw an error. `bookmarklet` replaces BASE.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
@@ -29,20 +30,21 @@ def start(base: BaseUrl) -> str:
 
 
 def bookmarklet(base: BaseUrl) -> str:
-    """Return how to save the current page: on a desktop by a link in the bookmarks bar, on a phone
-    by sharing.
+    """Return the text that explains how to save the current page.
+
+    On a desktop a link in the bookmarks bar does it, on a phone an installed app with "Share".
     """
     code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
-    # Browsers percent-decode a javascript: address before they run it.
+    # Browsers percent-decode a javascript: address before they run it, so encode a % in the code.
     address = quote(code, safe=":/()*'!,;=&+?.")
-    limit = "" if base.url.startswith("https:") else " Browsers offer this only over https."
+    https_hint = "" if base.url.startswith("https:") else " Browsers offer this only over https."
     return (
         '<div class="on-desktop">\n'
         f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
         "<p>Drag this button to your bookmarks bar. Click it there to save the page that you are "
         "on, with the text that you have selected.</p>\n</div>\n"
         '<p class="on-phone">Install this page from the menu of your browser. On Android you can '
-        f"then share pages from any app to Bookmarks.{limit}</p>\n"
+        f"then share pages from any app to Bookmarks.{https_hint}</p>\n"
     )
 
 

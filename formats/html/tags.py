@@ -10,10 +10,12 @@ from storage.bookmark import fold
 def write_tags(
     counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
 ) -> Iterator[bytes]:
-    """Write the page of all tags in alphabetical order, each a link to its bookmarks."""
-    items = "".join(
-        _item(base, tag, count) for tag, count in sorted(counts, key=lambda pair: fold(pair[0]))
-    )
+    """Write the page of all tags in alphabetical order, each a link to its bookmarks.
+
+    `untagged` is the number of bookmarks without tags.
+    """
+    by_tag = sorted(counts, key=lambda tag_and_count: fold(tag_and_count[0]))
+    items = "".join(_item(base, tag, count) for tag, count in by_tag)
     yield (
         f'{begin("Tags", base)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
         f'<p class="total">{len(counts):,} {"tag" if len(counts) == 1 else "tags"}</p>\n</div>\n'
@@ -26,7 +28,7 @@ def write_tags(
 def _untagged(base: BaseUrl, untagged: int) -> str:
     if not untagged:
         return ""
-    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))
+    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))  # A search for no tags.
     return (
         f'<p class="untagged"><a href="{address}">'
         f"Bookmarks without tags <span>{untagged:,}</span></a></p>\n"
@@ -34,7 +36,7 @@ def _untagged(base: BaseUrl, untagged: int) -> str:
 
 
 def _item(base: BaseUrl, tag: str, count: int) -> str:
-    """Return a tag with its number, and a link to the form that renames it."""
+    """Return a tag with the number of its bookmarks, and a link to the form that renames it."""
     address, name = e(with_query(f"{base.path}/", [("tag", tag)])), f"<bdi>{e(tag)}</bdi>"
     return (
         f'<li><a href="{address}">{name} <span>{count:,}</span></a> '
