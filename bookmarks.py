@@ -136,8 +136,8 @@ class Application:
         """GET /: respond with the selected bookmarks in the negotiated format."""
         parameters = query_parameters(request)
         name = negotiate(request, formats.LISTS, parameters)
-        size, most_used_tags = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
-        query = replace(parse_query(parameters, size), most_used_tags=most_used_tags)
+        size, tag_count_limit = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
+        query = replace(parse_query(parameters, size), tag_count_limit=tag_count_limit)
         if name == "html" and "uri" in dict(parameters):
             return self.add_page(request, parameters)
         return self._list(request, name, formats.LISTS[name], parameters, query)

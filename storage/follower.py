@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from storage import files
 from storage.bookmark import ID, Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
-from storage.index import Entry, Index, TombstoneEntry, set_each
+from storage.index import Entry, Index, TombstoneEntry, set_or_remove
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
@@ -19,10 +19,9 @@ log = logging.getLogger("bookmarks")
 
 SUFFIX = ".json"
 BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files, each with its own folder.
-# FAT stores times with a resolution of two seconds. A file that was changed less than this before
-# it was read may change again without getting another time.
+# Two changes of a file within two seconds may leave the same time: this is the resolution of FAT.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # The signature of a file that every rescan reads.
+_READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
 
 _FileKey = tuple[int, str]  # The kind of a file, and the id in its name.
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
@@ -31,8 +30,8 @@ _Value = TypeVar("_Value", Entry, TombstoneEntry)
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    The caller holds one mutex around every method but `is_quiet`. `change_count` grows with every
-    change of the index.
+    `change_count` grows with every change of the index. Not thread-safe, except for
+    `is_up_to_date`: the caller holds a mutex around all other methods.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,14 +44,14 @@ class Follower:
         """Drop the index and the watch; the next refresh reads every file."""
         self.watch.close()
         self._index = Index()
-        # By kind, then by id.
+        # For each kind, by id: why a file cannot be used, and the signature when it was last read.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True
 
-    def is_quiet(self) -> bool:
-        """Return whether nothing has changed since the last refresh. Needs no mutex."""
-        return not self._must_rescan and self.watch.is_quiet()
+    def is_up_to_date(self) -> bool:
+        """Return whether no file has changed since the last refresh. Needs no mutex."""
+        return not self._must_rescan and self.watch.has_no_event()
 
     def refresh(self) -> Index:
         """Return the index after bringing it up to date.
@@ -69,16 +68,16 @@ class Follower:
         self._must_rescan = False
         return self._index
 
-    def refresh_for_list(self) -> Index:
-        """Return the up-to-date index for a response that lists bookmarks.
+    def refresh_unless_all_reads_fail(self) -> Index:
+        """Return the up-to-date index for a response in which bookmarks must not be missing.
 
         Raises Unavailable also if reading every file failed: clients would take an empty list for
         the deletion of all bookmarks.
         """
         index = self.refresh()
-        if not index.entries and (failed := self._failed_reads()):
+        if not index.entries and (failed := self._failed_bookmark_reads()):
             self._read_files(failed)  # The error may have passed.
-            if not index.entries and self._failed_reads():
+            if not index.entries and self._failed_bookmark_reads():
                 raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
 
@@ -100,28 +99,28 @@ class Follower:
 
     # --- Which files have changed ---
 
-    def _failed_reads(self) -> list[_FileKey]:
-        """Return the bookmarks' files that the system could not read; invalid files are none."""
+    def _failed_bookmark_reads(self) -> list[_FileKey]:
+        """Return the bookmarks' files that the system could not read, without invalid files."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_FileKey]:
-        """Yield the file of each event; its kind is the number of the folder."""
+        """Yield the file of each event. The number of the folder is the kind of the file."""
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id
-            elif not file_name:  # New permissions of the folder may make its files readable.
+            elif not file_name:  # The folder's own permissions may have changed: try again.
                 yield from [(kind, id) for id in self._unreadable[kind]]
 
     def _find_changed_files(self) -> Iterator[_FileKey]:
         """Yield each file whose identity, size or times differ from those at its last reading.
 
-        Unreadable files are among them. Raises OSError if a folder cannot be listed.
+        Unreadable files are always among these. Raises OSError if a folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):
             known = self._signatures[kind]
             if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
-                ids = list(known)
+                ids = list(known)  # All known tombstones are gone.
             else:
                 with files.open_folder(folder) as descriptor:
                     ids = _changed_ids(descriptor, known)
@@ -141,23 +140,29 @@ class Follower:
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first: the file of a bookmark that has one is not read."""
-        started, changed_at = time.time_ns(), self._folders_changed_at()
-        ids: tuple[dict[str, None], dict[str, None]] = ({}, {})
+        started_ns = time.time_ns()  # A file that changes later than this is read again.
+        changed_at = self._folders_changed_at()
+        bookmark_ids: dict[str, None] = {}  # A set of ids that keeps their order.
+        tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
-            ids[kind][id] = None
-        tombstones = _Batch(self.folders[TOMBSTONES], ids[TOMBSTONES], _parse_tombstone, started)
-        changed = ids[BOOKMARKS] | ids[TOMBSTONES]
-        deleted = dict.fromkeys(id for id in changed if self._has_tombstone(id, tombstones))
-        active = [id for id in changed if id not in deleted]
-        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, started)
+            ids = bookmark_ids if kind == BOOKMARKS else tombstone_ids
+            ids[id] = None
+        folder = self.folders[TOMBSTONES]
+        tombstones = _Batch(folder, tombstone_ids, _parse_tombstone, started_ns)
+        # Removing a tombstone makes its bookmark active again.
+        changed_ids = bookmark_ids | tombstone_ids
+        deleted = dict.fromkeys(id for id in changed_ids if self._has_tombstone(id, tombstones))
+        active = [id for id in changed_ids if id not in deleted]
+        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, started_ns)
         bookmarks.values.update(deleted)  # The value None removes an entry from the index.
         changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
         self._commit(bookmarks, tombstones, changed_at)
 
     def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
         """Return whether the id has a tombstone, valid or not, in the batch or from earlier."""
-        if id in tombstones.values:
-            return bool(tombstones.values[id]) or id in tombstones.errors
+        if id in tombstones.values:  # The file was read now, so what is known from before is old.
+            is_valid = tombstones.values[id] is not None
+            return is_valid or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
 
     def _commit(
@@ -166,7 +171,7 @@ class Follower:
         """Update the index; count this as a change if anything differs from before."""
         index = self._index
         is_change = (
-            changed_at > index.changed_at
+            changed_at > index.changed_at  # Responses carry this time as Last-Modified.
             or self._is_change(BOOKMARKS, bookmarks, index.entries)
             or self._is_change(TOMBSTONES, tombstones, index.tombstones)
         )
@@ -176,31 +181,37 @@ class Follower:
         self._record(TOMBSTONES, tombstones)
         self.change_count += is_change
 
-    def _is_change(self, kind: int, batch: "_Batch[_Value]", held: Container[str]) -> bool:
-        """Return whether the batch differs from the index and the known errors.
+    def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
+        """Return whether the batch may change the index, or changes the error of a file.
 
         Without this each GET of an unreadable id would empty the response cache.
         """
-        before, after = self._unreadable[kind], batch.errors
-        return any(
-            value or id in held or str(before.get(id)) != str(after.get(id))
-            for id, value in batch.values.items()
-        )
+        errors_before = self._unreadable[kind]
+        for id, value in batch.values.items():
+            if value is not None or id in indexed_ids:
+                return True
+            if str(errors_before.get(id)) != str(batch.errors.get(id)):
+                return True
+        return False
 
     def _record(self, kind: int, batch: "_Batch[_Value]") -> None:
-        """Remember the errors and signatures of a batch, and log each new error."""
+        """Remember the errors and signatures of a batch, which replace earlier ones of these files.
+
+        Log each new error.
+        """
         for id, error in batch.errors.items():
             if str(error) != str(self._unreadable[kind].get(id)):
                 log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
-        set_each(self._unreadable[kind], batch.values, batch.errors)
-        set_each(self._signatures[kind], batch.values, batch.signatures)
+        for id in batch.values:
+            set_or_remove(self._unreadable[kind], id, batch.errors.get(id))
+            set_or_remove(self._signatures[kind], id, batch.signatures.get(id))
 
     def _folders_changed_at(self) -> float:
         """Return when a file name in the folders last changed, in seconds since 1970."""
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes its parent.
-        other = tombstones if tombstones.exists() else tombstones.parent
-        return max(files.changed_at(bookmarks.stat()), files.changed_at(other.stat()))
+        existing = tombstones if tombstones.exists() else tombstones.parent
+        return max(files.changed_at(bookmarks.stat()), files.changed_at(existing.stat()))
 
 
 class _Batch(Generic[_Value]):
@@ -215,7 +226,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],
-        started: int,
+        started_ns: int,
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
@@ -225,12 +236,12 @@ class _Batch(Generic[_Value]):
             self.values[id] = None
             try:
                 data, status = files.read(f"{folder}/{id}{SUFFIX}")
-                self.signatures[id] = _signature(status, started)
+                self.signatures[id] = _signature(status, started_ns)
                 changed_at = files.changed_at(status)
                 self.changed_at = max(self.changed_at, changed_at)
                 self.values[id] = parse(id, data, changed_at)
             except FileNotFoundError:
-                pass
+                pass  # The value stays None: the file is gone.
             except (files.BadFile, Invalid) as error:
                 self.errors[id] = error
 
@@ -238,7 +249,7 @@ class _Batch(Generic[_Value]):
 def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     """Return the index entry of a bookmark whose file holds `data`."""
     tags = tuple(map(fold_tag, bookmark.tags))
-    if tags == bookmark.tags:  # One shared object saves 100 bytes a bookmark.
+    if tags == bookmark.tags:  # Keeping one of the two equal tuples saves 100 bytes a bookmark.
         tags = bookmark.tags
     return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at)
 
@@ -262,35 +273,38 @@ def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
 
     `known` has the signatures of the files that were read before. Raises OSError.
     """
-    os.stat(".", dir_fd=folder)  # Raises PermissionError if no file of the folder can be read.
-    now = time.time_ns()
+    # A folder without search permission can be listed, but none of its files can be read: raise
+    # PermissionError here, once for all files.
+    os.stat(".", dir_fd=folder)
+    now_ns = time.time_ns()
     changed = [
         id
         for id, signature in known.items()
-        if signature == _READ_AGAIN or signature != _signature_of(folder, id, now)
+        if signature == _READ_AGAIN or signature != _signature_of(folder, id, now_ns)
     ]
     with os.scandir(folder) as entries:
-        # Files with similar inode numbers are close together on most disks: read them in turn.
+        # Files with similar inode numbers are close together on most disks: reading the files in
+        # the order of these numbers moves the heads of a hard disk less.
         in_disk_order = sorted(entries, key=os.DirEntry.inode)
     ids = (_id_of(entry.name) for entry in in_disk_order)
     return changed + [id for id in ids if id and id not in known]
 
 
-def _signature_of(folder: int, id: str, started: int) -> int:
+def _signature_of(folder: int, id: str, started_ns: int) -> int:
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
         return _READ_AGAIN
-    return _signature(status, started)
+    return _signature(status, started_ns)
 
 
-def _signature(status: os.stat_result, started: int) -> int:
+def _signature(status: os.stat_result, started_ns: int) -> int:
     """Return a number that changes with a file's identity, size or times.
 
-    It is `_READ_AGAIN` if the file is so new that it may change again without changing its times;
-    `started` is the time, in nanoseconds, before the file was read.
+    `started_ns` is a time, in nanoseconds, before the file was read. Returns `_READ_AGAIN` if the
+    file had just changed then, because another change may leave the same times.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
-    if max(modified, changed) > started - _TIME_RESOLUTION_NS:
+    if max(modified, changed) > started_ns - _TIME_RESOLUTION_NS:
         return _READ_AGAIN
     return hash((status.st_ino, status.st_size, modified, changed))

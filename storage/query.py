@@ -7,47 +7,49 @@ import msgspec
 
 from storage.bookmark import MAX_TAGS
 from storage.errors import BadQuery
-from storage.search import Search, parse_search, tag_key
+from storage.search import Search, fold_client_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1
+MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits, all of which fit in 64 bits.
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Select the bookmarks that have all folded `tags`, meet `search` and have the uri key `key`.
+    """Which bookmarks match, and which page of them to return.
 
-    A bookmark with the folded tag `without_tag` is left out. The range begins at `offset`, newest
-    first, and has `limit` bookmarks, all if that is None. `deletions` asks for the tombstones of
-    the same range too; `most_used_tags` for this number of tags, those that most matches have, and
-    for the version of each bookmark in the range.
+    A match has all folded `tags`, meets `search`, has the comparison key `uri_key`, and has not the
+    folded tag `without_tag`. The page leaves out the `offset` newest matches, and has the `limit`
+    next ones, newest first. `deletions` asks for tombstones too: the page leaves out the `offset`
+    newest ones, and has the `limit` next ones. `tag_count_limit` asks for this number of the most
+    used tags of all matches.
     """
 
     tags: tuple[str, ...] = ()
     search: Search = ()
-    key: str | None = None
-    without_tag: str = ""
-    limit: int | None = None
+    uri_key: str | None = None  # None: any uri.
+    without_tag: str = ""  # Empty: no such tag.
+    limit: int | None = None  # None: all.
     offset: int = 0
     deletions: bool = False
-    most_used_tags: int = 0
+    tag_count_limit: int = 0
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
     """Return the query of the parameters tag, q, uri, limit and offset; ignore all others.
 
-    Without `limit` the limit is `page_size` and `offset` is ignored. Raises BadQuery.
+    `page_size` is the limit, and all bookmarks if it is None, where the parameter limit is
+    missing. Raises BadQuery.
     """
     values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
-    if limit is None:
+    if limit is None:  # The API defines that offset counts only together with limit.
         limit, offset = page_size, 0
     uri = values.get("uri", "").strip()
     return Query(
         tags=fold_tags(value for name, value in parameters if name == "tag"),
         search=parse_search(" ".join(value for name, value in parameters if name == "q")),
-        key=uri_key(uri) if uri else None,
+        uri_key=uri_key(uri) if uri else None,
         limit=limit,
         offset=offset,
     )
@@ -60,7 +62,7 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     """Return the folded tags without empty ones. Raises BadQuery if there are too many."""
-    tags = [tag_key(value) for value in values]
+    tags = [fold_client_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
     return tuple(sorted(set(tags) - {""}))

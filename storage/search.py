@@ -15,33 +15,33 @@ from typing import NamedTuple
 from storage.bookmark import MAX_TAGS, fold
 from storage.errors import BadQuery
 
-MAX_TERMS = MAX_TAGS  # Each term costs a pass over the collection.
+# Each term costs a pass over the collection. A search for all tags of any bookmark is possible.
+MAX_TERMS = MAX_TAGS
 
 _TOKEN = re.compile(
     r"""
     (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )
+    | (?P<minus> - (?= [^\s)] ) )     # Only before a term: a hyphen within a word is part of it.
     | " (?P<phrase> [^"]* ) "
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
-    | ! (?P<keyword> [^\s()]+ )
-    | (?P<open_quote> \#? " )
-    | (?P<word> [^\s()]+ )
+    | ! (?P<keyword> [^\s()]+ )      # One of _KEYWORDS.
+    | (?P<open_quote> \#? " )        # A quote without its end, because the phrase did not match.
+    | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
     """,
     re.VERBOSE,
 )
+# An operator with a greater number binds more strongly. An open parenthesis is on the stack of
+# operators too, and its number keeps the operators before it waiting.
 _PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class Kind(Enum):
-    """The test of a term: for its value in the text, for its value as a tag, or for no tag."""
+    """The kind of a term: what a bookmark has to have to meet it."""
 
-    TEXT = "text"
-    TAG = "tag"
-    UNTAGGED = "untagged"
-
-
-_KEYWORDS = {"untagged": (Kind.UNTAGGED, ""), "unread": (Kind.TAG, "unread")}
+    TEXT = "text"  # The term's value in its text.
+    TAG = "tag"  # The term's value among its tags.
+    UNTAGGED = "untagged"  # No tags; the term's value is empty.
 
 
 class Term(NamedTuple):
@@ -51,24 +51,27 @@ class Term(NamedTuple):
     value: str
 
 
+# By the word after the exclamation mark. The tag `unread` marks what linkding calls unread.
+_KEYWORDS = {"untagged": Term(Kind.UNTAGGED, ""), "unread": Term(Kind.TAG, "unread")}
+
 # In postfix notation, an operator after its operands: a, b, "not", "and" means `a -b`. Every
 # bookmark meets a search without steps.
 Search = tuple[Term | str, ...]
 
 
-class _Unparsable(BadQuery):
+class _NotAnExpression(BadQuery):
     """The text is no expression; the message says why."""
 
 
 def parse_search(text: str) -> Search:
-    """Return the search of an expression, or of all plain words in any other text.
+    """Return the search of an expression; of any other text, a search for all of its words.
 
-    A plain word has no parentheses and double quotes at its ends, unless it has nothing else.
     Raises BadQuery if there are more than `MAX_TERMS` terms.
     """
     try:
         return parse_expression(text)
-    except _Unparsable:
+    except _NotAnExpression:
+        # Remove parentheses and double quotes around a word, but keep a word of nothing else.
         words = [word.strip('()"') or word for word in text.split()]
         return _Parser().parse(Term(Kind.TEXT, fold_text(word)) for word in words)
 
@@ -86,40 +89,44 @@ def words_to_mark(text: str) -> list[str]:
 
     Negated ones are left out. Raises BadQuery.
     """
-    # For each operand of an operator that follows: the words to find, and those to exclude.
-    stack: list[tuple[list[str], list[str]]] = [([], [])]
+    # Each operand has the pair of the words that it looks for and the words that it excludes.
+    stack: list[tuple[list[str], list[str]]] = [([], [])]  # This pair is for an empty search.
     for step in parse_search(text):
         if isinstance(step, Term):
             stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
         elif step == "not":
-            stack.append(stack.pop()[::-1])
+            wanted, excluded = stack.pop()
+            stack.append((excluded, wanted))
         else:
-            (found, excluded), (words, others) = stack.pop(), stack.pop()
-            stack.append((words + found, others + excluded))
-    return [word for word in stack[-1][0] if word]
+            (right_wanted, right_excluded), (wanted, excluded) = stack.pop(), stack.pop()
+            stack.append((wanted + right_wanted, excluded + right_excluded))
+    wanted, _ = stack.pop()
+    return [word for word in wanted if word]  # Folding leaves nothing of a lone accent.
 
 
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents and line breaks.
 
-    Each character is folded by itself, so that a folded match has a place in the original text.
+    Each character is folded by itself, so that a match in the folded text can be marked in the
+    original text.
     """
     if not text.isascii():
         text = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
+    # A phrase matches across the lines of one field; line breaks separate the fields in the index.
     return text.casefold().replace("\n", " ")
 
 
-def tag_key(text: str) -> str:
-    """Return a tag that a client sent in the form in which the index has the tags of bookmarks."""
+def fold_client_tag(text: str) -> str:
+    """Return a tag that a client sent in folded form, to compare it with `Entry.tags`."""
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 
 def _tokens(text: str) -> Iterator[Term | str]:
-    """Yield the terms, operators and parentheses of an expression. Raises _Unparsable."""
+    """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value, lower = match[kind], match[kind].lower()
-        if kind == "parenthesis" or kind == "word" and lower in _PRECEDENCE:
+        if kind == "parenthesis" or (kind == "word" and lower in ("and", "or", "not")):
             yield lower
         elif kind == "minus":
             yield "not"
@@ -127,35 +134,37 @@ def _tokens(text: str) -> Iterator[Term | str]:
             if folded := fold_text(value):  # An empty phrase would select every bookmark.
                 yield Term(Kind.TEXT, folded)
         elif kind in ("tag", "quoted_tag"):
-            yield Term(Kind.TAG, tag_key(value))
+            yield Term(Kind.TAG, fold_client_tag(value))
         elif kind == "keyword" and lower in _KEYWORDS:
-            yield Term(*_KEYWORDS[lower])
+            yield _KEYWORDS[lower]
         elif kind == "keyword":
-            raise _Unparsable(f"There is no !{value}. Use !untagged or !unread.")
-        else:
-            raise _Unparsable("A double quote is open. Close it, or leave it out.")
+            raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
+        else:  # The kind is open_quote.
+            raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
 
 
 class _Parser:
     """Put the tokens of one expression into postfix notation, by the shunting-yard algorithm.
 
-    The stack of operators takes the place of recursion, so that no nesting is too deep.
+    Its stack of operators takes the place of recursion, so that no nesting is too deep. Raises
+    _NotAnExpression for a text that `parse_search` then takes as plain words.
     """
 
     def __init__(self) -> None:
         self._steps: list[Term | str] = []
-        self._operators: list[str] = []  # With the open parentheses.
+        # The operators whose right operand is not complete yet, and the open parentheses.
+        self._operators: list[str] = []
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:
-        """Return the search of these tokens. Raises BadQuery."""
+        """Return the search of these tokens. Raises BadQuery or its subclass _NotAnExpression."""
         for token in tokens:
             self._add(token)
-        if not self._steps and not self._operators:
+        if not self._steps and not self._operators:  # There are no tokens.
             return ()
         self._close()
         if self._operators:
-            raise _Unparsable("A parenthesis is open. Close it, or leave it out.")
+            raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
         if sum(isinstance(step, Term) for step in self._steps) > MAX_TERMS:
             raise BadQuery(
                 f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out."
@@ -170,18 +179,19 @@ class _Parser:
         elif token in ("(", "not"):
             self._begin_operand()
             if token == "not" and self._operators[-1:] == ["not"]:
-                raise _Unparsable("There are two negations of one term. Leave both out.")
+                # A text such as --help is no expression, so it is searched as a plain word.
+                raise _NotAnExpression("There are two negations of one term. Leave both out.")
             self._operators.append(token)
         elif token == ")":
             self._close()
             if not self._operators:
-                raise _Unparsable("A parenthesis is closed that is not open. Leave it out.")
+                raise _NotAnExpression("A parenthesis is closed that is not open. Leave it out.")
             self._operators.pop()
         else:
             self._add_operator(token)
 
     def _begin_operand(self) -> None:
-        if not self._needs_operand:
+        if not self._needs_operand:  # Two operands without an operator between them.
             self._add_operator("and")
 
     def _add_operator(self, operator: str) -> None:
@@ -190,15 +200,19 @@ class _Parser:
         self._needs_operand = True
 
     def _close(self) -> None:
+        """Apply all operators since the last open parenthesis."""
         self._apply_operators(_PRECEDENCE["or"])
 
     def _apply_operators(self, precedence: int) -> None:
-        """Append the waiting operators that bind as strongly or more."""
+        """Append the waiting operators that bind at least as strongly as this precedence."""
         if self._needs_operand:
-            raise _Unparsable("An operator or a parenthesis needs a word. Put it in double quotes.")
+            raise _NotAnExpression(
+                "An operator or a parenthesis has no word beside it. "
+                "To search for it literally, put it in double quotes."
+            )
         while self._operators and _PRECEDENCE[self._operators[-1]] >= precedence:
             operator = self._operators.pop()
-            if operator == "not" == self._steps[-1]:
+            if operator == "not" and self._steps[-1] == "not":
                 self._steps.pop()  # Two negations of one operand have no effect.
             else:
                 self._steps.append(operator)

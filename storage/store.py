@@ -28,7 +28,7 @@ from storage.errors import (
     Unreadable,
 )
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
-from storage.index import Entry, Index, Page, State, newest, search_entries, tag_counts
+from storage.index import Entry, Index, Page, State, count_tags, newest_first, search_entries
 from storage.query import Query
 from storage.record import digest, encode
 from storage.tsid import Minter, number_of
@@ -38,14 +38,17 @@ log = logging.getLogger("bookmarks")
 
 _Result = TypeVar("_Result")
 
-RETRY_SECONDS = 5.0
+RETRY_SECONDS = 5.0  # How long `retry_if_stale` tries before it raises Busy.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
 MAX_HOST_TAGS = 30
 
 
 class Change(NamedTuple):
-    """A bookmark to store in place of the version `seen`; it is new if that is None."""
+    """A bookmark to store in place of `seen`, the version that the caller read.
+
+    A new bookmark has None as `seen`.
+    """
 
     bookmark: Bookmark
     seen: Entry | None
@@ -72,16 +75,20 @@ class Store:
         for path in self._folders:
             with suppress(Unavailable):  # A killed writer may have renamed a file without a sync.
                 files.sync_folder(path)
-        # The registration lasts as long as the process. With a weak reference, it does not keep a
-        # store in memory that is not used any more.
-        reopen = weakref.WeakMethod(self._open)
-        os.register_at_fork(after_in_child=lambda: (method := reopen()) and method())
+        # The registration lasts as long as the process, so it must not keep the store in memory.
+        weak_open = weakref.WeakMethod(self._open)
+
+        def open_in_child() -> None:
+            if open_store := weak_open():  # None if the store is no longer in memory.
+                open_store()
+
+        os.register_at_fork(after_in_child=open_in_child)
 
     def _open(self) -> None:
         """Create new locks and a new watch: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
-        self._lock = files.Lock(self._folders[BOOKMARKS])
-        self._minter = Minter()
+        self._writer_lock = files.Lock(self._folders[BOOKMARKS])
+        self._minter = Minter()  # It makes ids under a lock of its own.
         self._follower.reset()
 
     def close(self) -> None:
@@ -106,10 +113,11 @@ class Store:
     def get_numbered(self, number: int) -> Entry:
         """Return the bookmark whose id has this number. Raises NotFound or Unreadable.
 
-        If several ids have it none is found, so that no client changes the wrong bookmark.
+        Raises NotFound also if several ids have this number: a client could change the wrong
+        bookmark.
         """
         with self._mutex:
-            ids = self._follower.refresh_for_list().ids_of_number(number)
+            ids = self._follower.refresh_unless_all_reads_fail().ids_of_number(number)
         with suppress(Gone):
             if len(ids) == 1:
                 return self.get(ids[0])
@@ -125,7 +133,7 @@ class Store:
 
         The mutex is locked only if there are any: waiting for it would delay every request.
         """
-        if not self._follower.is_quiet():
+        if not self._follower.is_up_to_date():
             with self._mutex:
                 self._follower.refresh()
         return self._follower.change_count
@@ -133,13 +141,13 @@ class Store:
     def state(self) -> State:
         """Return the validators of the whole collection."""
         with self._mutex:
-            return self._follower.refresh_for_list().state
+            return self._follower.refresh_unless_all_reads_fail().state
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it, or None."""
         key = uri_key(uri)
         with self._mutex:
-            return next(iter(self._follower.refresh().holders(key)), None)
+            return next(iter(self._follower.refresh().with_uri_key(key)), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], int, State]:
         """Return each tag with the number of its bookmarks, most used first.
@@ -147,13 +155,13 @@ class Store:
         Return also the number of bookmarks without tags, and the state.
         """
         with self._mutex:
-            index = self._follower.refresh_for_list()
-            return index.tag_counts(), index.untagged, index.state
+            index = self._follower.refresh_unless_all_reads_fail()
+            return index.tag_counts(), index.untagged_count, index.state
 
     def select_entries(self, query: Query) -> tuple[list[Entry], State]:
         """Return every entry that has the query's tags and meets its search, and the state."""
         with self._mutex:
-            index = self._follower.refresh_for_list()
+            index = self._follower.refresh_unless_all_reads_fail()
             matches, state = list(index.matches(query)), index.state
         return search_entries(matches, query.search), state
 
@@ -165,31 +173,33 @@ class Store:
         key = uri_key(uri)
         if not (host := host_of(key)):
             return []
-        with self._mutex:
+        with self._mutex:  # If no file can be read, the form only lacks these tags.
             entries = list(self._follower.refresh().matches(Query()))
         # Searching for the text of the host first is six times as fast as parsing every uri.
-        others = [e for e in entries if host in e.key and host_of(e.key) == host and e.key != key]
-        return [tag for tag, _ in tag_counts(others, MAX_HOST_TAGS)]
+        same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
+        others = [e for e in same_host if e.uri_key != key]
+        return [tag for tag, _ in count_tags(others, MAX_HOST_TAGS)]
 
     def select(self, query: Query) -> Page:
-        """Return the bookmarks and deletions in the query's range, and the state they belong to."""
-        limit, most = query.limit, query.most_used_tags
-        is_filter = query.tags or query.search or query.key is not None
+        """Return the page of the matches that the query asks for, with its deletions and state."""
+        limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
+        is_filter = bool(query.tags or query.search or query.uri_key is not None)
+        must_count_tags = tag_count_limit > 0 and is_filter  # The index has the counts of all.
         with self._mutex:
-            index = self._follower.refresh_for_list()
+            index = self._follower.refresh_unless_all_reads_fail()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
-            total, entries = len(matches), newest(matches, limit, query.offset)
-            counts = index.tag_counts(most) if most and not is_filter else []
+            total, entries = len(matches), newest_first(matches, limit, offset)
+            counts = index.tag_counts(tag_count_limit) if tag_count_limit and not is_filter else []
             # Searching and counting take long: use a copy, after releasing the mutex.
-            matches = list(matches) if query.search or most and is_filter else ()
+            matches = list(matches) if query.search or must_count_tags else ()
         if query.search:
             matches = search_entries(matches, query.search)
-            total, entries = len(matches), newest(matches, limit, query.offset)
-        if most and is_filter:
-            counts = tag_counts(matches, most)
-        versions = [entry.version for entry in entries] if most else ()
+            total, entries = len(matches), newest_first(matches, limit, offset)
+        if must_count_tags:
+            counts = count_tags(matches, tag_count_limit)
+        versions = [entry.version for entry in entries]
         bookmarks = [entry.bookmark for entry in entries]
         return Page(bookmarks, total, state, tombstones, tombstone_count, versions, counts)
 
@@ -199,74 +209,74 @@ class Store:
         """Return an id for a new bookmark, with a number that no other id has."""
         with self._mutex:
             index = self._follower.refresh()
-            while index.ids_of_number(number_of(id := self._minter.mint())):
-                pass
-        return id
+            while True:
+                id = self._minter.mint()
+                if not index.ids_of_number(number_of(id)):
+                    return id
 
-    def add(self, bookmark: Bookmark, state: State | None = None) -> Entry:
+    def add(self, bookmark: Bookmark, seen_state: State | None = None) -> Entry:
         """Store a new bookmark durably.
 
-        Raises Stale if its id exists already or the collection is no longer in the `state` that
-        the caller saw; Conflict if another bookmark has its uri; Gone or Unreadable for its id;
-        Busy, Full or Unavailable.
+        Raises Stale if a bookmark has its id, or if the collection is no longer in the state that
+        the caller saw; Conflict if another bookmark has its uri; Gone if its id was deleted;
+        Unreadable if a file of its id cannot be used; Busy, Full or Unavailable.
         """
-        return self._write(Change(bookmark, None), state)
+        return self._write(Change(bookmark, None), seen_state)
 
-    def replace(self, bookmark: Bookmark, seen: Entry, state: State | None = None) -> Entry:
+    def replace(self, bookmark: Bookmark, seen: Entry, seen_state: State | None = None) -> Entry:
         """Store the bookmark durably in place of the version that the caller saw.
 
-        If it is that version's own bookmark, only make sure that its file is durable. Raises Stale
-        if that version is no longer the current one; Gone or Unreadable; Conflict if another
+        Only syncs the file if `bookmark` is `seen.bookmark`, unchanged. Raises Stale if the version
+        that the caller saw is no longer the current one; Gone or Unreadable; Conflict if another
         bookmark has the new uri; Busy, Full or Unavailable.
         """
         if bookmark is seen.bookmark:
-            return self._keep(seen)
-        return self._write(Change(bookmark, seen), state)
+            return self._sync_unchanged(seen)
+        return self._write(Change(bookmark, seen), seen_state)
 
-    def _write(self, change: Change, state: State | None) -> Entry:
+    def _write(self, change: Change, seen_state: State | None) -> Entry:
         data = self._new_content(change)
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
-            entry = new_entry(change.bookmark, data, 0.0)  # Its time is set after publishing.
-            with self._locked() as index:
-                if state and state.version != index.version:
+            with self._locked_index() as index:
+                if seen_state and seen_state.version != index.version:
                     raise Stale
-                self._publish(index, file, entry, change.seen)
+                self._publish(index, file, change)
+            # The file is synced again: on XFS only its sync reports a disk that has failed.
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            entry.changed_at = file.changed_at
-        return entry
+            return new_entry(change.bookmark, data, file.changed_at)
 
     def write_all(
         self, changes: Sequence[Change], unchanged: Iterable[Entry] = ()
     ) -> list[tuple[Change, StorageError]]:
-        """Store up to `MAX_CHANGES` bookmarks durably, with one sync for all of them.
+        """Store up to `MAX_CHANGES` bookmarks durably, and sync the files of the unchanged ones.
 
-        The files of the `unchanged` bookmarks become durable too. Returns the changes that were
-        not made, each with its error. Raises Busy, Full or Unavailable; each bookmark is then
-        stored whole or not at all.
+        Another program may have written these without a sync. All files share one sync where the
+        file system can do this. Returns the changes that were not made, each with its error.
+        Raises Busy, Full or Unavailable; some bookmarks may be stored then, each of them whole.
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
         with files.translate_disk_errors(), ExitStack() as stack:
             descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
-            files.sync_files(descriptor, [file.descriptor for _, file, _ in staged])
-            with self._locked() as index:
-                for change, file, entry in staged:
+            files.sync_files(descriptor, [file.descriptor for _, file in staged])
+            with self._locked_index() as index:
+                for change, file in staged:
                     try:
-                        self._publish(index, file, entry, change.seen)
+                        self._publish(index, file, change)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            # Only the sync of a file reports that XFS has shut down: see sync_folder.
-            last = [file.descriptor for _, file, _ in staged[-1:]]
-            names = [entry.bookmark.id + SUFFIX for entry in unchanged]
-            files.sync_files(descriptor, last, names)
+            # A file is synced again: on XFS only its sync reports a disk that has failed.
+            last_file = [file.descriptor for _, file in staged[-1:]]
+            unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged]
+            files.sync_files(descriptor, last_file, unchanged_names)
         return failed
 
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
-    ) -> Iterator[tuple[Change, files.Staged, Entry]]:
-        """Stage the changes without a sync; append the impossible ones to `failed`."""
+    ) -> Iterator[tuple[Change, files.Staged]]:
+        """Stage the changes without a sync; append those that are not possible to `failed`."""
         for change in changes:
             try:
                 data = self._new_content(change)
@@ -274,11 +284,11 @@ class Store:
                 failed.append((change, error))
                 continue
             file = self._stage(BOOKMARKS, change.bookmark.id, data, durable=False)
-            yield change, stack.enter_context(file), new_entry(change.bookmark, data, 0.0)
+            yield change, stack.enter_context(file)
 
     def _new_content(self, change: Change) -> bytes:
         """Return the file's new content, with the unknown members of the content it replaces."""
-        if change.seen is None:
+        if change.seen is None:  # A new bookmark replaces no content.
             return encode(change.bookmark)
         return encode(change.bookmark, self._read_seen(change.seen))
 
@@ -301,17 +311,15 @@ class Store:
             self._follower.reread(id)
         raise error
 
-    def _publish(
-        self, index: Index, file: files.Staged, entry: Entry, seen: Entry | None
-    ) -> None:
+    def _publish(self, index: Index, file: files.Staged, change: Change) -> None:
         """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
-        id = entry.bookmark.id
+        id, seen, key = change.bookmark.id, change.seen, uri_key(change.bookmark.uri)
         if seen is not None:
-            self._require_seen(seen)
+            self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
-        if seen is None or entry.key != seen.key:
-            for holder in index.holders(entry.key):
+        if seen is None or key != seen.uri_key:
+            for holder in index.with_uri_key(key):
                 if holder.bookmark.id != id:
                     raise Conflict(holder.bookmark.id)
         if seen is not None:
@@ -322,25 +330,25 @@ class Store:
     def _publish_new(self, file: files.Staged, id: str) -> None:
         try:
             file.publish_new()
-        except Stale:  # A file has the name, but no inotify event has reported it.
+        except Stale:  # The folder has a file of this name, but no inotify event has reported it.
             self._follower.reread(id)
             raise
 
-    def _require_seen(self, seen: Entry) -> None:
-        """Raise Stale unless the stored version is the one that the caller saw."""
+    def _require_current(self, seen: Entry) -> None:
+        """Raise Stale unless the up-to-date index has the version that the caller saw."""
         entry = self._follower.find(seen.bookmark.id)
         if entry is None or entry.version != seen.version:
             raise Stale
 
-    def _keep(self, seen: Entry) -> Entry:
+    def _sync_unchanged(self, seen: Entry) -> Entry:
         """Make the version that the caller saw durable, and return it.
 
         Another program may have written the file without a sync.
         """
         id = seen.bookmark.id
-        self._read_seen(seen)
+        self._read_seen(seen)  # Raises Stale even if no inotify event has reported the change.
         files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)
-        with suppress(NotFound):
+        with suppress(NotFound):  # The file may have changed while it was synced.
             if self.get(id).version == seen.version:
                 return seen
         raise Stale
@@ -353,12 +361,13 @@ class Store:
         """
         id = seen.bookmark.id
         data = encode(Tombstone(id, timestamp(time.time())))
-        self._read_seen(seen)
+        self._read_seen(seen)  # Raises Stale even if no inotify event has reported the change.
         files.make_folder(self._folders[TOMBSTONES])
         with self._stage(TOMBSTONES, id, data) as file:
-            with self._locked():
-                self._require_seen(seen)
+            with self._locked_index():
+                self._require_current(seen)
                 self._publish_new(file, id)
+            # The file is synced again: on XFS only its sync reports a disk that has failed.
             files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
@@ -373,21 +382,21 @@ class Store:
         return self._folders[kind] / (id + SUFFIX)
 
     @contextmanager
-    def _locked(self) -> Iterator[Index]:
+    def _locked_index(self) -> Iterator[Index]:
         """Yield the up-to-date index while no other thread or process can publish."""
         while True:
-            with self._lock as locked, self._mutex:
+            with self._writer_lock as locked_identity, self._mutex:
                 index = self._follower.refresh()
-                if locked == self._follower.watch.identity:
+                if locked_identity == self._follower.watch.first_folder_identity:
                     yield index
                     return
-            # Another folder has replaced the locked one: lock the new folder.
+            # Another folder has taken the place of the locked one: lock that folder.
 
 
 def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
     """Call `attempt`, which reads and then writes, until no other writer interferes.
 
-    Raises Busy after 5 seconds.
+    Raises Busy after `RETRY_SECONDS`.
     """
     deadline = time.monotonic() + RETRY_SECONDS
     while True:

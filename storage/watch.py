@@ -20,20 +20,22 @@ if sys.platform == "linux":
 
     _FOLDER_EVENTS = (
         flags.CREATE
-        | flags.MODIFY
-        | flags.CLOSE_WRITE
-        | flags.ATTRIB
+        | flags.MODIFY  # A program writes to a file that it keeps open.
+        | flags.CLOSE_WRITE  # Writing through mmap causes no MODIFY, but ends with this event.
+        | flags.ATTRIB  # New permissions can make a file readable.
         | flags.MOVED_FROM
         | flags.MOVED_TO
         | flags.DELETE
         | flags.ONLYDIR
-        | flags.EXCL_UNLINK  # Staged files without a name would cause events.
+        | flags.EXCL_UNLINK  # Otherwise writing to a staged file, which has no name, is an event.
     )
     # A folder was created, removed or replaced.
     _PARENT_EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
+    # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-_NO_BYTES = bytes(4)  # The answer of FIONREAD, a C int, if no event is queued.
+# FIONREAD returns the size of the queued events as a C int: this is zero, an empty queue.
+_EMPTY_QUEUE = bytes(4)
 
 
 class Watch:
@@ -41,65 +43,73 @@ class Watch:
 
     All folders but the first may be missing. The kernel queues an event inside the system call
     that changes a folder, so `read_events` returns every change that any process finished before.
-    Belongs to the process that opened it. `identity` is the device and inode that the first folder
-    had when the watch was opened.
+    A forked child has to open a watch of its own. `first_folder_identity` is the device and inode
+    that the first folder had when the watch was opened.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
-        self._first_path = str(folders[0])
+        self._first_folder = str(folders[0])
         self._names = {folder.name for folder in folders}
-        self._numbers: dict[int, int] = {}  # The number of a folder by its watch descriptor.
-        self.identity: tuple[int, int] | None = None
+        self._numbers_by_watch: dict[int, int] = {}  # Positions in `folders` by watch descriptor.
+        self.first_folder_identity: tuple[int, int] | None = None
         self._inotify: INotify | None = None
         self._has_warned = False
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the number of the folder and the file name of each change since the last call.
 
-        None if any name may have changed: at the first call, after a folder was replaced or the
-        queue overflowed, and always without inotify. An empty name stands for the folder itself.
-        Raises Unavailable if the first folder is missing.
+        The number is the folder's position in `folders`. An empty name stands for the folder
+        itself. Returns None if any file may have changed: at the first call, after a folder was
+        replaced or the queue overflowed, and always without inotify. Raises Unavailable if the
+        first folder is missing.
         """
-        # The watch of the parent reports a replaced folder, but no watch a replaced parent.
-        if self._inotify is None or _identity(self._first_path) != self.identity:
+        # The parent's watch reports a replaced folder. No watch reports a replaced parent, but then
+        # another folder is at the path of the first one.
+        if self._inotify is None or _identity(self._first_folder) != self.first_folder_identity:
             self._open()
             return None
-        size = fcntl.ioctl(self._inotify, termios.FIONREAD, _NO_BYTES)
-        if size == _NO_BYTES:
+        size = fcntl.ioctl(self._inotify, termios.FIONREAD, _EMPTY_QUEUE)
+        if size == _EMPTY_QUEUE:
             return []
         changes = []
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
-            number = self._numbers.get(event.wd)  # None for an event of the parent.
-            is_replaced = number is None and event.name in self._names
-            if is_replaced or event.mask & _EVENTS_LOST:
+            number = self._numbers_by_watch.get(event.wd)
+            is_from_parent = number is None  # Then the name is that of a folder.
+            is_folder_replaced = is_from_parent and event.name in self._names
+            if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()
                 return None
             if number is not None:
                 changes.append((number, event.name))
         return changes
 
-    def is_quiet(self) -> bool:
-        """Return whether `read_events` would return no event; other threads may read meanwhile."""
+    def has_no_event(self) -> bool:
+        """Return whether `read_events` would return an empty list.
+
+        Needs no mutex, although another thread may read events or close the watch meanwhile.
+        """
         inotify = self._inotify
-        if inotify is None or _identity(self._first_path) != self.identity:
+        if inotify is None or _identity(self._first_folder) != self.first_folder_identity:
             return False
         try:
-            return fcntl.ioctl(inotify, termios.FIONREAD, _NO_BYTES) == _NO_BYTES
+            return fcntl.ioctl(inotify, termios.FIONREAD, _EMPTY_QUEUE) == _EMPTY_QUEUE
         except (OSError, ValueError):  # Another thread has closed it.
             return False
 
     def _open(self) -> None:
         """Watch the folders that the paths lead to now. Raises Unavailable."""
         self.close()
-        existing = [n for n, folder in enumerate(self._folders) if n == 0 or folder.exists()]
-        # Every folder is looked at, because `_identity` refuses a symbolic link.
-        identities = [_identity(str(self._folders[number])) for number in existing]
-        self.identity = identities[0]
+        others = range(1, len(self._folders))
+        # The first folder is required: if it is missing, `_identity` raises Unavailable.
+        numbers = [0, *(number for number in others if self._folders[number].exists())]
+        # The identity of every folder is read, because `_identity` refuses a symbolic link.
+        identities = [_identity(str(self._folders[number])) for number in numbers]
+        self.first_folder_identity = identities[0]
         try:
-            if sys.platform == "linux" and not any(map(self._is_on_network, existing)):
-                self._watch(existing)
+            if sys.platform == "linux" and not any(map(self._is_on_network, numbers)):
+                self._watch(numbers)
         except OSError as error:  # Such as the limit of inotify instances of this user.
             self.close()
             if not self._has_warned:
@@ -108,9 +118,9 @@ class Watch:
 
     def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # The parent comes first, so that no replacement of a folder goes unreported.
+        # The parent comes first: a folder may be replaced before it has a watch itself.
         self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
-        self._numbers = {
+        self._numbers_by_watch = {
             self._inotify.add_watch(self._folders[number], _FOLDER_EVENTS): number
             for number in numbers
         }

@@ -71,10 +71,10 @@ def contents(index):
         {id: (entry.bookmark, entry.version) for id, entry in index.entries.items()},
         {id: (entry.tombstone, entry.version) for id, entry in index.tombstones.items()},
         {tags: [e.bookmark for e in index.matches(Query(tags=tags))] for tags in selections},
-        {uri: [e.bookmark for e in index.matches(Query(key=uri_key(uri)))] for uri in URIS},
+        {uri: [e.bookmark for e in index.matches(Query(uri_key=uri_key(uri)))] for uri in URIS},
         index.tag_counts(),
         index.tag_counts(2),
-        index.untagged,
+        index.untagged_count,
         index.deletions(Query()),
         index.deletions(Query(limit=1, offset=1)),
     )

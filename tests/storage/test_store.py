@@ -432,7 +432,7 @@ def test_a_page_counts_the_tags_of_all_its_matches(store, query):
     tags = {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}
     for id, names in tags.items():
         store.add(bookmark(id, uri=f"x:{id}", tags=names))
-    page = store.select(replace(query, limit=1, offset=1, most_used_tags=2))
+    page = store.select(replace(query, limit=1, offset=1, tag_count_limit=2))
     matches = store.select(query).bookmarks
     counts = Counter(tag.lower() for match in matches for tag in match.tags)
     most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:2]
