@@ -13,6 +13,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -49,7 +50,7 @@ from formats.http.credentials import encode_tokens, read_tokens
 from formats.http.negotiation import best_media_type, negotiate
 from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
 from formats.http.response import CREATED, NO_CONTENT, OK, VARY, Response, respond, see_other
-from formats.http.routing import Route, allow_anywhere, find_route
+from formats.http.routing import Route, allow_of_server, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import address_after_saving, make_listing, retagged_address
 from formats.problem import Problem
@@ -65,13 +66,18 @@ from storage.store import Store, retry_if_stale
 __version__ = "0.1.0"
 Body = Mapping[str, object]
 
+# The bookmarks in an HTML list and in a feed, unless the query has a `limit`.
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
+
+_NOTHING_HERE = "There is nothing at this address."
+# A path such as /{id}/unknown, whose last part is no field of a bookmark.
+_BELOW_BOOKMARK = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
 
 
 class Application:
     """The WSGI callable over one store.
 
-    With `tokens`, every request needs one of them, or only changes if `public_read` is true.
+    If there are `tokens`, a request needs one of them, except for reading if `public_read` is true.
     `base_url` is the service's address for clients, if it differs from the one in their requests.
     """
 
@@ -100,7 +106,8 @@ class Application:
     def _respond(self, request: Request) -> Response:
         try:
             response = self._dispatch(request)
-        except errors.Gone as error:  # Handled here, so that the response cache gets the 410.
+        except errors.Gone as error:
+            # `__call__` handles other errors; a 410 is returned, so that the cache can keep it.
             response = self._problem(request, error)
         return self._finish(request, response)
 
@@ -114,19 +121,19 @@ class Application:
     def _dispatch(self, request: Request) -> Response:
         path = _path(request)
         if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
-            return Response(NO_CONTENT, [("Allow", allow_anywhere(ROUTES))])
-        if (match := find_route(ROUTES, path)) is None or not match[0].methods:
-            segments = path.split("/")
-            if len(segments) == 3 and segments[2] and ID.fullmatch(segments[1]):
-                self._find(segments[1])  # Raises Gone: any field of a deleted bookmark is 410.
-            raise HTTPError(404, "There is nothing at this address.")
-        route, arguments = match
+            return Response(NO_CONTENT, [("Allow", allow_of_server(ROUTES))])
+        route, arguments = find_route(ROUTES, path)
+        if route is None or not route.handlers:  # linkding's unknown paths have a route without.
+            if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
+                self._raise_if_deleted(unknown_field["id"])
+            raise HTTPError(404, _NOTHING_HERE)
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            self._find(arguments["id"])  # Raises Gone: a deleted id is 410 for every method.
+            # A deleted bookmark is 410 for OPTIONS and wrong methods, too. GET finds out itself.
+            self._raise_if_deleted(arguments["id"])
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
-        if not (handler := route.methods.get(method)):
+        if not (handler := route.handlers.get(method)):
             raise HTTPError(405, f"This path has no method {method}.", Allow=route.allow)
         return handler(self, request, **arguments)
 
@@ -136,17 +143,18 @@ class Application:
         """GET /: respond with the selected bookmarks in the negotiated format."""
         parameters = query_parameters(request)
         name = negotiate(request, formats.LISTS, parameters)
-        size, tag_count_limit = (HTML_PAGE_SIZE, MAX_TAGS_SHOWN) if name == "html" else (None, 0)
-        query = replace(parse_query(parameters, size), tag_count_limit=tag_count_limit)
-        if name == "html" and "uri" in dict(parameters):
+        is_page = name == "html"
+        query = parse_query(parameters, page_size=HTML_PAGE_SIZE if is_page else None)
+        if is_page and "uri" in dict(parameters):  # The bookmarklet asks for a form.
             return self.add_page(request, parameters)
+        query = replace(query, tag_count_limit=MAX_TAGS_SHOWN if is_page else 0)
         return self._list(request, name, formats.LISTS[name], parameters, query)
 
     def feed(self, request: Request) -> Response:
         """GET /feed: respond with an Atom feed of the selected bookmarks and the deletions."""
         parameters = query_parameters(request)
         name = negotiate(request, formats.FEEDS)
-        query = replace(parse_query(parameters, FEED_PAGE_SIZE), deletions=True)
+        query = replace(parse_query(parameters, page_size=FEED_PAGE_SIZE), deletions=True)
         return self._list(request, name, formats.FEEDS[name], parameters, query)
 
     def _list(
@@ -167,13 +175,13 @@ class Application:
         return response
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """GET /?uri=, the bookmarklet: respond with the form of this bookmark, or of a new one."""
+        """GET /?uri=, the bookmarklet: respond with the form of its bookmark, or of a new one."""
         values = first_values(parameters)
         values["uri"] = complete_address(values["uri"])
         if entry := self.store.holder(values["uri"].strip()):
             return self._show_unless_unchanged(request, "html", entry, values)
-        state = self.store.state()
-        if response := not_modified(request, "html", lambda: state):
+        state = self.store.state()  # The form suggests tags of the whole collection.
+        if response := not_modified(request, "html", get_resource=lambda: state):
             return response
         page = write_add_page(values, self.base(request), self.store.host_tags(values["uri"]))
         response = respond(formats.ONE_BOOKMARK["html"], page)
@@ -193,17 +201,17 @@ class Application:
     def file(self, request: Request, file: str) -> Response:
         """GET /{file}: respond with a file of the pages, named by its digest."""
         if (asset := assets().get(file)) is None:
-            raise HTTPError(404, "There is nothing at this address.")
+            raise HTTPError(404, _NOTHING_HERE)
         response = conditional.respond_asset(request, asset)
-        caching = "public, max-age=31536000, immutable"  # A file needs no token.
+        # For a year, as a changed file has another name; public, as no file needs a token.
+        caching = "public, max-age=31536000, immutable"
         response.headers += [("Cache-Control", caching), ("Vary", VARY)]
         return response
 
     def description(self, request: Request) -> Response:
         """GET /openapi.json: respond with the description of the service for programs."""
         control, url = self.access_control, self.base(request).url
-        is_protected = bool(control.tokens)
-        document = openapi.document(url, __version__, is_protected, control.public_read)
+        document = openapi.document(url, __version__, bool(control.tokens), control.public_read)
         return conditional.respond_asset(request, document)
 
     def get(self, request: Request, id: str) -> Response:
@@ -216,25 +224,27 @@ class Application:
     def _show_unless_unchanged(
         self, request: Request, name: str, entry: Entry, query: Mapping[str, str]
     ) -> Response:
-        validated_name, resource = conditional.validated_by(name, entry, self.store.state)
-        unchanged = not_modified(request, validated_name, lambda: resource)
+        # The validators of a page have the state of the collection, whose tags the page suggests.
+        validated_name, validated = conditional.validated_by(name, entry, self.store.state)
+        unchanged = not_modified(request, validated_name, get_resource=lambda: validated)
         return unchanged or self._show(request, name, entry, query)
 
     def _show(
         self, request: Request, name: str, entry: Entry, query: Mapping[str, str] = {}
     ) -> Response:
         format, base, b = formats.ONE_BOOKMARK[name], self.base(request), entry.bookmark
-        validated = conditional.validated_by(name, entry, self.store.state)
+        # Read the state before the tags: if they change in between, the ETag is outdated at once.
+        validated_name, validated = conditional.validated_by(name, entry, self.store.state)
         tags = self.store.host_tags(b.uri) if name == "html" else ()
         response = respond(format, format.write(b, base, entry.version, query, tags))
-        add_validators(response, *validated)
+        add_validators(response, validated_name, validated)
         return response
 
     def get_field(self, request: Request, id: str, field: str) -> Response:
         """GET /{id}/{field}: respond with the value of one field."""
         entry = self.store.get(id)
         name = negotiate(request, formats.FIELD_VALUES)
-        unchanged = not_modified(request, f"{field}.{name}", lambda: entry)
+        unchanged = not_modified(request, f"{field}.{name}", get_resource=lambda: entry)
         return unchanged or self._show_field(name, entry, field)
 
     def _show_field(self, name: str, entry: Entry, field: str) -> Response:
@@ -248,15 +258,17 @@ class Application:
     def post(self, request: Request) -> Response:
         """POST /: create a bookmark, update the one that has the uri, or import a file."""
         body, form = read_bookmark_or_file(request)
-        if not isinstance(body, dict):
+        if not isinstance(body, dict):  # The entries of a file.
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
-        if form and form.version == DELETED_BOOKMARK:
+        if form and form.version == DELETED_BOOKMARK:  # The form adds a deleted bookmark again.
+            # By default `modified` is `created`, so clients that sync would take it for unchanged.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
-        target = form or negotiate(request, formats.ONE_BOOKMARK)
+        # Negotiate before storing, so that a request with the status 406 has no effect.
+        form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._post(request, body, fields, form))
-        return self._respond_stored(request, target, entry, status)
+        return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
         require_conditions(request, self.store.state())
@@ -269,27 +281,30 @@ class Application:
     def _post(
         self, request: Request, body: Body, fields: Fields, form: HiddenFields | None
     ) -> tuple[Entry, str]:
-        """Create or update once. Conditions of the request concern the whole collection."""
+        """Create or update once. Conditions such as If-Match concern the whole collection."""
         is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
-        seen = self.store.state() if is_conditional else None
-        require_conditions(request, seen)
+        seen_state = self.store.state() if is_conditional else None
+        require_conditions(request, seen_state)
         try:
             if holder := self.store.holder(fields["uri"]):
-                if form and form.version == DELETED_BOOKMARK:
+                if form and form.version == DELETED_BOOKMARK:  # It is back already.
                     return holder, OK
-                if form and form.version:  # An add form has empty fields: overwrite no bookmark.
+                if form and form.version:
+                    # The page's form, unlike those of other programs, has a version and sends
+                    # empty fields too, which would overwrite those of the stored bookmark.
                     raise errors.PreconditionFailed("You have this bookmark already.", holder)
                 changed = rules.update(holder.bookmark, fields)
-                return self.store.replace(changed, holder, seen), OK
-            new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
-            return self.store.add(new, seen), CREATED
-        except (errors.Conflict, errors.Gone):  # Another client was faster.
+                return self.store.replace(changed, holder, seen_state), OK
+            new = _new_bookmark(fields, body, self.store.mint())
+            return self.store.add(new, seen_state), CREATED
+        except (errors.Conflict, errors.Gone):  # Another client has added or deleted the holder.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
-        self.store.get(id)
+        self.store.get(id)  # Raises NotFound before the body can be found wrong.
         body, form = read_bookmark(request, formats.READERS)
+        # HTML forms can only send POST, so the form to delete a bookmark has a field for DELETE.
         method = body.pop("_method", "POST") if form else "POST"
         if method not in ("POST", "DELETE"):
             raise errors.Invalid([("_method", "must be DELETE or absent")])
@@ -298,14 +313,14 @@ class Application:
             page = write_deleted(deleted, self.base(request), form.list_query)
             return responses.respond_with(HTML, page)
         fields = rules.clean_changes(body, id)
-        target = form or negotiate(request, formats.ONE_BOOKMARK)
+        form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, form)
-        return self._respond_stored(request, target, entry, OK)
+        return self._respond_stored(request, form_or_format, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
         body, _ = read_bookmark(request, formats.WHOLE_READERS)
-        fields = rules.clean_changes(body, id, WRITABLE_FIELDS)
+        fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
         name = negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
         return self._respond_stored(request, name, entry, status)
@@ -313,19 +328,21 @@ class Application:
     def _put(
         self, request: Request, id: str, body: Body, fields: Fields
     ) -> tuple[Entry, str]:
-        entry = self._find(id)
+        try:
+            entry = self.store.get(id)
+        except errors.NotFound:
+            require_conditions(request, resource=None)
+            return self.store.add(_new_bookmark(fields, body, id)), CREATED
         require_conditions(request, entry)
-        if entry is None:
-            new = rules.create(fields | rules.clean_read_only(body), id)
-            return self.store.add(new), CREATED
         return self.store.replace(rules.update(entry.bookmark, fields), entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
-        self.store.get(id)
+        self.store.get(id)  # Raises NotFound before the body can be found wrong.
         fields = rules.clean({field: read_field(request, field)})
         name = negotiate(request, formats.FIELD_VALUES)
-        return self._show_field(name, self._update(request, id, fields, None), field)
+        entry = self._update(request, id, fields, form=None)
+        return self._show_field(name, entry, field)
 
     def delete(self, request: Request, id: str) -> Response:
         """DELETE /{id}: delete the bookmark."""
@@ -337,10 +354,11 @@ class Application:
         body, form = read_bookmark(request, formats.RETAGGING_READERS)
         retagging = clean_retagging(body)
         reports = formats.RETAG_REPORTS
+        # The format of the report; None for a form, which gets a redirect.
         format = None if form else reports[negotiate(request, reports)]
         entries, state = self.store.select_entries(retagging.query)
         require_conditions(request, state)
-        retagging.require_expected(len(entries))
+        retagging.require_expected(len(entries))  # The number that the page has shown the user.
         report = retag(self.store, retagging, entries)
         if format is None:
             return see_other(retagged_address(self.base(request), body, retagging, report))
@@ -357,33 +375,31 @@ class Application:
 
         return retry_if_stale(attempt)
 
-    def _delete(self, request: Request, id: str, version: str = "") -> Bookmark:
-        """Delete the bookmark and return it."""
+    def _delete(self, request: Request, id: str, form_version: str = "") -> Bookmark:
+        """Delete the bookmark and return it; `form_version` is empty if no form asks for it."""
 
         def attempt() -> Bookmark:
             entry = self.store.get(id)
-            require_conditions(request, entry, version)
+            require_conditions(request, entry, form_version)
             self.store.delete(entry)
             return entry.bookmark
 
         return retry_if_stale(attempt)
 
-    def _find(self, id: str) -> Entry | None:
-        """Return the bookmark, None if there never was one. Raises Gone or Unreadable."""
-        try:
-            return self.store.get(id)
-        except errors.NotFound:
-            return None
+    def _raise_if_deleted(self, id: str) -> None:
+        """Raise Gone for a deleted bookmark, or Unreadable."""
+        with suppress(errors.NotFound):  # An id that was never used.
+            self.store.get(id)
 
     def _respond_stored(
-        self, request: Request, target: str | HiddenFields, entry: Entry, status: str
+        self, request: Request, form_or_format: HiddenFields | str, entry: Entry, status: str
     ) -> Response:
-        """Respond with the bookmark in the format `target`, or to a form by a redirect."""
+        """Redirect the browser that sent the form, or respond with the bookmark in the format."""
         base, id = self.base(request), entry.bookmark.id
         url = base.bookmark(id)
-        if isinstance(target, HiddenFields):
-            return see_other(address_after_saving(base, id, target, status == CREATED))
-        response = self._show(request, target, entry)
+        if isinstance(form_or_format, HiddenFields):
+            return see_other(address_after_saving(base, id, form_or_format, status == CREATED))
+        response = self._show(request, form_or_format, entry)
         response.status = status
         response.headers.append(("Content-Location", url))
         if status == CREATED:
@@ -392,9 +408,9 @@ class Application:
 
     # --- Parts of every response ---
 
-    def _cache_control(self, directive: str, visibility: str = "") -> str:
-        """Return the value of Cache-Control. Where tokens are needed, every response is private."""
-        return ("private, " if self.access_control.tokens else visibility) + directive
+    def _cache_control(self, directive: str) -> str:
+        """Return the value of Cache-Control. No shared cache may keep what needs a token."""
+        return f"private, {directive}" if self.access_control.tokens else directive
 
     def base(self, request: Request) -> BaseUrl:
         """Return the service's address, as it is configured or as the request names it."""
@@ -402,13 +418,14 @@ class Application:
 
     def _problem(self, request: Request, error: Exception) -> Response:
         problem = problems.problem_from_exception(error, self.base(request))
-        if problem.status == 410:
-            problem.headers["Cache-Control"] = self._cache_control("max-age=86400", "public, ")
+        if problem.status == 410:  # Deletions are for ever, so caches need not ask within a day.
+            public = "" if self.access_control.tokens else "public, "
+            problem.headers["Cache-Control"] = self._cache_control(f"{public}max-age=86400")
         return self._respond_problem(request, problem)
 
     def _respond_problem(self, request: Request, problem: Problem) -> Response:
-        match = find_route(ROUTES, _path(request))
-        respond_problem = match[0].respond_problem if match else problems.respond_problem
+        route, _ = find_route(ROUTES, _path(request))
+        respond_problem = route.respond_problem if route else problems.respond_problem
         return respond_problem(request, problem, self.base(request))
 
 
@@ -416,10 +433,15 @@ def _path(request: Request) -> str:
     return request.environ.get("PATH_INFO") or "/"  # Ids are ASCII: no need to decode it.
 
 
+def _new_bookmark(fields: Fields, body: Body, id: str) -> Bookmark:
+    """Return a new bookmark, which may bring its dates. The dates of a stored one are read-only."""
+    return rules.create(fields | rules.clean_read_only(body), id)
+
+
 # --- Routes ---
 
 App = Application
-ROUTES = (
+ROUTES = (  # The first match serves a path. The third argument has the values of {field}.
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
     Route("/tags", {"GET": App.tags, "POST": App.retag}),
@@ -428,7 +450,7 @@ ROUTES = (
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
-    Route("/{file}", {"GET": App.file}),
+    Route("/{file}", {"GET": App.file}),  # File names have a dot, ids have none.
     *linkding.ROUTES,
     *login.ROUTES,
     *share.ROUTES,
@@ -451,7 +473,8 @@ def make_app(
 
 
 @functools.cache
-def _default() -> Application:
+def _default_application() -> Application:
+    """Return the one application that the environment configures."""
     app = _configure(_parser().parse_args(["serve"]))
     app.access_control.warn_of_public_bookmarks(app.store)
     return app
@@ -459,7 +482,7 @@ def _default() -> Application:
 
 def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
     """Serve one request, as configured by the environment; the application is made on first use."""
-    return _default()(environ, start_response)
+    return _default_application()(environ, start_response)
 
 
 # --- The command line ---
@@ -468,9 +491,9 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    general = ("-h", "--help", "--version")
-    if not arguments or arguments[0].startswith("-") and arguments[0] not in general:
-        arguments.insert(0, "serve")
+    general_options = ("-h", "--help", "--version")
+    if not arguments or arguments[0].startswith("-") and arguments[0] not in general_options:
+        arguments.insert(0, "serve")  # `bookmarks --data x` means `bookmarks serve --data x`.
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     return commands.run(options)
@@ -486,6 +509,7 @@ def _parser() -> argparse.ArgumentParser:
     add_option(serve, "--base-url", None, "the service's address for others", metavar="URL")
     add_option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
     add_option(serve, "--public-read", None, "require a token for changes only")
+    # Without a token, AccessControl answers only to local names and the name in the base address.
     add_option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
     add_option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
     add_option(serve, "--access-log", None, "log one line for each request")
@@ -505,7 +529,7 @@ def _configure(options: argparse.Namespace) -> Application:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    host, _, port = options.listen.rpartition(":")
+    host, _, port = options.listen.rpartition(":")  # The last colon: an IPv6 address has others.
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configure(options)
@@ -515,20 +539,20 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    if not is_local or options.trusted_proxy or options.base_url:
+    if not is_local or options.trusted_proxy or options.base_url:  # Other machines reach it.
         app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
-    logged = access_log.AccessLog(app) if options.access_log else app
-    server = process.create_server(logged, settings)
+    wsgi_app = access_log.AccessLog(app) if options.access_log else app
+    server = process.create_server(wsgi_app, settings)
     port = getattr(server, "effective_port", port)  # With port 0 the system chooses one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
-    app.store.state()
+    app.store.state()  # Reads all bookmarks now, so that the first request need not.
     app.access_control.warn_of_public_bookmarks(app.store)
-    gc.freeze()  # Later collections need not visit them: eight clients create a third more.
+    gc.freeze()  # Later collections skip the bookmarks: eight clients create a third more a second.
     gc.enable()
     server.run()
     return 0

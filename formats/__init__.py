@@ -18,16 +18,17 @@ from formats.imports import xbel as import_xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 
-# From a body and the parameters of its media type to the fields of each bookmark in it.
+# Takes a body and the parameters of its media type; returns the fields of each bookmark in it.
 Reader = Callable[[bytes, Mapping[str, str]], list[dict[str, object]]]
-# From the bytes of a file to its entries.
+# Takes the bytes of a file and yields its entries.
 FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
 class Format(NamedTuple):
-    """A representation: its media type, its writer, and other media types that ask for it.
+    """A representation: the media type of its responses, and its writer.
 
-    If it has a download name, browsers save it under this name in place of showing it.
+    A client may ask for it by `other_media_types`, too. If it has a `download_name`, browsers save
+    the response under this name in place of showing it.
     """
 
     media_type: str
@@ -37,31 +38,33 @@ class Format(NamedTuple):
 
 
 class FormatTable(dict[str, Format]):
-    """Formats by name, in the order of preference.
+    """Formats by name, in the order of preference, with what content negotiation needs.
 
-    `media_types` are those that responses have, `other_media_types` further ones that a client may
-    ask for, and `names` maps both to the formats' names. A format with a download name is left out,
-    because it shares the media type of the page: only `format=` selects it.
+    `media_types` are those of responses, without parameters; `other_media_types` further ones that
+    Accept may name; `names` maps both kinds to the formats' names.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         super().__init__(formats)
+        # Accept selects no download: the one of LISTS has the media type text/html of the HTML
+        # page, which browsers ask for. Only the parameter `format=` selects a download.
         negotiable = {name: format for name, format in formats.items() if not format.download_name}
-        sent = {format.media_type.partition(";")[0]: name for name, format in negotiable.items()}
-        others = {other: name for name, f in formats.items() for other in f.other_media_types}
-        self.names = others | sent
-        self.media_types, self.other_media_types = tuple(sent), tuple(others)
+        sent_types = {f.media_type.partition(";")[0]: name for name, f in negotiable.items()}
+        others = {other: name for name, f in negotiable.items() for other in f.other_media_types}
+        self.names = others | sent_types
+        self.media_types, self.other_media_types = tuple(sent_types), tuple(others)
 
 
 # --- Writing ---
 
-_XML = ("application/xbel+xml", "application/xml", "text/xml")
+# Media types that ask for XBEL, too. Responses have application/x-xbel.
+_XBEL_TYPES = ("application/xbel+xml", "application/xml", "text/xml")
 
-# Their writers take bookmarks and a Listing.
+# The writers of LISTS and FEEDS take bookmarks and a Listing.
 LISTS = FormatTable(
     {
         "json": Format("application/json", json.write),
-        "xbel": Format("application/x-xbel", xbel.write, _XML),
+        "xbel": Format("application/x-xbel", xbel.write, _XBEL_TYPES),
         "text": Format("text/plain; charset=utf-8", text.write),
         "csv": Format("text/csv; charset=utf-8; header=present", csv.write),
         "html": Format(HTML, html_list.write),
@@ -72,17 +75,17 @@ FEEDS = FormatTable(
     {"atom": Format("application/atom+xml", atom.write, ("application/xml", "text/xml"))}
 )
 
-# Their writers take a bookmark, and values that only the html writer uses: the service's address,
-# the version of the bookmark, the query's parameters, and the tags of other bookmarks of its host.
+# The writers of ONE_BOOKMARK take a bookmark, the service's address, the version of the bookmark,
+# the query's parameters, and the tags of other bookmarks of its host. Only html uses all of them.
 ONE_BOOKMARK = FormatTable(
     {
         "json": Format("application/json", json.write_bookmark),
-        "xbel": Format("application/x-xbel", xbel.write_bookmark, _XML),
+        "xbel": Format("application/x-xbel", xbel.write_bookmark, _XBEL_TYPES),
         "html": Format(HTML, html_bookmark.write_bookmark),
     }
 )
 
-# Their writers take a bookmark and the name of a field.
+# The writers of FIELD_VALUES take a bookmark and the name of a field.
 FIELD_VALUES = FormatTable(
     {
         "text": Format("text/plain; charset=utf-8", text.write_field),
@@ -90,12 +93,12 @@ FIELD_VALUES = FormatTable(
     }
 )
 
-# Their writers take each tag with its count of bookmarks, the count of bookmarks without tags, and
-# the service's address.
+# The writers of TAGS take each tag with its count of bookmarks, the count of bookmarks without
+# tags, and the service's address. GET /tags.json has TAGS_JSON, so that no Accept selects html.
 TAGS_JSON = FormatTable({"json": Format("application/json", json.write_tags)})
 TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, html_tags.write_tags)})
 
-# Its writer takes a RetagReport.
+# The writer of RETAG_REPORTS takes a RetagReport.
 RETAG_REPORTS = FormatTable({"json": Format("application/json", json.write_retag_report)})
 
 
@@ -105,9 +108,10 @@ RETAG_REPORTS = FormatTable({"json": Format("application/json", json.write_retag
 class PostedType(NamedTuple):
     """How a body of one media type is read.
 
-    `read` reads one bookmark, and `read_whole` one that replaces all fields; they are None where
-    the type is not accepted. A body is a file to import, in the format `file_format`, if `is_file`
-    returns True or `read` is None; the format is detected if the type does not name it.
+    `read` reads a bookmark for POST, None if a body of this type is always a file to import.
+    `read_whole` reads a bookmark for PUT, which replaces all fields; None if PUT refuses the type.
+    `is_file` returns whether a body is a file to import in place of one bookmark. `file_format` is
+    the format of such a file, empty if the type does not determine it: then it is detected.
     """
 
     read: Reader | None
@@ -116,21 +120,24 @@ class PostedType(NamedTuple):
     is_file: Callable[[bytes, Mapping[str, str]], bool] | None = None
 
 
+FORM, MULTIPART_FORM = "application/x-www-form-urlencoded", "multipart/form-data"
 _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
 POSTED_TYPES: Mapping[str, PostedType] = {
     "application/json": PostedType(json.read, json.read, "json", import_json.is_file),
-    **dict.fromkeys(("application/x-xbel", *_XML), _POSTED_XBEL),
-    "application/x-www-form-urlencoded": PostedType(form.read),
-    "multipart/form-data": PostedType(form.read_multipart),
+    **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), _POSTED_XBEL),
+    FORM: PostedType(form.read),
+    MULTIPART_FORM: PostedType(form.read_multipart),
     "text/csv": PostedType(None, file_format="csv"),
     "text/html": PostedType(None, file_format="netscape"),
     "text/plain": PostedType(None),
 }
-# For PUT, for POST, for POST by a form, for a change of tags, and for one field.
-WHOLE_READERS = {name: p.read_whole for name, p in POSTED_TYPES.items() if p.read_whole}
-READERS = {name: p.read for name, p in POSTED_TYPES.items() if p.read}
-FORM_READERS = {name: read for name, read in READERS.items() if not POSTED_TYPES[name].file_format}
+# Readers by media type, of one bookmark: for PUT, for POST, and for POST by an HTML form.
+WHOLE_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}
+READERS = {name: type.read for name, type in POSTED_TYPES.items() if type.read}
+FORM_READERS = {name: READERS[name] for name in (FORM, MULTIPART_FORM)}
+# For POST /tags, which changes the tags of many bookmarks.
 RETAGGING_READERS: Mapping[str, Reader] = {"application/json": json.read, **FORM_READERS}
+# For PUT /{id}/{field}, whose body is one value.
 FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
     "text/plain": text.read_value,
     "application/json": json.read_value,
@@ -139,6 +146,7 @@ FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
 
 # --- Reading files ---
 
+# By the name of the format, as in `bookmarks import --format`.
 FILE_READERS: Mapping[str, FileReader] = {
     "json": import_json.read_file,
     "xbel": import_xbel.read_file,
@@ -152,8 +160,8 @@ FILE_READERS: Mapping[str, FileReader] = {
 def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one.
 
-    Raises Malformed if no entry can be read. After a later error, the last entry that is yielded
-    stands for the rest of the file, with the error as its reason to be skipped.
+    Raises Malformed if no entry can be read. If entries were read before an error, they stay
+    imported, and a last entry without fields reports the error as its reason to be skipped.
     """
     is_empty = True
     try:
@@ -163,4 +171,4 @@ def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEnt
     except Malformed as error:
         if is_empty:
             raise
-        yield ImportedEntry(0, {}, f"The rest cannot be read: {error}")
+        yield ImportedEntry(line=0, fields={}, skip_reason=f"The rest cannot be read: {error}")

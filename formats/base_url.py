@@ -10,9 +10,9 @@ Parameters = list[tuple[str, str]]
 class BaseUrl(msgspec.Struct, frozen=True):
     """The service's address, without a slash at its end.
 
-    `url` is all of it, such as `https://example.com/marks`; `path` is its path, `/marks`, for
-    links that stay on the same host. `login_or_logout_button` names the button that the top of each
-    page shows, `log-in` or `log-out`; it is empty if the pages show neither.
+    `url` is the whole address, such as `https://example.com/marks`; `path` only its path, `/marks`,
+    for links that stay on the same host. `login_or_logout_button` names the button that the top of
+    each page shows, `log-in` or `log-out`; it is empty if the pages show neither.
     """
 
     url: str = ""

@@ -1,14 +1,14 @@
-"""Errors in a request or a file, found before the rules of fields are checked."""
+"""Errors in a request or in the syntax of a file; `storage.errors.Invalid` is for its values."""
 
 
 class Malformed(Exception):
-    """The text does not have the syntax of its format; the message says where and why."""
+    """A text that does not have the syntax of its format; the message says where and why."""
 
 
 class HTTPError(Exception):
-    """A request that cannot be served: the status, the reason, and headers of the response.
+    """A request that cannot be served: the status, the detail, and headers of the response.
 
-    A `_` in the name of a header stands for `-`.
+    Headers are keyword arguments, so a `_` in their names stands for `-`.
     """
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:

@@ -9,8 +9,8 @@ from http import HTTPStatus
 class Problem:
     """A status and a detail for people, and headers of the response.
 
-    `errors` has the wrong fields, each with the reason; `bookmark_url` is the address of the
-    bookmark that has the uri already; `current` the stored version that did not meet a condition.
+    `errors` has (field, reason) of each wrong field; `bookmark_url` is the address of the bookmark
+    that has the uri already; `current` is what is stored now, if a condition failed for it.
     """
 
     status: int
@@ -22,5 +22,5 @@ class Problem:
 
     @property
     def title(self) -> str:
-        """The reason phrase: about:blank allows no other title (RFC 9457 section 4.2.1)."""
+        """The reason phrase: type about:blank allows no other title (RFC 9457 section 4.2.1)."""
         return HTTPStatus(self.status).phrase

@@ -141,7 +141,7 @@ def test_an_empty_environment_variable_counts_as_absent(monkeypatch, tmp_path, c
 def test_the_first_request_configures_the_application_from_the_environment(data, monkeypatch, add):
     add("https://a.example/")
     monkeypatch.setenv("BOOKMARKS_DATA", str(data))
-    bookmarks._default.cache_clear()
+    bookmarks._default_application.cache_clear()
     environ = {
         "REQUEST_METHOD": "GET",
         "PATH_INFO": "/",
@@ -151,7 +151,7 @@ def test_the_first_request_configures_the_application_from_the_environment(data,
     }
     statuses = []
     body = b"".join(bookmarks.application(environ, lambda status, headers: statuses.append(status)))
-    bookmarks._default.cache_clear()
+    bookmarks._default_application.cache_clear()
     assert statuses == ["200 OK"]
     assert [b["uri"] for b in json.loads(body)] == ["https://a.example/"]
 

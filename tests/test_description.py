@@ -96,7 +96,7 @@ def test_the_operations_are_those_of_the_routes():
     for route in OWN_ROUTES:
         if route.template.startswith("/-/"):
             continue  # Only browsers use these pages.
-        for field in route.fields or [""]:
+        for field in route.field_names or [""]:
             path = route.template.replace("{field}", field).replace("/{file}", FILE)
             routed |= {(method, path) for method in route.allow.split(", ")}
     for method, path in OPERATIONS:

@@ -540,7 +540,7 @@ def test_a_token_is_needed_in_any_of_its_forms(data):
 def test_the_routes_are_documented():
     page = documentation("linkding.md")
     for route in linkding.ROUTES:
-        for method in route.methods:
+        for method in route.handlers:
             path = route.template.replace("{verb}", "archive")
             if path != "/api/bookmarks/check":
                 assert f"| {method} | `{path}` |" in page, (method, path)

@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-MAX_ADDRESS = 64  # A forwarded address is a text of any length.
+MAX_ADDRESS = 64  # In characters. A client can send an X-Forwarded-For of any length.
 
 
 class AccessLog:
@@ -23,17 +23,22 @@ class AccessLog:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         started, status = time.perf_counter(), ""
 
-        def start(line, headers, exc_info=None):  # type: ignore[no-untyped-def]
+        def start(status_line, headers, exc_info=None):  # type: ignore[no-untyped-def]
             nonlocal status
-            status = line[:3]
-            return start_response(line, headers, exc_info)
+            status = status_line[:3]
+            return start_response(status_line, headers, exc_info)
 
-        body = list(self._app(environ, start))
-        method, path = ascii(environ["REQUEST_METHOD"]), ascii(environ.get("PATH_INFO", ""))
-        spent = 1000 * (time.perf_counter() - started)
-        line = f"{client_address(environ)} {method[1:-1]} {path[1:-1]} {status}"
-        log.info("%s %d %.1f", line, sum(map(len, body)), spent)
-        return body
+        chunks = list(self._app(environ, start))
+        milliseconds = 1000 * (time.perf_counter() - started)
+        method, path = _escape(environ["REQUEST_METHOD"]), _escape(environ.get("PATH_INFO", ""))
+        address, sent = client_address(environ), sum(map(len, chunks))
+        log.info("%s %s %s %s %d %.1f", address, method, path, status, sent, milliseconds)
+        return chunks
+
+
+def _escape(text: str) -> str:
+    """Return the text with control characters escaped, so that no client can forge a line."""
+    return ascii(text)[1:-1]  # Without the quotes of the literal.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
@@ -41,4 +46,4 @@ def client_address(environ: WSGIEnvironment) -> str:
 
     waitress takes it from X-Forwarded-For if the request comes from the trusted proxy.
     """
-    return ascii(environ.get("REMOTE_ADDR", ""))[1:-1][:MAX_ADDRESS] or "-"
+    return _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"

@@ -1,4 +1,4 @@
-"""The service's address as a request or the configuration gives it."""
+"""Find out the service's address, from a request or from the configuration."""
 
 import functools
 from urllib.parse import quote, urlsplit
@@ -11,47 +11,54 @@ from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
 from formats.http.security import HOST, MAX_HOST
 from storage.errors import Invalid
 
+# The variables of the WSGI environment that determine the address.
 ADDRESS_VARIABLES = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
-_DEFAULTS = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
+# In place of empty or missing variables, without which WebOb raises KeyError.
+_DEFAULT_VARIABLES = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_PATH_CHARACTERS = "/!$&'()*+,;=:@~"
+_PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # Not percent-encoded (RFC 3986 section 3.3).
 
 
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
+    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)  # AccessControl may have set it.
     return replace(base, login_or_logout_button=button) if button else base
 
 
 def _requested_base(request: Request) -> BaseUrl:
-    is_short = len(request.environ.get("HTTP_HOST", "")) <= MAX_HOST
-    base_url = _base_url if is_short else _base_url.__wrapped__  # Cache no long texts.
-    return base_url(*map(request.environ.get, ADDRESS_VARIABLES))
+    values = map(request.environ.get, ADDRESS_VARIABLES)
+    if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
+        # A refused request gets a page with links too, but its long Host must not fill the cache.
+        return _make_base_url.__wrapped__(*values)
+    return _make_base_url(*values)
 
 
 @functools.lru_cache(maxsize=256)
-def _base_url(*values: str | None) -> BaseUrl:
-    environ = {n: v for n, v in zip(ADDRESS_VARIABLES, values, strict=True) if v}
-    environ = _DEFAULTS | environ
+def _make_base_url(*values: str | None) -> BaseUrl:
+    """Return the address that the values of ADDRESS_VARIABLES, in this order, determine."""
+    variables = zip(ADDRESS_VARIABLES, values, strict=True)
+    environ = _DEFAULT_VARIABLES | {name: value for name, value in variables if value}
+    # WSGI gives the bytes of a path as Latin-1 characters (PEP 3333).
     path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe=_PATH_CHARACTERS)
     return BaseUrl(f"{Request(environ).host_url}{path}", path)
 
 
 def parse_base_url(text: str | None) -> BaseUrl | None:
-    """Return the configured address, or None without one. Raises Invalid."""
+    """Return the configured address `text`, None if there is none. Raises Invalid."""
     if not text:
         return None
     text = text.strip()
     try:
         parts = urlsplit(text)
         is_address = parts.port != 0 and parts.scheme in _DEFAULT_PORTS and text.isprintable()
-    except ValueError:
+    except ValueError:  # For example, the port is no number.
         is_address = False
     if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
         reason = "must be an address, such as https://example.com/bookmarks"
         raise Invalid([("base_url", reason)])
     # Browsers leave the default port out of Origin (RFC 6454 section 6.2).
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
+    # The administrator may have percent-encoded the path: a second time would change it.
     path = quote(parts.path.rstrip("/"), safe=f"{_PATH_CHARACTERS}%")
     return BaseUrl(f"{parts.scheme}://{host}{path}", path)

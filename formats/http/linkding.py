@@ -345,6 +345,6 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/{rest}": {},
 }
 ROUTES = (
-    *(Route(path, methods, (), respond_problem) for path, methods in _METHODS.items()),
-    Route("/health", {"GET": get_health}, (), respond_unhealthy),
+    *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),
+    Route("/health", {"GET": get_health}, respond_problem=respond_unhealthy),
 )

@@ -1,4 +1,4 @@
-"""Serve the description of the service for programs: `openapi.json`, in OpenAPI 3.1."""
+"""The description of the service for programs: `openapi.json`, in OpenAPI 3.1."""
 
 import functools
 from hashlib import sha256
@@ -14,20 +14,20 @@ MEDIA_TYPE = "application/json"
 def document(base: str, version: str, has_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    With a token, every operation needs it; with `public_read`, GET and HEAD do not.
+    If the service has a token, every operation needs it; GET and HEAD do not with `public_read`.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not has_token:
-        description["security"] = []
+        description["security"] = []  # The file requires a token for every operation.
     elif public_read:
         for path in description["paths"].values():
             for method in ("get", "head"):
-                path[method]["security"] = [{}]
+                path[method]["security"] = [{}]  # The empty object stands for no credentials.
     body = msgspec.json.encode(description) + b"\n"
-    digest = int.from_bytes(sha256(body).digest()[:16])
+    digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags have 128 bits.
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 

@@ -29,8 +29,10 @@ from storage.index import Entry
 
 log = logging.getLogger("bookmarks")
 
+# Of responses with a problem, in the order of preference.
 MEDIA_TYPES = ("application/problem+json", "application/json", "text/html")
 
+# The status of the response to a request that raises this exception.
 PROBLEMS: Mapping[type[Exception], int] = {
     Malformed: 400,
     errors.BadQuery: 400,
@@ -47,7 +49,7 @@ PROBLEMS: Mapping[type[Exception], int] = {
 
 
 def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
-    """Return the problem that an HTTPError or an exception of PROBLEMS means to the client."""
+    """Return the problem that an HTTPError or an exception in PROBLEMS means to the client."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
     problem = Problem(PROBLEMS[type(error)], str(error))
@@ -58,18 +60,19 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
     if isinstance(error, errors.PreconditionFailed):
         problem.current = error.current
     if problem.status == 503:
-        problem.headers["Retry-After"] = "5"
+        problem.headers["Retry-After"] = "5"  # In seconds.
     return problem
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
     """Return the problem as a document, or as a page for a browser."""
     media_type = MEDIA_TYPES[0]
-    with suppress(HTTPError):  # A client must get the error even if Accept excludes its formats.
+    with suppress(HTTPError):  # If Accept excludes all of them, the client still gets a document.
         media_type = best_media_type(request, MEDIA_TYPES)
     if media_type == "text/html" and problem.status == 401:
         response = respond_login_page(request, base, problem.detail)
-        problem.headers["WWW-Authenticate"] = BEARER  # A browser opens a dialog for Basic.
+        # For the challenge `Basic`, a browser would open its own dialog over the login page.
+        problem.headers["WWW-Authenticate"] = BEARER
     elif media_type == "text/html":
         page = write_problem(problem, base, _sent_form(request, problem, base))
         response = respond_with(HTML, page)
@@ -82,7 +85,7 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        "type": "about:blank",
+        "type": "about:blank",  # The status says it all (RFC 9457 section 4.2.1).
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
@@ -95,35 +98,33 @@ def _document(problem: Problem) -> bytes:
 
 
 def log_internal_error(request: Request) -> Problem:
-    """Log the exception that is being handled; return a problem that has only its number."""
-    number = secrets.token_hex(8)
+    """Log the exception that is being handled; return a problem with the number of this entry."""
+    number = secrets.token_hex(8)  # The client gets only the number: the log may have secrets.
     log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
     detail = f"Something went wrong. The server's log has the details of error {number}."
     return Problem(500, detail)
 
 
 def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | None:
-    """Return the form that the request sent, None if it sent no form or may come from another site.
-
-    The form of a deleted bookmark can only be saved as a new bookmark.
-    """
+    """Return the form of a request that failed, to show what the user typed; None without one."""
+    # A page of another site may have sent what these statuses refuse: do not fill a form with it.
     if request.method != "POST" or problem.status in (401, 403, 421):
         return None
     try:
         fields, hidden_fields = read_bookmark(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
-    assert hidden_fields  # Every form has them.
-    path = request.environ.get("PATH_INFO", "")  # It may be no UTF-8.
+    assert hidden_fields  # The readers of forms return these for each form.
+    path = request.environ.get("PATH_INFO", "")  # `request.path_info` fails if it is not UTF-8.
     if path == "/tags":  # The page cannot show this form, only the way back to its list.
         return SentForm("", {}, hidden_fields)
     is_deletion = fields.pop("_method", "") == "DELETE"
-    fields.pop("id", None)  # The address has it.
-    if isinstance(problem.current, Entry):
+    fields.pop("id", None)  # The path names the bookmark.
+    if isinstance(problem.current, Entry):  # Another client has changed or added the bookmark.
         return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
-    if problem.status == 410:
+    if problem.status == 410:  # The bookmark was deleted: the form adds a new one instead.
         path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
-    return SentForm(base.path + path, _texts(fields), hidden_fields, is_deletion=is_deletion)
+    return SentForm(base.path + path, _typed_values(fields), hidden_fields, is_deletion=is_deletion)
 
 
 def _stale_form(
@@ -135,16 +136,17 @@ def _stale_form(
 ) -> SentForm:
     """Return the form of a bookmark that has changed since the form was opened.
 
-    It has the fields that the user has changed, and the version and the other fields that are
-    stored now: saving it again overwrites the conflicts alone.
+    The form has the fields that the user has changed, and the version and the other fields that
+    are stored now. When the user saves it again, only the user's own changes overwrite anything.
     """
     stored, is_new = entry.bookmark, hidden_fields.version == form.NEW_BOOKMARK
-    values = _texts(fields)
+    values = _typed_values(fields)
     conflicts: Sequence[str] = ()
     if not is_new and not is_deletion:
         cleaned = clean_changes(fields)
         changed, conflicts = user_changes(stored, cleaned, hidden_fields.opened_digests)
         values = form_values(stored) | {name: values[name] for name in changed}
+    # The next time, compare the form with the stored version that the page is about to show.
     hidden_fields = hidden_fields._replace(
         version=version_text(entry.version), opened_digests=field_digests(stored)
     )
@@ -152,8 +154,8 @@ def _stale_form(
     return SentForm(action, values, hidden_fields, stored, conflicts, is_new, is_deletion)
 
 
-def _texts(fields: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields of a form as they were typed, but the tags in one text."""
+def _typed_values(fields: Mapping[str, object]) -> dict[str, str]:
+    """Return the texts in the form's fields as the user typed them, with tags joined by commas."""
     tags = fields.get("tags", ())
     assert isinstance(tags, list | tuple)
     return {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}

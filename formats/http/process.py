@@ -14,17 +14,21 @@ from formats.http.request import MAX_FILE
 
 # Settings of waitress, in bytes and seconds.
 WAITRESS: Mapping[str, object] = {
-    "ident": "",  # No Server header.
-    "max_request_body_size": 2 * MAX_FILE,  # Below it, the service itself refuses bodies.
+    "ident": "",  # Send no Server header.
+    # The service itself refuses smaller bodies above its own limits, with a problem document.
+    "max_request_body_size": 2 * MAX_FILE,
+    # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # Below this size, a response that the client reads slowly is buffered and holds no thread.
+    # Up to this size, waitress buffers a response that the client reads slowly in a temporary
+    # file. Beyond it, a thread would wait for the client.
     "outbuf_high_watermark": 1024**3,
 }
+# The headers of the trusted proxy that waitress takes the client's and the service's address from.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-MAX_CONNECTIONS = 300
+MAX_CONNECTIONS = 300  # With three files each, they fit into the usual limit of 1,024 open files.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOP_SECONDS = 4.0
+STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
 
 
 def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[str, object]:
@@ -36,23 +40,25 @@ def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[s
 
 
 def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
-    """Return a waitress server that SIGTERM and SIGINT end in an orderly way.
+    """Return a waitress server that on SIGTERM or SIGINT sends its responses, and then ends.
 
     Raises OSError if it cannot listen on the address in the settings.
     """
-    import waitress
+    import waitress  # Imported here, because the other commands need no server.
 
     from formats.http.waitress_fixes import FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # All threads inherit this mask, so that no signal interrupts them; one thread waits for it.
+    # The threads that start later inherit this mask, so that no signal interrupts a write. Only
+    # the thread of `stop_on_signal` receives the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    channels: dict[int, Any] = {}
+    channels: dict[int, Any] = {}  # waitress keeps its open connections here, by descriptor.
     limit = connection_limit()
     try:
         server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", "the host name is unknown")
+        # waitress raises ValueError for a host name that no name server knows.
+        reason = error.strerror if isinstance(error, OSError) else "the host name is unknown"
         problem = "Cannot listen on {host}:{port}".format(**settings)
         raise OSError(f"{problem}: {reason}. Choose another address with --listen.") from error
     stop = functools.partial(stop_on_signal, server.task_dispatcher, channels)
@@ -61,28 +67,29 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
 
 
 def connection_limit() -> int:
-    """Return how many connections the limit of open files allows.
+    """Return how many connections the process may have within its limit of open files.
 
-    A connection takes up to three descriptors: a socket, and temporary files for a long request
-    and a long response. 64 descriptors are left for the data folder and the libraries.
+    With more, connections could take all descriptors, and no bookmark could be read.
     """
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    is_limited = files != resource.RLIM_INFINITY
-    return max(10, min(MAX_CONNECTIONS, (files - 64) // 3)) if is_limited else MAX_CONNECTIONS
+    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if max_files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    # A connection takes up to three descriptors: a socket, and temporary files for a long request
+    # and a long response. 64 descriptors are left for the data folder and the libraries.
+    return max(10, min(MAX_CONNECTIONS, (max_files - 64) // 3))
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
 
-    `tasks` is waitress' task dispatcher and `channels` its connections. The signals are blocked
-    in every thread, so that none interrupts a write. Acknowledged writes are durable, so there is
-    nothing to clean up.
+    `tasks` is waitress' task dispatcher, `channels` has its connections by descriptor.
     """
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # The event loop may not have read yet what arrived before the signal.
+        time.sleep(0.1)  # Let the event loop read what arrived before the signal.
+        # Listening sockets are in `channels` too, but have no unsent output.
         unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
         if not (tasks.queue or tasks.active_count or any(unsent)):
             break
-    os._exit(0)
+    os._exit(0)  # A write is durable before its response is sent, so there is nothing to clean up.

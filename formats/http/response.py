@@ -19,15 +19,15 @@ COMMON_HEADERS = (
         "frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
-    # With `no-referrer`, browsers send forms over plain http with `Origin: null`, which counts as
-    # another site.
+    # With `no-referrer`, browsers would send forms over plain http with `Origin: null`, and the
+    # service refuses a form whose Origin is not its own.
     ("Referrer-Policy", "same-origin"),
 )
 
 
 @dataclass(slots=True)
 class Response:
-    """A status code with its reason, headers in order, and the body."""
+    """A status code with its reason phrase, the headers by name and value, and the body."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -35,7 +35,7 @@ class Response:
 
 
 def respond(format: Format, chunks: Iterable[bytes]) -> Response:
-    """Return a 200 in this format."""
+    """Return a 200 whose body, in this format, consists of the chunks."""
     response = respond_with(format.media_type, b"".join(chunks))
     if format.download_name:  # RFC 6266 section 4
         disposition = f'attachment; filename="{format.download_name}"'
@@ -44,13 +44,13 @@ def respond(format: Format, chunks: Iterable[bytes]) -> Response:
 
 
 def respond_with(media_type: str, body: bytes) -> Response:
-    """Return a 200 with this body."""
+    """Return a 200 with this body of this media type."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
     return Response(OK, headers, body)
 
 
 def see_other(url: str) -> Response:
-    """Return the response to a form (RFC 9110 section 15.4.4)."""
+    """Redirect a browser that has sent a form to the page at `url` (RFC 9110 section 15.4.4)."""
     # WSGI servers may require a Content-Type though there is no content.
     headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
     return Response("303 See Other", headers)
@@ -58,15 +58,16 @@ def see_other(url: str) -> Response:
 
 def add_common_headers(response: Response, cache_control: str, vary: str) -> Response:
     """Add the headers that every response has, and Cache-Control and Vary unless they are set."""
-    names = {name for name, _ in response.headers}
+    present = {name for name, _ in response.headers}
     defaults = (("Cache-Control", cache_control), ("Vary", vary))
-    response.headers += [header for header in defaults if header[0] not in names]
+    response.headers += [(name, value) for name, value in defaults if name not in present]
     response.headers += COMMON_HEADERS
     return response
 
 
 def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
     """Start the WSGI response and return its body (PEP 3333)."""
+    # Pass a copy: WSGI lets a server change the list, and the response may be in the cache.
     start_response(response.status, response.headers[:])
     is_head = request.environ["REQUEST_METHOD"] == "HEAD"
     return [] if is_head or not response.body else [response.body]

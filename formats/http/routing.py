@@ -1,4 +1,4 @@
-"""Routes: path templates with the handler of each method."""
+"""Routes: path templates with a handler for each HTTP method."""
 
 import functools
 import re
@@ -17,46 +17,49 @@ from formats.problem import Problem
 from storage.bookmark import ID
 from storage.store import Store
 
-_VALUES = {
+# The regular expression of each variable of a path template; that of {field} is in its Route.
+_PATTERNS = {
     "id": ID.pattern,
-    "number": "[0-9]{1,10}",
-    "verb": "archive|unarchive",
-    "file": FILE_NAME,
-    "rest": ".*/.*",  # It has a slash, so that it can be no field.
+    "file": FILE_NAME,  # A file name has a dot, an id has none.
+    "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
+    "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
+    # `/api/{rest}` is every unknown path of linkding's API. The slash in the rest excludes paths
+    # such as /api/title, the title of a bookmark whose id is `api`.
+    "rest": ".*/.*",
 }
 
 
 class Service(Protocol):
-    """The application, as handlers in other modules use it."""
+    """The application, as other modules' handlers use it: its class would be a circular import."""
 
     store: Store
     access_control: AccessControl
 
     def base(self, request: Request) -> BaseUrl:
-        """Return the service's address."""
+        """Return the address of the service for links in the response to this request."""
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """Respond with the form of a new bookmark, or of the one with the uri in `parameters`."""
+        """Respond with a form filled with `parameters`, to add their `uri` or edit its bookmark."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path template, its handlers by method, and the values that its {field} may have.
+    """A path template such as `/{id}/{field}`, with a handler for each HTTP method.
 
-    A path that matches a template without methods does not exist. `respond_problem` makes the
-    responses to requests that fail.
+    `field_names` are the values that `{field}` may have. `respond_problem` makes the responses to
+    requests that fail; a route without `handlers` serves nothing and only chooses their shape.
     """
 
     template: str
-    methods: Mapping[str, Callable[..., Response]]
-    fields: Sequence[str] = ()
+    handlers: Mapping[str, Callable[..., Response]]
+    field_names: Sequence[str] = ()
     respond_problem: Callable[[Request, Problem, BaseUrl], Response] = respond_problem
 
     @functools.cached_property
     def allow(self) -> str:
-        """The value of Allow (RFC 9110 section 10.2.1)."""
-        head = ["HEAD"] if "GET" in self.methods else []
-        return ", ".join(sorted([*self.methods, *head, "OPTIONS"]))
+        """The value of the header Allow (RFC 9110 section 10.2.1)."""
+        head = ["HEAD"] if "GET" in self.handlers else []  # The handler of GET serves HEAD, too.
+        return ", ".join(sorted([*self.handlers, *head, "OPTIONS"]))
 
     def match(self, path: str) -> dict[str, str] | None:
         """Return the values of the template's variables, None if the path does not match."""
@@ -65,24 +68,23 @@ class Route:
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        values = {**_VALUES, "field": "|".join(self.fields)}
-        return re.compile(
-            re.sub(
-                r"\\{([a-z]+)\\}",
-                lambda variable: f"(?P<{variable[1]}>{values[variable[1]]})",
-                re.escape(self.template),
-            )
-        )
+        patterns = {**_PATTERNS, "field": "|".join(self.field_names)}
+
+        def named_group(variable: re.Match[str]) -> str:
+            return f"(?P<{variable['name']}>{patterns[variable['name']]})"
+
+        # `re.escape` has put a backslash before each brace of the template.
+        return re.compile(re.sub(r"\\{(?P<name>[a-z]+)\\}", named_group, re.escape(self.template)))
 
 
-def allow_anywhere(routes: Sequence[Route]) -> str:
-    """Return the value of Allow with every method that some path has."""
+def allow_of_server(routes: Sequence[Route]) -> str:
+    """Return the value of Allow for the whole server: each method that at least one path has."""
     return ", ".join(sorted({method for route in routes for method in route.allow.split(", ")}))
 
 
-def find_route(routes: Sequence[Route], path: str) -> tuple[Route, dict[str, str]] | None:
-    """Return the route of a path with the values of its variables, None without a route."""
+def find_route(routes: Sequence[Route], path: str) -> tuple[Route | None, dict[str, str]]:
+    """Return the first route that matches the path, or None, and the arguments of its handlers."""
     for route in routes:
-        if (values := route.match(path)) is not None:
-            return route, values
-    return None
+        if (arguments := route.match(path)) is not None:
+            return route, arguments
+    return None, {}

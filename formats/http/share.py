@@ -11,7 +11,8 @@ from storage.query import first_values
 
 def share(service: Service, request: Request) -> Response:
     """GET /-/share: respond with the form that adds a bookmark, filled with what a phone shares."""
-    return service.add_page(request, read_shared(first_values(query_parameters(request))))
+    shared = read_shared(first_values(query_parameters(request)))
+    return service.add_page(request, shared)
 
 
 ROUTES = (Route("/-/share", {"GET": share}),)

@@ -1,6 +1,6 @@
 """A channel for waitress 3.0.2 without its defects. Remove each fix once a release has it.
 
-Where no number is given, the defect is not reported: https://github.com/Pylons/waitress/issues
+None of them is reported yet at https://github.com/Pylons/waitress/issues.
 """
 
 from waitress.buffers import OverflowableBuffer
@@ -9,21 +9,24 @@ from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
-MAX_CHUNK_LINE, MAX_TRAILER = 4096, 16_384
+MAX_CHUNK_LINE, MAX_TRAILER = 4096, 16_384  # In bytes.
 
 
-class BoundedReceiver(ChunkedReceiver):  # type: ignore[misc]
+class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]
+    """A reader of chunked bodies that limits the lines with chunk sizes and the trailer.
+
+    waitress limits neither, and copies an unfinished line or trailer again for each packet: 8 MiB
+    take 4 seconds of CPU.
+    """
+
     def received(self, data: bytes) -> int:
-        # waitress limits neither a chunk-size line nor a trailer, and copies an unfinished one
-        # again for each packet: 8 MiB take 4 seconds of CPU.
         data = data[:MAX_CHUNK_LINE]  # waitress's HTTPChannel passes the rest with its next call.
-        # `control_line` is the unfinished chunk-size line. It is empty while chunk data or a
-        # trailer is received, so only a chunk-size line can be longer than `data`.
-        line = self.control_line + data
-        max_size = MAX_CHUNK_LINE + len(b"\r\n")
-        if len(line) >= max_size and b"\r\n" not in line[:max_size]:
-            self.error = BadRequest("The chunk-size line is too long")
-            return len(data)
+        if self.control_line:  # The unfinished chunk-size line, which `data` continues.
+            max_size = MAX_CHUNK_LINE + len(b"\r\n")
+            line = (self.control_line + data)[:max_size]
+            if len(line) == max_size and b"\r\n" not in line:
+                self.error = BadRequest("The chunk-size line is too long")
+                return len(data)
         consumed: int = super().received(data)
         if len(self.trailer) > MAX_TRAILER:
             self.error = BadRequest("The trailer is too long")
@@ -33,16 +36,16 @@ class BoundedReceiver(ChunkedReceiver):  # type: ignore[misc]
 class FixedParser(HTTPRequestParser):  # type: ignore[misc]
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
-        # HTTPChannel would answer `Expect: 100-continue` with 100, never answer the complete or
-        # refused request itself, and read the connection's next request as a part of it.
+        # The client of a complete or refused request needs no `100 Continue`. If HTTPChannel sent
+        # one now, it would never respond to the request itself.
         if self.completed:
             self.expect_continue = False
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
-        if self.chunked:
-            self.body_rcv = BoundedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
+        if self.chunked:  # Replace the ChunkedReceiver that waitress has created.
+            self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
 class FixedChannel(HTTPChannel):  # type: ignore[misc]
@@ -52,7 +55,7 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]
         try:
             return super().write_soon(data)
         except OSError:
-            # If the temporary folder has no room for the buffer, waitress would keep the connection
-            # open, and its event loop would spin, until the channel's timeout.
+            # The temporary folder is full. waitress would keep the connection open for a minute,
+            # while its event loop tries to send and keeps one core busy.
             self.will_close = True
             raise
