@@ -22,8 +22,9 @@ from storage.query import Query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
 
+# `html` is the service's own page, which nothing can import; browsers import `netscape`.
 EXPORTS = [name for name in formats.LISTS if name != "html"]
-EXPORT_SUFFIXES = {
+EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
     ".html": "netscape",
     ".xbel": "xbel",
     ".csv": "csv",
@@ -32,22 +33,23 @@ EXPORT_SUFFIXES = {
 }
 _RETAGGING_OPTIONS = ("tag", "q", "remove", "add")
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
+_WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
 _T = TypeVar("_T")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command in the options; return its exit status.
 
-    Exits with one line for an error of the storage or of the system.
+    Exit with one line on standard error if the storage or the system raises an error.
     """
     try:
         status = int(options.run(options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except BrokenPipeError:  # The reader of the output has ended, as `head` does.
-        # Python flushes the output at its exit, which would print another error.
+        return 128 + signal.SIGINT  # A shell reports a command ended by a signal in this way.
+    except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
+        # Python flushes standard output at its exit, and would print another error there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except (StorageError, OSError) as error:
@@ -61,7 +63,7 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
     """Add the parsers of the commands in this module."""
     checks = subparsers.add_parser("check", help="check the files in the data folder")
     checks.set_defaults(run=check_files)
-    checks.add_argument("--repair", action="store_true", help="repair what loses nothing")
+    checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
     imports = subparsers.add_parser("import", help="import files of bookmarks")
     imports.set_defaults(run=import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
@@ -78,7 +80,7 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
     for name, help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
         ("--add", "add this tag"),
-        ("--remove", "remove this tag; with one --add the new tag takes its place"),
+        ("--remove", "remove this tag; with one --add, rename it to the added tag"),
     ):
         tags.add_argument(name, action="append", default=[], metavar="TAG", help=help)
     tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
@@ -90,12 +92,15 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
 def add_option(
     parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
 ) -> None:
-    """Add an option, or without `metavar` a flag, that an environment variable can set too."""
+    """Add an option with a value, or without `metavar` a flag without one.
+
+    The environment variable `BOOKMARKS_NAME` can set the option `--name` too.
+    """
     variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
     value = os.environ.get(variable) or default
     if metavar:
-        stated = f"default: {default}; " if default else ""
-        help = f"{help} ({stated}{variable})"
+        default_text = f"default: {default}; " if default else ""
+        help = f"{help} ({default_text}{variable})"
         parser.add_argument(name, default=value, metavar=metavar, help=help)
     else:
         is_set = (value or "").lower() in ("1", "true", "yes", "on")
@@ -107,7 +112,7 @@ def add_option(
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print the problems of the data folder; return 1 if there are any, or remain after repair."""
+    """Print the problems of the data folder; return 1 if there are any that are not repaired."""
     findings = check(Path(options.data))
     repaired, findings = repair(findings) if options.repair else ([], findings)
     for finding in repaired + findings:
@@ -121,9 +126,10 @@ def import_files(options: argparse.Namespace) -> int:
     Raises StorageError.
     """
     data = Path(options.data)
-    is_new = options.dry_run and data.parent.is_dir() and not data.exists()
-    # A dry run must not create the data folder.
-    with TemporaryDirectory() if is_new else nullcontext(data) as folder:
+    # A dry run must not create the data folder, so it uses a temporary one. If the parent folder is
+    # missing too, Store raises the same error as in the real import.
+    needs_temporary = options.dry_run and data.parent.is_dir() and not data.exists()
+    with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
         importer = _CommandImporter(Store(Path(folder)), options.dry_run)
         try:
             for name in options.files:
@@ -137,22 +143,26 @@ def import_files(options: argparse.Namespace) -> int:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    reported = len(importer.report.entries)
+    """Import a file and print its skipped entries; skip a file that cannot be read."""
+    reported_before = len(importer.report.entries)
     try:
         entries = formats.read_entries(_read(name), format)
-        for entry in _show_progress(entries, name):
-            importer.add(*entry)
+        for line, fields, skip_reason in _show_progress(entries, name):
+            importer.add(line, fields, skip_reason)
         importer.flush()
     except Malformed as error:
-        importer.add(0, {}, str(error))
+        importer.add(_WHOLE_FILE, {}, skip_reason=str(error))
     except OSError as error:
-        importer.add(0, {}, error.strerror or str(error))
-    for skipped in importer.report.entries[reported:]:
+        importer.add(_WHOLE_FILE, {}, skip_reason=error.strerror or str(error))
+    for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 
 
 class _CommandImporter(Importer):
-    """An importer whose report counts all that is stored, also if Ctrl-C interrupts it."""
+    """An importer that Ctrl-C cannot interrupt between storing a batch and counting it.
+
+    So the report, which is printed after Ctrl-C too, counts everything that is stored.
+    """
 
     def flush(self) -> None:
         with _defer_interrupt():
@@ -161,20 +171,24 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Handle a SIGINT at the end of the block."""
+    """Defer the handling of SIGINT (Ctrl-C) to the end of the block.
+
+    If the block raises an error, that ends the command in place of the signal.
+    """
     received: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    if received and callable(handler):  # SIG_IGN, with which `nohup` starts a command, is not.
+    # A command in the background of a script ignores SIGINT: its handler is the constant SIG_IGN.
+    if received and callable(handler):
         handler(signal.SIGINT, None)
 
 
 def _describe(name: str, skipped: SkippedEntry) -> str:
     """Return one line; an error of the whole file has no line number and no value."""
-    place = f"{name}:{skipped.line}" if skipped.line else name
+    place = name if skipped.line == _WHOLE_FILE else f"{name}:{skipped.line}"
     return ": ".join(part for part in (place, skipped.value, skipped.reason) if part)
 
 
@@ -184,9 +198,9 @@ def export(options: argparse.Namespace) -> int:
     page = _existing_store(options).select(Query())
     try:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
-    except BrokenPipeError:
+    except BrokenPipeError:  # `run` handles it.
         raise
-    except OSError as error:  # The error may name the temporary file of `_replace`.
+    except OSError as error:  # Its text may name the temporary file of `_replace`, not this file.
         name = "standard output" if options.file in _STANDARD_OUTPUT else options.file
         sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
     return 0
@@ -205,14 +219,17 @@ def change_tags(options: argparse.Namespace) -> int:
 
 
 def _existing_store(options: argparse.Namespace) -> Store:
-    """Return the store of an existing folder; a new one would look like an empty collection."""
+    """Return the store of an existing folder, or exit.
+
+    Store would create a missing folder: after a typing error the collection would look empty.
+    """
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}.")
     return Store(Path(options.data))
 
 
 def _format_of(file: str) -> str:
-    """Return the name of the format that the suffix of the file says, json for the output."""
+    """Return the name of the format for the suffix of a file; json for standard output."""
     if file in _STANDARD_OUTPUT:
         return "json"
     if not (format := EXPORT_SUFFIXES.get(Path(file).suffix.lower())):
@@ -223,13 +240,15 @@ def _format_of(file: str) -> str:
 
 def _read(name: str) -> bytes:
     """Return the content of a file, or of standard input for `-`. Raises OSError."""
-    with open(0 if name == "-" else name, "rb", closefd=name != "-") as file:
+    is_input = name == "-"
+    # File descriptor 0 is standard input, which stays open.
+    with open(0 if is_input else name, "rb", closefd=not is_input) as file:
         return file.read()
 
 
 def _show_progress(entries: Iterable[_T], name: str) -> Iterator[_T]:
-    """Yield the entries, and count them on a terminal."""
-    from tqdm import tqdm  # Only an import needs it.
+    """Yield the entries, and show their number if the output is a terminal."""
+    from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
 
     # `disable=None` shows nothing where the output is no terminal.
     yield from tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None)
@@ -242,9 +261,10 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """
     is_output, path = name in _STANDARD_OUTPUT, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
-        # Replace the target of a symbolic link; Path.resolve raises RuntimeError for a loop.
+        # Replace the target of a symbolic link, not the link. For a loop of links os.path.realpath
+        # lets the writing fail with an OSError, where Path.resolve would raise RuntimeError.
         _replace(Path(os.path.realpath(path)), chunks)
-    else:  # A pipe or a device cannot be replaced.
+    else:  # A pipe or a device cannot be replaced. File descriptor 1 is standard output.
         with open(1 if is_output else name, "wb", closefd=not is_output) as file:
             file.writelines(chunks)
 

@@ -13,17 +13,18 @@ from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
 
-# The parameters with which the list shows what a form has changed.
+# After a form has changed tags, the list says in these parameters how many bookmarks it concerned.
+# Links to other pages must not repeat them: the user would read the old outcome again.
 _OUTCOMES = ("changed", "failed")
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The context of a list of bookmarks.
+    """One page of a list of bookmarks, and its context, for the writers of all formats.
 
-    `page` is the result of the query that `parameters` ask the list at `path` for; `filter` has
-    the parameters tag and q that select the bookmarks; `links` maps first, prev, next and last to
-    the addresses of the pages, if there are several; `offset` is the number of bookmarks before
-    this page. The properties are what only some formats need.
+    `parameters` are the query of the request for `path`, and `page` is its result. `filter` has
+    only the parameters tag and q, which select the bookmarks. If the list has several pages,
+    `links` maps first, prev, next and last to their addresses. `offset` is the number of bookmarks
+    before this page.
     """
 
     page: Page
@@ -36,17 +37,17 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """The address of the list itself."""
+        """The address of this page of the list."""
         return with_query(self.base.url + self.path, self.parameters)
 
     @property
     def list_query(self) -> str:
-        """What leads back to this page, see `list_address`."""
-        return urlencode(_select_and_range(self.parameters))
+        """The query by which a link or a form leads back to this page, see `list_address`."""
+        return urlencode(_selection_and_range(self.parameters))
 
     @property
     def changed(self) -> int | None:
-        """The number of bookmarks whose tags a form has just changed, None without a form."""
+        """The number of bookmarks whose tags a form has just changed; None if none was sent."""
         return _number(self.parameters, "changed")
 
     @property
@@ -58,43 +59,48 @@ class Listing(msgspec.Struct, frozen=True):
 def make_listing(
     page: Page, base: BaseUrl, path: str, parameters: Parameters, query: Query
 ) -> Listing:
-    """Return the listing of a page that the list at this path shows for these parameters."""
+    """Return the context of a page: the result of the query of a request for this path."""
     words = " ".join(value for name, value in parameters if name == "q").strip()
     tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
+    # The feed shows the same range of bookmarks and of deletions on a page: its longer list has the
+    # last page.
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(base.url + path, parameters, query, count)
     return Listing(page, base, path, parameters, filter, links, query.offset)
 
 
 def _number(parameters: Parameters, name: str) -> int | None:
+    """Return the number in a parameter, which users can edit; None if it has no number."""
     value = first_values(parameters).get(name, "")
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
 
 
 def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
-    """Return the address that a form leads to when it has saved a bookmark.
+    """Return the address that a form leads to when it has saved the bookmark `id`.
 
-    A form that puts a bookmark back, but finds its uri in use, leads to the bookmark that has it.
+    If the uri of a deleted bookmark is in use again, the form that puts it back leads to the
+    bookmark that has the uri: the user sees why nothing was put back.
     """
-    if hidden_fields.closes_window:
+    if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
-    if hidden_fields.list_query is None or hidden_fields.version == DELETED_BOOKMARK and not is_new:
+    is_uri_in_use = hidden_fields.version == DELETED_BOOKMARK and not is_new
+    if hidden_fields.list_query is None or is_uri_in_use:
         return base.bookmark(id)
     return list_address(base.url, hidden_fields.list_query, id)
 
 
 def list_address(base: str, list_query: str, id: str = "") -> str:
-    """Return the address of the list that a link or a form leads back to, and there to a bookmark.
+    """Return the address of the list with this query, scrolled to the bookmark `id` if given.
 
-    `list_query` is the query of that list, which links and forms carry as `_list`. All parameters
-    but those of its selection and range are ignored, so that it can lead to no other page.
+    Links and forms carry `list_query` as `_list` to lead back to the list. Only the parameters that
+    select and page are used, so that a forged link cannot lead to another page.
     """
     fragment = f"#b-{id}" if id else ""
-    return with_query(f"{base}/", _select_and_range(parse_qsl(list_query))) + fragment
+    return with_query(f"{base}/", _selection_and_range(parse_qsl(list_query))) + fragment
 
 
-def _select_and_range(parameters: Parameters) -> Parameters:
+def _selection_and_range(parameters: Parameters) -> Parameters:
     return [pair for pair in parameters if pair[0] in ("tag", "q", "limit", "offset")]
 
 
@@ -103,14 +109,13 @@ def retagged_address(
 ) -> str:
     """Return the address of the list that shows what a form has changed.
 
-    Its filter is the form's `selection`. A change that removes a tag of this filter is applied to
-    the filter too: otherwise no changed bookmark would match it.
+    The list has the filter of the form, its `selection`. If the form removed a tag of the filter,
+    the filter is changed like the tags: no changed bookmark would match the old filter.
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_tags = retagging.apply(tags)
-    if set(tags) <= set(changed_tags):
-        changed_tags = tags
-    parameters = [("tag", tag) for tag in changed_tags]
+    loses_tag = not set(tags) <= set(changed_tags)
+    parameters = [("tag", tag) for tag in (changed_tags if loses_tag else tags)]
     parameters += [("q", selection["q"])] if selection.get("q") else []
     parameters += [("changed", str(report.changed))]
     parameters += [("failed", str(len(report.failed)))] if report.failed else []
@@ -118,22 +123,23 @@ def retagged_address(
 
 
 def _page_links(
-    document: str, parameters: Parameters, query: Query, count: int
+    address: str, parameters: Parameters, query: Query, count: int
 ) -> dict[str, str]:
-    """Return the addresses of the first, previous, next and last page (RFC 8288).
+    """Return the addresses of the first, previous, next and last page, by link relation (RFC 8288).
 
-    A list on one page has none: each repeats the query, and proxies limit the length of headers.
+    `address` is that of the list without a query. A list on one page gets no links, because each
+    of them repeats the query in a header, and proxies limit the length of headers.
     """
     limit, offset = query.limit, query.offset
     if not limit or (offset == 0 and count <= limit):
         return {}
     last = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
-    if offset > 0:
+    if offset > 0:  # From an offset beyond the end, the previous page is the last one.
         offsets["prev"] = max(min(offset, last + limit) - limit, 0)
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last
     others = [pair for pair in parameters if pair[0] not in ("limit", "offset", *_OUTCOMES)]
-    page = f"{with_query(document, others)}{'&' if others else '?'}limit={limit}"
+    page = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
     return {relation: f"{page}&offset={start}" for relation, start in offsets.items()}

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from formats.base_url import Parameters
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+# A sentence may go on with these characters after an address: they are no part of it.
 _PUNCTUATION = ".,;:!?'\"’”»>"
 
 
 def read_shared(values: Mapping[str, str]) -> Parameters:
     """Return the form's values for the shared `title`, `text` and `url`, if they are there.
 
-    Most apps have no `url`, but an address inside the text. The text beside it is the title if
-    there is no other, or else the description.
+    Most apps share no `url`, but a text that contains the address. The rest of the text becomes the
+    title if the app shares no title, and otherwise the description.
     """
     title, text, uri = (values.get(name, "").strip() for name in ("title", "text", "url"))
     uri = uri or _find_address(text) or _find_address(title)
     rest = _remove_address(text, uri) if uri else text
     rest = "" if rest == title else rest
-    if not title and "\n" not in rest:
+    if not title and "\n" not in rest:  # A title has one line.
         title, rest = rest, ""
     return [("uri", uri), ("title", title), ("description", rest)]
 
@@ -28,12 +29,17 @@ def _find_address(text: str) -> str:
     """Return the first web address in a text, without the punctuation that follows it."""
     match = _ADDRESS.search(text)
     address = match[0].rstrip(_PUNCTUATION) if match else ""
-    is_in_brackets = address.endswith(")") and address.count(")") > address.count("(")
-    return address[:-1] if is_in_brackets else address
+    # In `(see https://a.example/b)` the bracket is no part of the address, in `/b_(c)` it is.
+    has_extra_bracket = address.endswith(")") and address.count(")") > address.count("(")
+    return address[:-1] if has_extra_bracket else address
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text before or after the address, all of the text if the address is in between."""
+    """Return the text before or after the address, without the punctuation that joins them.
+
+    If words stand before and after the address, return the whole text: without the address the
+    sentence would have a gap.
+    """
     before, _, after = text.partition(address)
     if _has_words(before) and _has_words(after):
         return text
