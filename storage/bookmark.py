@@ -15,14 +15,16 @@ from storage.errors import Invalid
 
 FIELDS = ("id", "uri", "title", "description", "tags", "created", "modified")
 WRITABLE_FIELDS = ("uri", "title", "description", "tags")
-# An update ignores these; creating a bookmark may set them.
+# Creating a bookmark may set these fields. An update ignores them.
 READ_ONLY_FIELDS = ("id", "created", "modified")
 
 # Lower case only, so that two ids never share a file on a case-insensitive disk. Without dots and
-# slashes an id cannot leave its folder or its path segment. The excluded names are other resources.
+# slashes an id cannot leave its folder or its path segment. The three excluded words are paths of
+# other resources, such as /feed; an id may begin with them, such as `feeds`.
 ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
-# In characters, but MAX_TAGS is a number of tags.
+# Lengths in characters, and in MAX_TAGS the number of a bookmark's tags. Without limits one
+# bookmark could fill the memory, and every list that shows it.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
@@ -35,7 +37,8 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A timestamp in the stored form, on a day that exists in every month: valid without a calendar.
+# A fast test for timestamps in the stored form. It accepts only days up to the 28th, which every
+# month has: for a later day `datetime` must find out whether the date exists.
 _CANONICAL_TIMESTAMP = re.compile(
     "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
@@ -80,7 +83,7 @@ class _RuleBroken(Exception):
 def _check_string(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBroken("must be a string")
-    if value.isprintable():  # Faster than the search; XML allows every printable character.
+    if value.isprintable():  # Faster than the search; XML allows each of these.
         return value
     if match := _NOT_XML.search(value):
         raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
@@ -113,7 +116,8 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # A printable text without a space has no white space and no control character.
+    # The space is the only printable character that is forbidden, so that two fast tests save most
+    # uris the slow regular expression.
     if (" " in uri or not uri.isprintable()) and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     return _check_length(uri, MAX_URI)
@@ -135,7 +139,7 @@ def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _RuleBroken("must be an array of strings")
     tags = tuple(_check_item(n, item) for n, item in enumerate(value))
-    if len(set(map(fold_tag, tags))) < len(tags):
+    if len(set(map(fold_tag, tags))) < len(tags):  # Two tags differ only in case.
         first_spellings: dict[str, str] = {}
         for tag in tags:
             first_spellings.setdefault(fold_tag(tag), tag)
@@ -150,8 +154,9 @@ def _check_item(index: int, value: object) -> str:
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
-        is_short = len(value) <= MAX_TAG  # The cache would keep long texts.
-        return _check_tag(value) if is_short else _check_tag.__wrapped__(value)
+        if len(value) > MAX_TAG:  # Bypass the cache, which would keep this long text in memory.
+            return _check_tag.__wrapped__(value)
+        return _check_tag(value)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 
@@ -182,7 +187,7 @@ def _check_timestamp(value: object) -> str:
     if match is None:
         raise _RuleBroken("must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z")
     day, clock, zone = match.groups()
-    if clock.endswith(":60"):  # datetime has no leap seconds (RFC 3339 section 5.7).
+    if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7), which datetime rejects.
         clock = clock.removesuffix(":60") + ":59"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}").astimezone(UTC)
@@ -227,9 +232,10 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 def clean_changes(
     values: Mapping[str, object], id: str | None = None, required: Iterable[str] = ()
 ) -> Fields:
-    """Return the writable fields among the values.
+    """Return the writable fields among the values, cleaned.
 
-    Raises Invalid, also if a required field is missing or the values have another id than `id`.
+    Raises Invalid, also if a required field is missing, or if the values have an id that is not
+    the `id` in the address of the request.
     """
     errors = [(name, "is required") for name in required if name not in values]
     if values.get("id", id) != id:
@@ -239,7 +245,7 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Return the read-only fields among the values. Raises Invalid."""
+    """Return the read-only fields among the values, cleaned. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
@@ -289,8 +295,9 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     has_title = bookmark.title != _default_title(bookmark.uri)
     try:
         tags = _check_tags(bookmark.tags + fields.get("tags", ()))
-    except _RuleBroken as error:
-        raise Invalid([("tags", f"together with the stored ones {error}")]) from None
+    except _RuleBroken as broken_rule:  # Its text goes on: "must be at most 100 tags, not 101".
+        reason = f"together with the stored ones {broken_rule}"
+        raise Invalid([("tags", reason)]) from None
     changed = msgspec.structs.replace(
         bookmark,
         title=bookmark.title if has_title else fields.get("title") or bookmark.title,
@@ -314,7 +321,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=8192)  # More than the different tags of most collections.
 def fold_tag(tag: str) -> str:
     """Return the folded tag; equal tags share one object, which saves memory."""
     return fold(tag)
@@ -326,7 +333,7 @@ def replace_invalid_xml_chars(text: str) -> str:
 
 
 def replace_unprintable(name: str) -> str:
-    """Return the name that a client sent, short and printable enough for an error message."""
+    """Return a name from a client for an error message: cut to 64 characters, and printable."""
     return "".join(c if c.isprintable() else "\ufffd" for c in name[:64])
 
 
@@ -341,4 +348,4 @@ def timestamp(seconds: float) -> str:
 
 
 def _format_rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")[:19] + "Z"
+    return moment.isoformat(timespec="seconds")[:19] + "Z"  # `Z` in place of `+00:00`.

@@ -14,15 +14,23 @@ from storage.record import decode_bookmark, decode_tombstone
 from storage.tsid import number_of
 from storage.uri import uri_key
 
-_T = TypeVar("_T")
+_Value = TypeVar("_Value")
+
+# Advice for findings.
+_RESTORE = "correct it by hand, or restore it from a backup"
+_ADD_UNDER_OTHER_ID = "add it again under another id if linkding's clients need it, then delete it"
+_REMOVE = "remove it, or run `bookmarks check --repair`"
+
+# https://docs.syncthing.net/users/syncing.html#conflicting-changes
+_SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
 
 
 @dataclass(frozen=True)
 class Finding:
     """A problem with one file, and advice.
 
-    `repair` removes the file if `is_safe` is true. For the file of a deleted bookmark, `tombstone`
-    is the tombstone, which must still be valid when the file is removed.
+    `repair` removes the file if `is_safe` is true. For the remaining file of a deleted bookmark,
+    `tombstone` is the path of its tombstone, which must still be valid when the file is removed.
     """
 
     path: Path
@@ -32,6 +40,7 @@ class Finding:
     tombstone: Path | None = None
 
     def __str__(self) -> str:
+        # A file name may contain control characters, which would confuse the terminal.
         path = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(self.path))
         return f"{path}: {self.problem}: {self.advice}"
 
@@ -44,13 +53,13 @@ def check(folder: Path) -> list[Finding]:
     deleted: dict[str, Path] = {}
     tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
     findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
-    if (snapshot := folder / "snapshot.index").exists():
+    if (snapshot := folder / "snapshot.index").exists():  # Older versions wrote it.
         findings.append(Finding(snapshot, "is not used any more", _REMOVE, is_safe=True))
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
 def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Remove the files that are safe to remove; return their findings and the other ones.
+    """Remove the files that are safe to remove; return the removed and the remaining findings.
 
     Raises Full or Unavailable.
     """
@@ -60,17 +69,23 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
         files.sync_folder(folder)
     for finding in safe:
-        if finding.tombstone is None or _decode(finding.tombstone, decode_tombstone)[0]:
+        # Another program may have removed or damaged the tombstone since the check.
+        if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
             files.remove(finding.path)
             removed.append(finding)
     for folder in {finding.path.parent for finding in removed}:
         files.sync_folder(folder)
-    others = [finding for finding in findings if finding not in removed]
-    return [replace(finding, advice="removed") for finding in removed], others
+    remaining = [finding for finding in findings if finding not in removed]
+    return [replace(finding, advice="removed") for finding in removed], remaining
+
+
+def _is_valid_tombstone(path: Path) -> bool:
+    tombstone, _ = _decode(path, decode_tombstone)
+    return tombstone is not None
 
 
 def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
-    """Yield the problems with the folder's files; add each valid tombstone to `deleted`."""
+    """Yield the problems with the folder's files; add each valid tombstone to `deleted`, by id."""
     for path in _paths(folder):
         tombstone, problem = _decode(path, decode_tombstone)
         if finding := _check_name(path):
@@ -82,30 +97,37 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
-    names_by_uri: dict[str, str] = {}
-    # Two ids must not share a number: linkding's clients address a bookmark by it.
+    """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
+    names_by_uri_key: dict[str, str] = {}
+    # Two ids must not share a number, because linkding's clients address a bookmark by its number.
     ids_by_number = {number_of(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
+        exists = bookmark is not None or problem != ""  # The service may have removed the file.
         if finding := _check_name(path):
             yield finding
-        elif path.stem in deleted and (bookmark or problem):
+        elif path.stem in deleted and exists:
             yield _deleted_finding(path, deleted[path.stem], problem)
         elif problem:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
         elif bookmark:
-            first = names_by_uri.setdefault(uri_key(bookmark.uri), path.name)
-            if first != path.name:
-                yield Finding(path, f"has the same uri as {first}", "delete one of the two")
-            other = ids_by_number.setdefault(number_of(path.stem), path.stem)
-            if other != path.stem:
-                yield Finding(path, f"has an id with the same number as {other}", _RENUMBER)
+            first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
+            if first_name != path.name:
+                yield Finding(path, f"has the same uri as {first_name}", "delete one of the two")
+            first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
+            if first_id != path.stem:
+                problem = f"has an id with the same number as {first_id}"
+                yield Finding(path, problem, _ADD_UNDER_OTHER_ID)
 
 
-def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, str]:
-    """Return the value in a file, or the error in it; neither if the file is gone."""
+def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
+    """Return the value in a file and an empty text, or None and the problem with the file.
+
+    Return None and an empty text if the file does not exist any more.
+    """
     try:
-        return decode(path.stem, files.read(path)[0]), ""
+        data, _ = files.read(path)
+        return decode(path.stem, data), ""
     except FileNotFoundError:
         return None, ""
     except (Invalid, files.BadFile) as error:
@@ -113,30 +135,26 @@ def _decode(path: Path, decode: Callable[[str, bytes], _T]) -> tuple[_T | None, 
 
 
 def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
-    """Return the finding for the file of a deleted bookmark, which a crash may have left."""
-    wrong = "belongs to a deleted bookmark: it has a tombstone"
+    """Return the finding for a file of a deleted bookmark, which a crash may have left.
+
+    A file that is no valid bookmark (`problem`) may hold something else that its owner needs, so
+    `repair` must not remove it.
+    """
+    finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
-        return Finding(path, wrong, "it is no valid bookmark either: move it away")
-    return Finding(path, wrong, _REMOVE, is_safe=True, tombstone=tombstone)
-
-
-# https://docs.syncthing.net/users/syncing.html#conflicting-changes
-_SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
-# Advice of findings.
-_RESTORE = "correct it by hand, or restore it from a backup"
-_RENUMBER = "add it again under another id if linkding's clients need it, then delete it"
-_REMOVE = "remove it, or run `bookmarks check --repair`"
+        return Finding(path, finding, "it is no valid bookmark either: move it away")
+    return Finding(path, finding, _REMOVE, is_safe=True, tombstone=tombstone)
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the folder's files by name, without temporary files that may still be written.
+    """Return the folder's files in the order of their names.
 
-    Raises Unavailable.
+    A temporary file is left out while its writer may still be at work. Raises Unavailable.
     """
     try:
         with os.scandir(folder) as entries:
             paths = sorted(Path(entry) for entry in entries)
-            return [p for p in paths if not files.is_temporary(p.name) or files.is_abandoned(p)]
+        return [p for p in paths if not files.is_temporary(p.name) or files.is_abandoned(p)]
     except OSError as error:
         message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
         raise Unavailable(message) from error

@@ -35,7 +35,10 @@ class Unreadable(StorageError):
 
 
 class Invalid(StorageError):
-    """Values that break the rules of fields: `errors` is a list of (field, reason)."""
+    """Values that break the rules of fields: `errors` is a list of (field, reason).
+
+    A reason continues the field's name as a sentence: ("uri", "is required").
+    """
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in errors))
@@ -43,7 +46,7 @@ class Invalid(StorageError):
 
 
 class BadQuery(StorageError):
-    """A query parameter has no meaning; the text names it."""
+    """A query parameter cannot be used; the text names the parameter and the reason."""
 
 
 class Conflict(StorageError):
@@ -55,11 +58,11 @@ class Conflict(StorageError):
 
 
 class Stale(StorageError):
-    """Another writer has changed what the caller saw. Nothing was written."""
+    """Another writer has changed the version that the caller read. Nothing was written."""
 
 
 class PreconditionFailed(StorageError):
-    """A condition that the caller set for a change is false; `current` is the stored version."""
+    """A condition of a change is not met; `current`, if given, is what is stored now."""
 
     def __init__(self, detail: str, current: object = None) -> None:
         super().__init__(detail)

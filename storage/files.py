@@ -20,17 +20,23 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 
-MAX_SIZE = 16 * 1024 * 1024
-LOCK_SECONDS = 5.0
+# Of one bookmark's or tombstone's file. A bookmark needs less than 1 MiB, the rest is for unknown
+# members. Without a limit one huge file in the folder would fill the memory.
+MAX_FILE_SIZE = 16 * 1024 * 1024
+LOCK_SECONDS = 5.0  # A writer waits this long for the lock, then its client is told to try again.
+# Writing a file takes seconds: the writer of a temporary file that is an hour old has died.
 ABANDONED_SECONDS = 3600.0
 
+# With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_TEMPORARY = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
-_O_TMPFILE = getattr(os, "O_TMPFILE", 0)
-# Reading any other file would fail in the same way; other errors concern one file alone.
+# The names that Staged makes. Older versions also wrote an index beside the bookmarks.
+_TEMPORARY_NAME = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
+_O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
+# No file descriptor or no memory is free, or the data folder is no folder: reading any other file
+# would fail in the same way. Other errors concern one file alone.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# The file system does not support hard links, or O_TMPFILE.
+# The errors by which file systems say that they do not support hard links, or O_TMPFILE.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
@@ -50,7 +56,7 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
-    MAX_SIZE or unreadable; Unavailable if the system cannot open or read any file now.
+    MAX_FILE_SIZE or unreadable; Unavailable if the system cannot open or read any file now.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS)
@@ -58,8 +64,8 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise BadFile("is not a regular file")
-            if status.st_size > MAX_SIZE:
-                raise BadFile(f"is larger than {MAX_SIZE:,} bytes")
+            if status.st_size > MAX_FILE_SIZE:
+                raise BadFile(f"is larger than {MAX_FILE_SIZE:,} bytes")
             return _read_bytes(descriptor, status.st_size), status
         finally:
             os.close(descriptor)
@@ -70,9 +76,10 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Return all bytes of an open file, of which the system says that it has `size` bytes.
+    """Return all bytes of an open file, whose size was `size` when it was opened.
 
-    One call returns them all, unless the file has grown or a network file system returns less.
+    The first call asks for one byte more than `size`, so that it also shows whether the file has
+    grown. Only a grown file, or a network file system that returns less, needs more calls.
     """
     data = chunk = os.read(descriptor, size + 1)
     while len(data) != size and chunk:
@@ -85,15 +92,16 @@ def _read_error(error: OSError) -> StorageError:
     """Return the error of one file, or Unavailable if the error concerns every file."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
-    if error.errno == errno.ELOOP:
+    if error.errno == errno.ELOOP:  # Because of O_NOFOLLOW.
         return BadFile("is a symbolic link")
-    if error.errno == errno.ENXIO:
+    if error.errno == errno.ENXIO:  # A socket.
         return BadFile("is not a regular file")
     return ReadFailed(f"cannot be read: {error.strerror}")
 
 
 @contextmanager
 def _opened(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
+    """Open a file for the length of a block and yield its descriptor. Raises OSError."""
     descriptor = os.open(path, flags)
     try:
         yield descriptor
@@ -115,7 +123,7 @@ def changed_at(status: os.stat_result) -> float:
 
 @contextmanager
 def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
-    """Raise Full or Unavailable, with the text `problem`, for an OSError of the block."""
+    """Raise Full, or Unavailable with the text `problem`, if the block raises an OSError."""
     try:
         yield
     except OSError as error:
@@ -147,6 +155,7 @@ class Staged:
                 raise
 
     def _open(self, folder: Path) -> int:
+        """Open a new file without a name, or with a temporary name; return its descriptor."""
         flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
@@ -160,7 +169,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed, as its next reader will see it."""
+        """When the file was last changed: publishing counts too, so ask after `publish`."""
         with translate_disk_errors():
             return changed_at(os.fstat(self.descriptor))
 
@@ -174,15 +183,15 @@ class Staged:
             except OSError as error:
                 if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
-                # On FAT, rename in place of link: the caller has locked the folder and knows that
-                # no file has the name.
+                # FAT has no links. A rename would replace an existing file, but no file has the
+                # name: the caller has checked that, and locked the folder against other writers.
                 os.rename(self._temporary, self._target)
                 self._has_temporary_name = False
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
         with translate_disk_errors():
-            if not self._has_temporary_name:
+            if not self._has_temporary_name:  # No system call links over an existing name.
                 self._link(self._temporary)
                 self._has_temporary_name = True
             os.rename(self._temporary, self._target)
@@ -192,7 +201,8 @@ class Staged:
         if self._has_temporary_name:
             os.link(self._temporary, path)
         else:
-            # `src_dir_fd` makes os.link use linkat with AT_SYMLINK_FOLLOW.
+            # The path in /proc is a symbolic link to the file without a name. os.link follows it
+            # (linkat with AT_SYMLINK_FOLLOW) only if `src_dir_fd` is given.
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
@@ -209,6 +219,7 @@ class Staged:
 
 
 def _write_bytes(descriptor: int, data: bytes) -> None:
+    """Write all of the data: one call may write less."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -228,18 +239,19 @@ def open_folder(folder: Path) -> AbstractContextManager[int]:
     return _opened(folder, _FOLDER_FLAGS)
 
 
-def sync_folder(folder: Path, *files: int) -> None:
+def sync_folder(folder: Path, *published_files: int) -> None:
     """Make the folder's names durable, then sync the open files that were just published in it.
 
-    XFS answers the fsync of a folder with success after it has shut down, but not that of a file:
-    without the second sync 10 acknowledged writes were lost in power cuts, with it none of 8,494.
-    Raises Unavailable; the new names are in use, but may not survive a power cut.
+    After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
+    of a file fails. Without the sync of the files 10 acknowledged writes were lost in power cuts,
+    with it none of 8,494. Raises Unavailable: then readers see the new names, but a power cut may
+    remove them.
     """
     try:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
-        for file in files:
-            os.fsync(file)
+        for descriptor in published_files:
+            os.fsync(descriptor)
     except OSError as error:
         raise Unavailable(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -261,41 +273,47 @@ def sync_name(folder: Path, name: str) -> None:
         raise Unavailable(f"The file {name} cannot be synced: {error.strerror}.") from error
 
 
-def sync_files(folder: int, staged: Iterable[int], names: Iterable[str] = ()) -> None:
-    """Make open files, and the named files of the open folder, durable. Raises Full, Unavailable.
+# On these types syncfs is known to wait until everything is on the disk; on others, such as FUSE,
+# it may do nothing.
+_TYPES_WITH_SYNCFS = ("ext4", "xfs", "btrfs")
+
+
+def sync_files(open_folder: int, open_files: Iterable[int], names: Iterable[str] = ()) -> None:
+    """Make open files durable, and the stored files with these names in the open folder.
 
     One syncfs makes an import 4 times faster than one fsync for each file. It reports only errors
-    that occurred after `folder` was opened.
+    that occurred after the folder was opened, so open it before writing. Raises Full, Unavailable.
     """
     with translate_disk_errors():
-        if file_system(folder) in _SYNCFS_TYPES and (syncfs := _syncfs()):
-            if syncfs(folder):
+        if file_system(open_folder) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
+            if syncfs(open_folder):  # It returns -1 after an error.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             return
-        for descriptor in staged:
+        for descriptor in open_files:
             os.fsync(descriptor)
         for name in names:
-            _sync_file(folder, name)
+            _sync_file(open_folder, name)
 
 
-def _sync_file(folder: int, name: str) -> None:
+def _sync_file(open_folder: int, name: str) -> None:
+    """Make a file of the open folder durable, unless another client has deleted it meanwhile."""
     # This path leads into the open folder, even if another folder has taken its place.
-    path = f"/proc/self/fd/{folder}/{name}"
+    path = f"/proc/self/fd/{open_folder}/{name}"
     with suppress(FileNotFoundError), _opened(path) as descriptor:
         os.fsync(descriptor)
 
 
-# Here syncfs is known to wait until everything is on the disk; FUSE may do nothing.
-_SYNCFS_TYPES = ("ext4", "xfs", "btrfs")
-
-
 def _syncfs() -> Callable[[int], int] | None:
-    """Return syncfs(2) where it reports errors: since Linux 5.8."""
+    """Return syncfs(2), or None where it is missing or hides errors.
+
+    Before Linux 5.8 it returned success even if the disk had failed.
+    """
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
     if sys.platform != "linux" or release < (5, 8):
         return None
     function: Callable[[int], int] | None
+    # `None` is the program itself, whose C library may have no syncfs.
     function = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     return function
 
@@ -308,12 +326,12 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    mount_id = info.partition("mnt_id:")[2].split()[:1]
-    # A line is `ID ... - TYPE ...`: proc_pid_mountinfo(5).
+    mount_id = info.partition("mnt_id:")[2].split()[:1]  # An empty list if there is none.
+    # A line of mountinfo is `MOUNT_ID ... - TYPE ...`: proc_pid_mountinfo(5).
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        mount, _, type = line.partition(" - ")
+        mount, _, file_system = line.partition(" - ")
         if mount.split()[:1] == mount_id:
-            return type.split()[0]
+            return file_system.split()[0]
     return ""
 
 
@@ -323,7 +341,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a folder durably, for its owner alone, if it is missing. Raises Full or Unavailable.
 
-    Other users must not open it, because a user who can read a folder can hold its lock.
+    Other users must not open it: a user who opens a folder, even for reading only, can lock it.
     """
     if path.is_dir():
         return
@@ -339,14 +357,15 @@ def make_folder(path: Path) -> None:
 
 def is_temporary(name: str) -> bool:
     """Return whether this is a temporary name of staged content."""
-    return name.startswith(".") and bool(_TEMPORARY.fullmatch(name))
+    # The first test is fast, and rules out nearly every file of a folder.
+    return name.startswith(".") and bool(_TEMPORARY_NAME.fullmatch(name))
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary file was last written more than an hour ago: its writer died."""
+    """Return whether a temporary file is so old that its writer must have died."""
     try:
         return path.lstat().st_mtime < time.time() - ABANDONED_SECONDS
-    except FileNotFoundError:
+    except FileNotFoundError:  # Its writer has just published or discarded it.
         return False
 
 
@@ -356,18 +375,20 @@ def is_abandoned(path: Path) -> bool:
 class Lock:
     """An exclusive lock for writers in all threads and processes that share a folder.
 
-    A context manager. It is `flock` on the folder itself, so that no lock file can be lost, copied
-    or left behind.
+    A context manager. It locks the folder itself with `flock`. A separate lock file could be
+    deleted or replaced while it is in use: two writers would then lock two different files.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
-        self._thread_lock = threading.Lock()  # flock excludes no other thread of this process.
+        # Threads of this process wait for each other here, without polling. Only its holder may use
+        # `_descriptor`.
+        self._thread_lock = threading.Lock()
 
     def __enter__(self) -> tuple[int, int]:
         """Return the device and inode of the locked folder.
 
-        They identify the folder, so that the caller notices if another one has replaced it.
+        They identify the folder: the caller can notice that another folder has taken its place.
         Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
         """
         deadline = time.monotonic() + LOCK_SECONDS
@@ -390,9 +411,10 @@ class Lock:
         return status.st_dev, status.st_ino
 
     def __exit__(self, *_: object) -> None:
-        descriptor = self._descriptor  # The next holder of the lock sets its own.
+        # After the release below, the next thread sets `_descriptor` to its own.
+        descriptor = self._descriptor
         with suppress(OSError):
-            # A child process forked meanwhile keeps the open file, so closing would not unlock it.
+            # A child process forked meanwhile shares the lock: closing would not release it then.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         self._thread_lock.release()
         os.close(descriptor)
@@ -400,7 +422,7 @@ class Lock:
 
 def _flock(descriptor: int, deadline: float) -> None:
     """Lock the open file. Raises Busy at the deadline, Unavailable if it cannot be locked."""
-    pause = 0.0001
+    pause = 0.0001  # Most writers hold the lock for less than a millisecond.
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -413,7 +435,7 @@ def _flock(descriptor: int, deadline: float) -> None:
                 "Put it on a file system that supports flock."
             ) from error
         time.sleep(pause)
-        pause = min(pause * 2, 0.005)
+        pause = min(pause * 2, 0.005)  # Longer pauses would often miss the lock's release.
 
 
 _BUSY = "Another writer has held the lock of the data folder for 5 seconds."

@@ -21,16 +21,21 @@ from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
 from storage.uri import uri_key
 
-MAX_REPORTED = 10_000  # Skipped entries.
+# These limits bound the memory of an import and the size of its report. The value that names a
+# skipped entry is cut to MAX_VALUE_LENGTH characters.
+MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
-MAX_PENDING = 2_000  # Entries; many of them may have the same uri, and so belong to one change.
+# A batch has at most MAX_CHANGES changes. Each can be made from many entries with the same uri, so
+# the number of a batch's entries is limited too.
+MAX_PENDING_ENTRIES = 2_000
+# Of storing one batch, if other clients change its bookmarks each time just before.
 _MAX_ATTEMPTS = 20
 # The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
 IGNORED = "is no bookmark"
 
 
 class SkippedEntry(msgspec.Struct):
-    """An entry that could not be imported: its line, the value that names it, and the reason."""
+    """An entry that was not imported: its line, its uri or title as the value, and the reason."""
 
     line: int
     value: str
@@ -38,7 +43,7 @@ class SkippedEntry(msgspec.Struct):
 
 
 class ImportReport(msgspec.Struct):
-    """The numbers of entries by outcome; `entries` names the first 10,000 skipped ones.
+    """The numbers of entries by outcome; `entries` has the first 10,000 skipped ones.
 
     A skipped entry could not be imported; an ignored one is no bookmark.
     """
@@ -61,13 +66,14 @@ class ImportReport(msgspec.Struct):
 class _Plan:
     """The pending change of one uri.
 
-    `seen` is the stored version, `bookmark` the new one; `entries` are the lines and fields from
-    which it is made, and `outcomes` counts what becomes of them.
+    `stored` is the bookmark that the store had when the plan was begun, None if the import creates
+    it. `result` is the bookmark to store. It is made from `entries`, the lines and fields of all
+    imported entries with this uri. `outcomes` counts these entries by outcome, such as "created".
     """
 
-    def __init__(self, seen: Entry | None) -> None:
-        self.seen = seen
-        self.bookmark = seen.bookmark if seen else None
+    def __init__(self, stored: Entry | None) -> None:
+        self.stored = stored
+        self.result = stored.bookmark if stored else None
         self.entries: list[tuple[int, Fields]] = []
         self.outcomes: Counter[str] = Counter()
 
@@ -83,10 +89,12 @@ class Importer:
         self.report = ImportReport()
         self._store = store
         self._dry_run = dry_run
-        self._plans: dict[str, _Plan] = {}  # By uri key.
-        self._planned_ids: set[str] = set()
-        self._pending = 0  # The number of planned entries.
-        self._unchanged: dict[str, Entry] = {}  # To be made durable as they are, by id.
+        self._plans_by_key: dict[str, _Plan] = {}  # The key of a uri, see `uri_key`.
+        self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
+        self._planned_entry_count = 0
+        # The bookmarks that an entry leaves as they are. Their files are synced with the batch,
+        # because another program may have written them without a sync.
+        self._unchanged_by_id: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
@@ -102,48 +110,52 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
-        pending = max(self._pending, len(self._unchanged))
-        if len(self._plans) >= MAX_CHANGES or pending >= MAX_PENDING:
+        if (
+            len(self._plans_by_key) >= MAX_CHANGES
+            or self._planned_entry_count >= MAX_PENDING_ENTRIES
+            or len(self._unchanged_by_id) >= MAX_PENDING_ENTRIES
+        ):
             self.flush()
 
     def finish(self) -> ImportReport:
         """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
         self.flush()
-        if self._dry_run:
-            for plan in self._plans.values():
+        if self._dry_run:  # Then `flush` does nothing, and all plans are still here.
+            for plan in self._plans_by_key.values():
                 self._count(plan)
         return self.report
 
     def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1
-        if len(self.report.entries) < MAX_REPORTED:
+        if len(self.report.entries) < MAX_REPORTED_ENTRIES:
             value = str(fields.get("uri") or fields.get("title") or "")[:MAX_VALUE_LENGTH]
             value = replace_invalid_xml_chars(value)
             self.report.entries.append(SkippedEntry(line, value, reason))
 
     def _plan(self, line: int, fields: Fields) -> None:
+        """Add an entry to the plan of its uri, or begin the plan. Raises Invalid."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
-        plan = self._plans.get(key) or _Plan(self._store.holder(fields["uri"]))
-        before = plan.bookmark
+        plan = self._plans_by_key.get(key) or _Plan(self._store.holder(fields["uri"]))
+        before = plan.result
         if before is None:
-            plan.bookmark = create(fields, self._choose_id(fields), now)
-        elif plan.seen is None:
-            plan.bookmark = _merge_entries(before, fields)
+            plan.result, outcome = create(fields, self._choose_id(fields), now), "created"
         else:
-            plan.bookmark = merge(before, fields, now)
-        if plan.seen and plan.bookmark is plan.seen.bookmark:
+            is_new = plan.stored is None  # Then an earlier entry of the import has created it.
+            plan.result = _merge_entries(before, fields) if is_new else merge(before, fields, now)
+            outcome = "unchanged" if plan.result is before else "updated"
+        if plan.stored and plan.result is plan.stored.bookmark:
+            # No entry has changed this bookmark so far, so it needs no plan.
             self.report.unchanged += 1
-            self._unchanged[plan.seen.bookmark.id] = plan.seen
+            self._unchanged_by_id[plan.stored.bookmark.id] = plan.stored
             return
-        is_same = plan.bookmark is before
-        plan.outcomes["created" if before is None else "unchanged" if is_same else "updated"] += 1
-        if not self._dry_run:
+        plan.outcomes[outcome] += 1
+        if not self._dry_run:  # If the plan fails, all its entries are planned again.
             plan.entries.append((line, fields))
-            self._pending += 1
-        self._plans[key] = plan
+            self._planned_entry_count += 1
+        self._plans_by_key[key] = plan
 
     def _choose_id(self, fields: Fields) -> str:
-        """Return the id of the entry if it is free and was never used, else a new one."""
+        """Return the entry's id if no bookmark has or had it, else a new id."""
         id = fields.get("id")
         if id is None or id in self._planned_ids or not self._is_free(id):
             id = self._store.mint()
@@ -164,45 +176,50 @@ class Importer:
         if self._dry_run:
             return
         for _ in range(_MAX_ATTEMPTS):
-            plans, self._plans, self._planned_ids, self._pending = self._plans, {}, set(), 0
-            unchanged, self._unchanged = self._unchanged, {}
-            changes = [Change(p.bookmark, p.seen) for p in plans.values() if p.bookmark]
+            plans, self._plans_by_key = self._plans_by_key, {}
+            unchanged, self._unchanged_by_id = self._unchanged_by_id, {}
+            self._planned_ids, self._planned_entry_count = set(), 0
+            changes = [Change(p.result, p.stored) for p in plans.values() if p.result]
             failed = self._store.write_all(changes, unchanged.values())
-            errors = {change.bookmark.id: error for change, error in failed}
+            errors_by_id = {change.bookmark.id: error for change, error in failed}
             for plan in plans.values():
-                error = errors.get(plan.bookmark.id) if plan.bookmark else None
+                error = errors_by_id.get(plan.result.id) if plan.result else None
                 if error:
-                    self._plan_again(plan, error)
+                    self._plan_again_or_skip(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans and not self._unchanged:
+            if not self._plans_by_key and not self._unchanged_by_id:
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
-    def _plan_again(self, plan: _Plan, error: StorageError) -> None:
-        """Plan the entries again on top of another client's change.
+    def _plan_again_or_skip(self, failed: _Plan, error: StorageError) -> None:
+        """Plan the entries of a failed plan again, on top of another client's change.
 
-        Skip them if they are invalid, or if the bookmark to update has become unreadable.
+        Skip them if they are invalid, or if the bookmark to update has become unreadable. If a new
+        bookmark failed because its id has an unreadable file, it gets another id.
         """
-        is_final = isinstance(error, Invalid) or bool(plan.seen) and isinstance(error, Unreadable)
-        for line, fields in plan.entries:
+        is_update = failed.stored is not None
+        is_final = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
+        for line, fields in failed.entries:
+            if is_final:
+                self._skip(line, fields, str(error))
+                continue
             try:
-                if is_final:
-                    raise error
                 self._plan(line, fields)
-            except (Invalid, Unreadable) as reason:
+            except Invalid as reason:
                 self._skip(line, fields, str(reason))
 
     def _count(self, plan: _Plan) -> None:
+        """Add the outcomes of a plan's entries to the report."""
         self.report.created += plan.outcomes["created"]
         self.report.updated += plan.outcomes["updated"]
         self.report.unchanged += plan.outcomes["unchanged"]
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the valid fields of an entry, without an id that has the form of another program.
+    """Return the cleaned fields of an entry. Raises Invalid.
 
-    Raises Invalid.
+    An id that is not valid here comes from another program, so that it is left out.
     """
     id = values.get("id")
     if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):
@@ -214,9 +231,12 @@ def _clean_entry(values: Mapping[str, object]) -> Fields:
 
 
 def _merge_entries(before: Bookmark, fields: Fields) -> Bookmark:
-    """Merge two entries of one file into one new bookmark, with the later `modified` of the two."""
+    """Merge an entry into a bookmark that was made from earlier entries and is not stored yet.
+
+    The result has the later `modified` of the two: the import itself modifies nothing.
+    """
     modified = fields.get("modified") or fields.get("created") or before.modified
-    bookmark = merge(before, fields, before.modified)
+    merged = merge(before, fields, before.modified)
     if modified <= before.modified:
-        return bookmark
-    return msgspec.structs.replace(bookmark, modified=modified)
+        return merged
+    return msgspec.structs.replace(merged, modified=modified)

@@ -1,4 +1,4 @@
-"""The file of a bookmark or tombstone: JSON bytes to values and back, unknown members kept."""
+"""Decode and encode the JSON file of a bookmark or tombstone, and keep its unknown members."""
 
 from hashlib import blake2b
 from typing import TypeVar
@@ -7,11 +7,11 @@ import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, clean, create, replace_unprintable
 from storage.errors import Invalid
-from storage.files import MAX_SIZE
+from storage.files import MAX_FILE_SIZE
 
 
 class _BookmarkRecord(msgspec.Struct, gc=False, kw_only=True):
-    """The known members of a bookmark's file; it may have more."""
+    """The known members of a bookmark's file. Other programs may have added more members."""
 
     id: str
     uri: str
@@ -22,21 +22,23 @@ class _BookmarkRecord(msgspec.Struct, gc=False, kw_only=True):
     modified: str | None = None
 
 
-_T = TypeVar("_T", _BookmarkRecord, Tombstone)
+_Record = TypeVar("_Record", _BookmarkRecord, Tombstone)
 _BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
 _bookmark_decoder = msgspec.json.Decoder(_BookmarkRecord)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
+# Raw values keep the unknown members byte for byte, such as numbers that a float cannot hold.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`.
 
-    Raises Invalid, naming each wrong field, or "file" if it is no such JSON.
+    Raises Invalid with an error for each wrong field, or for "file" if the JSON cannot be decoded.
     """
     values = msgspec.structs.asdict(_decode(_bookmark_decoder, id, data))
     if values["modified"] in (None, values["created"]):
-        del values["modified"]  # Both then share one string, which saves 70 bytes a bookmark.
+        # `create` then uses the string of `created` for both, which saves 70 bytes a bookmark.
+        del values["modified"]
     return create(clean(values), id)
 
 
@@ -44,40 +46,42 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     record = _decode(_tombstone_decoder, id, data)
     try:
+        # The rule of `created` is that of every timestamp; a bookmark has no field `deleted`.
         return Tombstone(id, clean({"created": record.deleted})["created"])
     except Invalid as error:
         raise Invalid([("deleted", reason) for _, reason in error.errors]) from None
 
 
-def _decode(decoder: msgspec.json.Decoder[_T], id: str, data: bytes) -> _T:
+def _decode(decoder: msgspec.json.Decoder[_Record], id: str, data: bytes) -> _Record:
+    """Return the known members of the file `{id}.json`, of which only the types are checked."""
     try:
         data.decode()  # msgspec does not check that unknown members are valid UTF-8.
         record = decoder.decode(data.removeprefix(_BOM))
     except RecursionError:
         raise Invalid([("file", "is nested too deeply")]) from None
-    except ValueError as error:
+    except ValueError as error:  # The base of UnicodeDecodeError and of msgspec's errors.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
-    if record.id != id:
+    if record.id != id:  # A person or a program has renamed the file.
         raise Invalid([("id", f"is {replace_unprintable(record.id)!r} inside the file")])
     return record
 
 
-def encode(value: Bookmark | Tombstone, before: bytes = b"") -> bytes:
+def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Unknown members of `before`, the previous content of the file, are kept in their place. Raises
-    Invalid if the result is larger than a file may be, or nested too deeply.
+    Unknown members of the file's `previous_content` are kept in their place; it is empty for a new
+    file. Raises Invalid if the result is larger than a file may be, or nested too deeply.
     """
-    dense = msgspec.json.encode(value)
+    dense = msgspec.json.encode(value)  # All known members: they replace the previous ones below.
     try:
-        if before:
-            members = _members_decoder.decode(before.removeprefix(_BOM))
-            dense = msgspec.json.encode(members | _members_decoder.decode(dense))
+        if previous_content:
+            previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
+            dense = msgspec.json.encode(previous_members | _members_decoder.decode(dense))
         data = msgspec.json.format(dense, indent=2) + b"\n"
     except RecursionError:
         raise Invalid([("file", "is nested too deeply")]) from None
-    if len(data) > MAX_SIZE:
-        raise Invalid([("file", f"would be larger than {MAX_SIZE:,} bytes")])
+    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse it. Unknown members may be large.
+        raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data
 
 

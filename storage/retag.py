@@ -8,7 +8,6 @@ import msgspec
 from storage.bookmark import Fields, clean, fold_tag, replace_unprintable, update
 from storage.errors import (
     BadQuery,
-    Conflict,
     Gone,
     Invalid,
     NotFound,
@@ -22,14 +21,15 @@ from storage.query import Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Change, Store
 
-# Of writing one batch, if other writers keep changing its bookmarks.
+# Of writing one batch, if other writers change its bookmarks each time just before.
 _MAX_ATTEMPTS = 20
 
 
 class Retagging(msgspec.Struct, frozen=True):
     """Remove and add tags on the bookmarks that `query` selects.
 
-    `expected` is the number of these bookmarks that the client has seen, or None.
+    `expected` is the number of these bookmarks that the client has seen; the change is refused if
+    another number is selected now. None if the client does not ask for that.
     """
 
     query: Query
@@ -40,7 +40,8 @@ class Retagging(msgspec.Struct, frozen=True):
     def apply(self, tags: Sequence[str]) -> list[str]:
         """Return the tags without the removed and with the added ones.
 
-        A single added tag takes the place of a single removed one. A tag may occur twice.
+        A single added tag takes the place of a single removed one: that is a renaming. The result
+        may have a tag twice; `clean` removes the second one.
         """
         removed = set(map(fold_tag, self.remove))
         kept = [tag for tag in tags if fold_tag(tag) not in removed]
@@ -50,7 +51,7 @@ class Retagging(msgspec.Struct, frozen=True):
 
     def require_expected(self, matched: int) -> None:
         """Raise PreconditionFailed if the client has seen another number of bookmarks."""
-        if self.expected not in (None, matched):
+        if self.expected is not None and self.expected != matched:
             raise PreconditionFailed(
                 f"The number of selected bookmarks is {matched:,} now, not {self.expected:,}. "
                 "Nothing was changed. Look at the selection again, then repeat the change."
@@ -65,7 +66,7 @@ class FailedBookmark(msgspec.Struct):
 
 
 class RetagReport(msgspec.Struct):
-    """The numbers of selected bookmarks by outcome; `failed` names those with an error."""
+    """The numbers of selected bookmarks by outcome; `failed` has those with an error."""
 
     matched: int = 0
     changed: int = 0
@@ -94,60 +95,65 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     for name, value in values.items():
         try:
             if name not in _RULES:
-                raise _broken(f"must be one of {', '.join(_RULES)}")
+                raise _invalid_value(f"must be one of {', '.join(_RULES)}")
             fields[name] = _RULES[name](value)
         except Invalid as error:
             errors += [(replace_unprintable(name), reason) for _, reason in error.errors]
-        except BadQuery as error:
+        except BadQuery as error:  # From the rules of `tag` and `q`.
             errors.append((name, f"cannot be used: {error}"))
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
-    if not (errors or query.tags or query.search):
+    if not (errors or query.tags or query.search):  # Such a change would concern all bookmarks.
+        # The name of the member and the reason together are the sentence "tag or q is required, …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
     return Retagging(query, **fields)
 
 
-def _broken(reason: str) -> Invalid:
+def _invalid_value(reason: str) -> Invalid:
+    """Return the error of a member, to which `clean_retagging` adds the member's name."""
     return Invalid([("", reason)])
 
 
-def _check_strings(value: object) -> list[str]:
+def _parse_strings(value: object) -> list[str]:
+    """Return an array of strings; a single string may stand for an array."""
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-        raise _broken("must be a string or an array of strings")
+        raise _invalid_value("must be a string or an array of strings")
     return values
 
 
-def _check_selected(value: object) -> tuple[str, ...]:
-    return fold_tags(_check_strings(value))
+def _parse_selecting_tags(value: object) -> tuple[str, ...]:
+    """Return tags in the folded form in which a query compares them."""
+    return fold_tags(_parse_strings(value))
 
 
-def _check_search(value: object) -> Search:
+def _parse_search(value: object) -> Search:
     if not isinstance(value, str):
-        raise _broken("must be a string")
+        raise _invalid_value("must be a string")
     return parse_expression(value)
 
 
-def _check_tags(value: object) -> tuple[str, ...]:
-    return tuple(clean({"tags": _check_strings(value)})["tags"])
+def _parse_tags(value: object) -> tuple[str, ...]:
+    """Return tags in the form in which a bookmark stores them."""
+    return tuple(clean({"tags": _parse_strings(value)})["tags"])
 
 
-def _check_number(value: object) -> int:
+def _parse_count(value: object) -> int:
     if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value):
-        return int(value)
+        return int(value)  # A form sends text. 18 digits are the limit of the query's numbers too.
     # The numbers of a JSON document are read as floats.
     if not isinstance(value, float) or value < 0 or not value.is_integer():
-        raise _broken("must be a whole number")
+        raise _invalid_value("must be a whole number")
     return int(value)
 
 
 _RULES: Mapping[str, Callable[[object], object]] = {
-    "tag": _check_selected,
-    "q": _check_search,
-    "remove": _check_tags,
-    "add": _check_tags,
-    "expected": _check_number,
+    "tag": _parse_selecting_tags,
+    "q": _parse_search,
+    "remove": _parse_tags,
+    "add": _parse_tags,
+    "expected": _parse_count,
 }
 
 
@@ -159,8 +165,9 @@ def retag(
 ) -> RetagReport:
     """Change the tags of the entries, which the query has selected; a dry run only counts.
 
-    Each bookmark is one compare-and-swap, and each batch is durable when the next begins, so that
-    the same change again finishes an interrupted one. Raises Busy, Full or Unavailable.
+    A bookmark is stored only if no other writer has changed it since it was read. Each batch is
+    durable when the next begins, so a client can send an interrupted change again to finish it.
+    Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)
     for start in range(0, len(entries), MAX_CHANGES):
@@ -182,11 +189,12 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
+            # Another program may have written the unchanged files without a sync: sync them too.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)
-            present = [self._reread(change.bookmark.id, error) for change, error in failed]
-            entries = [entry for entry in present if entry]
+            reread = [self._reread_or_report(c.bookmark.id, error) for c, error in failed]
+            entries = [entry for entry in reread if entry]
             if not entries:
                 return
         for entry in entries:
@@ -208,17 +216,18 @@ class _Retagger:
                 changes.append(Change(after, entry))
         return changes, unchanged
 
-    def _reread(self, id: str, error: StorageError) -> Entry | None:
+    def _reread_or_report(self, id: str, error: StorageError) -> Entry | None:
         """Return the present version of a bookmark that was not stored, to try it again.
 
-        None if the query does not select it any more, or after reporting an error that another
-        attempt would repeat.
+        If it cannot be changed, or another writer took it out of the selection, add it to the
+        report and return None.
         """
+        if not isinstance(error, Stale):  # Another attempt would fail in the same way.
+            self._fail(id, str(error))
+            return None
         try:
-            if not isinstance(error, Stale):
-                raise error
             entry = self._store.get(id)
-        except (NotFound, Gone, Unreadable, Conflict, Invalid) as reason:
+        except (NotFound, Gone, Unreadable) as reason:
             self._fail(id, str(reason))
             return None
         if is_match(entry, self._retagging.query):

@@ -3,19 +3,22 @@
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-# A uri of this form without `%` and dot segments needs no change.
+# A uri of this form is normalized, if it has no `%` and no dot segment. Most uris are: the check
+# saves the time of parsing them. Its host has no port and no userinfo, its path is not empty.
 _MOSTLY_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
-_PORT = re.compile(r":([0-9]*)\Z")
+_PORT = re.compile(r":([0-9]*)\Z")  # The digits may be missing (RFC 3986 section 3.2.3).
+# Scheme, userinfo and `www.`, then the host with its port as the group.
 _HOST_OF_KEY = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?:www\.)?([^/?#]+)")
 
 
 def uri_key(uri: str) -> str:
-    """Return the normalized uri; two uris are the same when their keys are equal.
+    """Return the normalized uri. Two uris with equal keys count as the same address.
 
     Characters outside of ASCII count as their percent-encoding (RFC 3987 section 3.1).
     """
+    # A dot segment begins with "/."; a name such as /.well-known does too, and takes the slow way.
     if _MOSTLY_NORMALIZED.fullmatch(uri) and "%" not in uri and "/." not in uri:
         return uri
     scheme, _, rest = uri.partition(":")
@@ -26,12 +29,12 @@ def uri_key(uri: str) -> str:
     if path.startswith("//"):
         authority, slash, path = path[2:].partition("/")
         authority = "//" + _normalize_authority(scheme, authority)
-        path = slash + path or "/"
+        path = f"/{path}" if slash else "/"  # An empty path becomes "/".
     path = _normalize_encoding(path)
     if path.startswith("/"):
         path = _remove_dot_segments(path)
     if path.startswith("//") and not authority:
-        path = "/." + path  # Otherwise the path would look like an authority.
+        path = "/." + path  # Without "/." the key would begin with an authority (section 5.3).
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
 
@@ -43,11 +46,13 @@ def host_of(key: str) -> str:
 
 
 def _normalize_authority(scheme: str, authority: str) -> str:
+    """Return userinfo, host and port, without a default port and with the host in lower case."""
     userinfo, at, host = authority.rpartition("@")
     port = _PORT.search(host)
     if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
         host = host[: port.start()]
-    # Decoding may produce upper-case letters, so the host is converted to lower case again.
+    # Decoding `%41` gives an upper-case letter, so the host is converted to lower case again. That
+    # makes `%C3` into `%c3`, so the encoding is normalized again.
     host = _normalize_encoding(_normalize_encoding(host.lower()).lower())
     return _normalize_encoding(userinfo) + at + host
 
@@ -74,6 +79,6 @@ def _remove_dot_segments(path: str) -> str:
             del result[-1:]
         elif segment != ".":
             result.append(segment)
-    if segments[-1] in (".", ".."):
+    if segments[-1] in (".", ".."):  # Both name a folder: the path ends with a slash.
         result.append("")
     return "/" + "/".join(result)

@@ -150,7 +150,7 @@ def test_an_entry_with_a_skip_reason_is_reported(store):
 
 
 def test_the_report_names_a_bounded_number_of_skipped_entries(store, monkeypatch):
-    monkeypatch.setattr(importer, "MAX_REPORTED", 5)
+    monkeypatch.setattr(importer, "MAX_REPORTED_ENTRIES", 5)
     numbers, skipped = import_entries(store, *[{"uri": "x" * 1000}] * 9)
     assert numbers[3] == 9
     assert [len(value) for _, value, _ in skipped] == [importer.MAX_VALUE_LENGTH] * 5
@@ -282,7 +282,7 @@ def test_an_import_ends_with_busy_if_other_clients_are_always_faster(store, monk
 def test_only_the_bookmark_that_cannot_be_written_is_skipped(store, tmp_path):
     path = tmp_path / "bookmarks" / "big.json"
     known = '{"id": "big", "uri": "x:big", "created": "2024-01-01T00:00:00Z", "more": "'
-    path.write_text(known + "x" * (files.MAX_SIZE - len(known) - 10) + '"}')
+    path.write_text(known + "x" * (files.MAX_FILE_SIZE - len(known) - 10) + '"}')
     entries = [{"uri": f"{URI}{n}"} for n in range(5)] + [{"uri": "x:big", "tags": ["a", "b"]}]
     numbers, skipped = import_entries(store, *entries)
     assert numbers == (5, 0, 0, 1)
@@ -326,7 +326,7 @@ def test_many_entries_of_one_uri_take_bounded_memory(store):
     entry_importer = Importer(store)
     tracemalloc.start()
     try:
-        for line in range(10 * importer.MAX_PENDING):
+        for line in range(10 * importer.MAX_PENDING_ENTRIES):
             entry_importer.add(line, {"uri": URI, "tags": [f"t{line % 90}"]})
         assert tracemalloc.get_traced_memory()[1] < 4_000_000
     finally:

@@ -141,9 +141,9 @@ def fail_to_open():
 
 def test_no_file_is_written_that_is_too_large_to_be_read(a, monkeypatch):
     data = encode(a.bookmark)
-    monkeypatch.setattr(record, "MAX_SIZE", len(data))
+    monkeypatch.setattr(record, "MAX_FILE_SIZE", len(data))
     assert encode(a.bookmark) == data
-    monkeypatch.setattr(record, "MAX_SIZE", len(data) - 1)
+    monkeypatch.setattr(record, "MAX_FILE_SIZE", len(data) - 1)
     with pytest.raises(Invalid, match="larger"):
         encode(a.bookmark)
 
