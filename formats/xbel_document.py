@@ -93,7 +93,7 @@ class XbelDocument:
         if self._entry:
             self._entry.texts.setdefault(self._name, []).append(text)
         elif not self._is_toolbar:
-            self._folders.name(folder_tags(text, self._folders.depth == 1))
+            self._folders.name(folder_tags(text, may_be_built_in=self._folders.depth == 1))
 
 
 def own_fields(entry: XbelEntry) -> dict[str, object]:

@@ -4,24 +4,26 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from formats.csv import FORMULA
 from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.roles import fields_of_roles, role_of, values_by_role
+from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from storage.bookmark import FIELDS, split_tags
 
-# The limit is one of the whole process; its default of 131,072 would cut long descriptions.
+# The limit is one of the whole process. By default csv.reader would refuse long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-_MAX_BEGINNING = 200  # Characters of a row that cannot be parsed.
+EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
+_MAX_BEGINNING = 200  # So many characters of a row that cannot be parsed name it in the report.
 # At most 10,000 lines at once, because other threads wait while a pattern is matched.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
-_FIELD_LIMIT = "field limit"  # In the message of csv.Error for a field that is too large.
+_FIELD_LIMIT = "field limit"  # csv.Error has these words in its message for a field over the limit.
+# In this service's own files, an empty cell means that the entry does not have this field.
 _ABSENT_IF_EMPTY = ("id", "created", "modified")
 
 
@@ -29,112 +31,110 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
     text = decode(data).removesuffix("\n") + "\n"  # Each line has a line break, to be counted.
     lines = io.StringIO(text)
-    delimiter, names = parse_header(_read_header(text, lines))
-    if "uri" not in _roles(names):
+    header = _read_header(text, lines)
+    if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
+    delimiter = _find_delimiter(header)
+    names = split_cells(header, delimiter)
     for row in _rows(text, lines, delimiter):
         yield _entry(row, names)
 
 
 def _read_header(text: str, lines: io.StringIO) -> str:
-    """Return the first line that is neither blank nor names the delimiter for spreadsheets."""
+    """Return the header: the first line after blank lines and the line for Excel."""
     while True:
         _skip_blank_lines(text, lines)
         line = next(lines, "")
-        if not line.lower().startswith("sep="):
+        if not line.lower().startswith(EXCEL_DELIMITER_LINE):
             return line
 
 
-def parse_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter with which most column names are known, and the names."""
-    headers = [(delimiter, split_cells(line, delimiter)) for delimiter in _DELIMITERS]
-    return max(headers, key=lambda header: len([role for role in _roles(header[1]) if role]))
+def _find_delimiter(header: str) -> str:
+    """Return the delimiter that splits the header into most known names of columns."""
+    return max(_DELIMITERS, key=lambda delimiter: len(_known_roles(header, delimiter)))
+
+
+def _known_roles(header: str, delimiter: str) -> list[str]:
+    return [role for name in split_cells(header, delimiter) if (role := role_of(name))]
 
 
 def is_header(line: str) -> bool:
-    """Return whether a column in the line has the uri."""
-    return "uri" in _roles(parse_header(line)[1])
+    """Return whether the line is a header with a column for the uri."""
+    return "uri" in _known_roles(line, _find_delimiter(line))
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one line."""
+    """Return the cells of one line, cut before csv.reader would refuse a cell as too long."""
     return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
-
-
-def _roles(names: Iterable[str]) -> list[str]:
-    return [role_of(name) for name in names]
 
 
 class _Row(NamedTuple):
     """A row: the numbers of its first and last line, its cells, the error if it cannot be parsed.
 
-    The only cell of a row with an error is the beginning of its text.
+    If a row cannot be parsed, `cells` has only the beginning of its text, to name it in the report.
     """
 
-    first: int
-    last: int
+    first_line: int
+    last_line: int
     cells: list[str]
     error: str = ""
 
 
 def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
     """Yield the rows of the text from the present position of `lines`, without blank lines."""
-    reader = csv.reader(map(_limit_line, lines), delimiter=delimiter, strict=True)
-    last = text.count("\n", 0, lines.tell())
+    reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
+    line_number, counted = 1, 0  # The number of the line at the position `counted` of the text.
     while True:
-        last += _skip_blank_lines(text, lines)
-        first, start, reason = last + 1, lines.tell(), ""
+        _skip_blank_lines(text, lines)
+        start, error_reason = lines.tell(), ""
+        first_line = line_number + text.count("\n", counted, start)
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            is_large = _FIELD_LIMIT in str(error)
-            reason = TOO_LARGE if is_large else f"has a misplaced quotation mark: {error}"
-            cells = [text[start : start + _MAX_BEGINNING].partition("\n")[0]]
-        last += text.count("\n", start, lines.tell())
-        yield _Row(first, last, cells, reason)
+            is_too_large = _FIELD_LIMIT in str(error)
+            error_reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
+            cells = text[start : start + _MAX_BEGINNING].split("\n", 1)[:1]
+        counted = lines.tell()
+        line_number = first_line + text.count("\n", start, counted)
+        yield _Row(first_line, line_number - 1, cells, error_reason)
 
 
-def _limit_line(line: str) -> str:
-    """Raise csv.Error for a line that csv.reader would split for so long that others wait."""
+def _refuse_long_line(line: str) -> str:
+    """Raise csv.Error for a line over the limit: other threads wait while csv.reader splits it."""
     if len(line) > MAX_ENTRY:
         raise csv.Error(_FIELD_LIMIT)
     return line
 
 
-def _skip_blank_lines(text: str, lines: io.StringIO) -> int:
-    """Move on to the next line that is not blank; return the number of skipped lines."""
-    count = 0
+def _skip_blank_lines(text: str, lines: io.StringIO) -> None:
+    """Move `lines`, which reads from the text, on to the next line that is not blank."""
     while blanks := _BLANK_LINES.match(text, lines.tell()):
         lines.seek(blanks.end())
-        count += blanks[0].count("\n")
-    return count
 
 
 def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row. A row that is too short needs at least its uri."""
-    if not any(map(str.strip, row.cells)):
-        return ignored_entry(row.first)
+    """Return the entry in a row. Its last cells may be missing if its uri is not."""
+    if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
+        return ignored_entry(row.first_line)
     read = _read_own_row if tuple(names) == FIELDS else _read_row
     fields = read(names, row.cells)
-    entry = entry_with_uri(row.first, fields)
-    # An open quotation mark joins the address with the rows that follow.
+    entry = entry_with_uri(row.first_line, fields)
+    # A line break in the uri shows an open quotation mark, which joins the uri with later rows.
     has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
-    if row.error:
-        return _skipped(row, row.error)
-    if any(row.cells[len(names) :]) or len(row.cells) < len(names) and not has_uri:
-        return _skipped(row, f"has {len(row.cells)} cells, not {len(names)}")
-    return _skipped(row, entry.skip_reason) if entry.skip_reason else entry
-
-
-def _skipped(row: _Row, reason: str) -> ImportedEntry:
-    """Return an entry that the first cells of its row name."""
-    end = f", up to line {row.last}" if row.last > row.first else ""
-    return ImportedEntry(row.first, {"title": ", ".join(filter(None, row.cells))}, reason + end)
+    is_too_short = len(row.cells) < len(names) and not has_uri
+    is_too_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
+    count = f"has {len(row.cells)} cells, not {len(names)}" if is_too_short or is_too_long else ""
+    if reason := row.error or count or entry.skip_reason:
+        up_to = f", up to line {row.last_line}" if row.last_line > row.first_line else ""
+        row_text = ", ".join(filter(None, row.cells))  # The report shows its beginning as a title.
+        return ImportedEntry(row.first_line, {"title": row_text}, reason + up_to)
+    return entry
 
 
 def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
+    # Our writer put `'` in front of a formula, so that no spreadsheet runs the formula.
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
@@ -142,20 +142,20 @@ def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]
 
 
 def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
-    values = values_by_role(zip(names, map(str.strip, row), strict=False))
-    tags = [tag for cell in values.get("tags", ()) for tag in _tags(str(cell))]
-    return fields_of_roles(values, tags)
+    cells_by_role = group_by_role(zip(names, map(str.strip, row), strict=False))
+    tags = [tag for cell in cells_by_role.get("tags", ()) for tag in _tags(str(cell))]
+    return fields_of_roles(cells_by_role, own_tags=tags)
 
 
 def _tags(cell: str) -> list[str]:
-    """Split tags as Pocket (bars), Instapaper (a JSON array) and others (commas) write them."""
+    """Split a JSON array (Instapaper), or tags with commas, or with `|` (Pocket) or `;` alone."""
     if cell.startswith("["):
         try:
-            value = json.loads(cell)
+            array = json.loads(cell)
         except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, list):
-            return [tag for text in value if isinstance(text, str) for tag in split_tags(text)]
+            array = None
+        if isinstance(array, list):
+            return [tag for text in array if isinstance(text, str) for tag in split_tags(text)]
         if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.
             return split_tags(",".join(tag.strip("'\" ") for tag in split_tags(cell[1:-1])))
     if "," not in cell:

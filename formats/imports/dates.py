@@ -10,27 +10,25 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 EPOCH = datetime(1970, 1, 1)
-_YEAR_1, _YEAR_9999_END = -62_135_596_800, 253_402_300_799  # In seconds since 1970.
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
+# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
-_MAX_LENGTH = 64
-# Dates of Notion, with a time and without, and of IFTTT.
-_MONTH_NAME_PARSERS = [
-    lambda text, form=form: datetime.strptime(text, form)
-    for form in ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
-]
+_MAX_LENGTH = 64  # Longer texts are no dates.
+# Notion writes the first two, and IFTTT the last.
+_DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
 
 
 def parse_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value.
 
-    A number counts seconds since 1970, or if it is too large milliseconds or microseconds.
+    A number counts seconds since 1970. If no year from 1 to 9999 has them, it counts
+    milliseconds, or else microseconds.
     """
     if isinstance(value, str):
         text = value.strip()
     elif isinstance(value, int | float) and not isinstance(value, bool):
+        # No date has more than 20 digits, and `int` would fail for infinity and NaN.
         text = str(int(value)) if abs(value) < 1e20 else ""
     else:
         return None
@@ -43,34 +41,38 @@ def parse_date(value: object) -> str | None:
 def parse_plausible_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value or an unlikely number.
 
-    A number may count something else than time, so it must mean a date between 1990 and tomorrow,
-    if need be in the microseconds since 1601 that Chromium counts.
+    A number may count other things than time, so its date must be between 1990 and tomorrow. A
+    later date is wrong: then the number is read as microseconds since 1601, as Chromium counts.
     """
     date = parse_date(value)
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+    is_number_or_digits = not isinstance(value, str) or _NUMBER.fullmatch(value.strip())
+    if not is_number_or_digits:
         return date
-    tomorrow = timestamp(time.time() + 86_400)
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)
     if date and date > tomorrow:
-        date = _from_number(int(float(str(value))) // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
+        seconds_since_1601 = int(float(str(value))) // 1_000_000
+        date = _from_number(seconds_since_1601 - _SECONDS_FROM_1601_TO_1970)
     return date if date and "1990" < date < tomorrow else None
 
 
 def _from_number(number: int) -> str | None:
-    """Return a date from the largest unit of time with which the number is a date."""
-    for unit in (1, 1_000, 1_000_000):
-        if _YEAR_1 <= number // unit <= _YEAR_9999_END:
-            return (EPOCH + timedelta(seconds=number // unit)).isoformat() + "Z"
+    """Return the date of a number of seconds, or else of milliseconds or microseconds."""
+    for units_per_second in (1, 1_000, 1_000_000):
+        with suppress(OverflowError):  # No year from 1 to 9999 has so many seconds.
+            return (EPOCH + timedelta(seconds=number // units_per_second)).isoformat() + "Z"
     return None
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):
+    with suppress(Invalid):  # Most dates are RFC 3339, which the rule of a field parses.
         return str(clean({"created": text})["created"])
-    for parse in (datetime.fromisoformat, *_MONTH_NAME_PARSERS, parsedate_to_datetime):
+    parsers = [lambda text, f=f: datetime.strptime(text, f) for f in _DATES_WITH_MONTH_NAMES]
+    for parse in (datetime.fromisoformat, *parsers, parsedate_to_datetime):
         try:
             moment = parse(text)
             utc = moment.astimezone(UTC) if moment.tzinfo else moment
+        # Some versions of email.utils raise the last two for a text that is no date.
         except (ValueError, OverflowError, TypeError, IndexError):
             continue
-        return utc.isoformat(timespec="seconds")[:19] + "Z"
+        return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
     return None

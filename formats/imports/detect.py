@@ -4,13 +4,13 @@ import re
 
 from formats.errors import Malformed
 from formats.imports.charset import decode
-from formats.imports.csv import is_header
+from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_FIRST_LINE
 from formats.imports.text import NO_HEADER, is_list
 
 _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
-# Other files that people try, by their first bytes.
+# The first bytes of files that users try to import but that cannot be read, and the message for it.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
@@ -19,16 +19,15 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "compressed: unpack it"),
     (b"%PDF-", "a PDF document"),
 )
-# A JSON object or array begins so; `[a]` and `{a}` are plain text.
+# `{` before a name or `}`, or `[` before an array, object, text, `]` or number. `[a]` is no JSON.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
-# White space, comments, instructions and a DOCTYPE may precede the first element.
-_PROLOG = re.compile(
-    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.S | re.I
+_PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
+    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.DOTALL | re.IGNORECASE
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# The control characters that text files do not contain: all but white space and ESC.
+# Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.I)
+_CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.IGNORECASE)
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
@@ -37,8 +36,8 @@ def detect_format(data: bytes) -> str:
 
     Raises Malformed, with a guess at the kind of file, if no format matches.
     """
-    for magic, description in _OTHER_FILES:
-        if data.startswith(magic):
+    for first_bytes, description in _OTHER_FILES:
+        if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
     beginning = decode(data[:_HEAD])
     if not beginning.strip():
@@ -59,14 +58,15 @@ def _detect_markup(beginning: str) -> str:
         return "xbel"
     if is_bookmark_file(beginning):
         return "netscape"
-    what = f"whose first element is {root[1][:32]}" if root else "without any element"
-    raise Malformed(f"It is an XML or HTML document {what}, and has no bookmarks.")
+    root_name = f"whose first element is {root[1][:32]}" if root else "without any element"
+    raise Malformed(f"It is an XML or HTML document {root_name}, and has no bookmarks.")
 
 
 def _detect_plain_text(beginning: str) -> str:
-    first, _, rest = beginning.lstrip().partition("\n")
-    header = rest.lstrip().partition("\n")[0] if first.lower().startswith("sep=") else first
-    # A line that begins with a uri is no header, though its title may be the name of a column.
+    header, _, rest = beginning.lstrip().partition("\n")
+    if header.lower().startswith(EXCEL_DELIMITER_LINE):
+        header, _, _ = rest.lstrip().partition("\n")
+    # A list may begin with `https://a.example | Title`, whose title is a known column name.
     if is_header(header) and not is_list(header):
         return "csv"
     if is_list(beginning):
@@ -75,5 +75,5 @@ def _detect_plain_text(beginning: str) -> str:
         return "netscape"
     if _CELL_WITH_ADDRESS.search(header):
         raise Malformed(NO_HEADER)
-    what = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
-    raise Malformed(f"It is {what}. The formats that can be read are {_READABLE}.")
+    kind = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
+    raise Malformed(f"It is {kind}. The formats that can be read are {_READABLE}.")

@@ -7,24 +7,23 @@ from urllib.parse import quote
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED
 
-# The longest valid bookmark is shorter, even with every character escaped.
+# No entry may be larger. Every valid bookmark is smaller, even with each character escaped.
 MAX_ENTRY = 1024 * 1024
-# Deeper folders add no tags.
-MAX_DEPTH = 100
+MAX_FOLDER_DEPTH = 100  # The names of folders in still more folders become no tags.
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
-TOO_DEEP = "is nested too deeply"
 NO_URI = "has no uri"
 
-# What browsers make of white space in an address: https://url.spec.whatwg.org/#url-parsing.
-_ENCODED = {c: quote(c) for c in map(chr, range(0x3001)) if c.isspace()}
-_ENCODED |= dict.fromkeys("\t\n\r", "")
+# Browsers percent-encode white space in an address, but remove tabs and line breaks from it:
+# https://url.spec.whatwg.org/#url-parsing. U+3000 is the last character that is white space.
+_ENCODED_SPACES = {c: quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
+_ENCODED_SPACES |= dict.fromkeys("\t\n\r", "")
 
 
 class ImportedEntry(NamedTuple):
     """An entry of a file: the number of its line, its values by field name, a reason to skip it.
 
-    The rules of the fields are not checked yet.
+    The importer checks the values later. It stores only entries whose `skip_reason` is empty.
     """
 
     line: int
@@ -33,21 +32,21 @@ class ImportedEntry(NamedTuple):
 
 
 def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
-    """Return the entry with white space in its uri encoded, to be skipped if it has no uri."""
+    """Return the entry with white space in its uri encoded; skip an entry that has no uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
-        if len(uri) <= MAX_URI:  # A longer one is invalid, and encoding it could take long.
-            uri = re.sub(r"\s", lambda match: _ENCODED[match[0]], uri)
+        if len(uri) <= MAX_URI:  # The importer skips longer ones, and encoding them takes long.
+            uri = re.sub(r"\s", lambda space: _ENCODED_SPACES[space[0]], uri)
         fields = fields | {"uri": uri}
     return ImportedEntry(line, fields, "" if uri else NO_URI)
 
 
 def ignored_entry(line: int) -> ImportedEntry:
-    """Return an entry that is no bookmark, such as a separator."""
+    """Return an entry that is no bookmark, such as a separator. The importer only counts it."""
     return ImportedEntry(line, {}, IGNORED)
 
 
 def is_firefox_query(uri: object) -> bool:
-    """Return whether this is a search that Firefox stores among its bookmarks."""
-    return isinstance(uri, str) and uri.lstrip()[:6].lower() == "place:"
+    """Return whether this uri is a search that Firefox stores among its bookmarks."""
+    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"

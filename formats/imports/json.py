@@ -10,39 +10,40 @@ from msgspec import Raw
 from formats.errors import Malformed
 from formats.imports.charset import decode_strictly
 from formats.imports.entry import (
-    MAX_DEPTH,
     MAX_ENTRY,
+    MAX_FOLDER_DEPTH,
     NO_URI,
-    TOO_DEEP,
     ImportedEntry,
     entry_with_uri,
     ignored_entry,
     is_firefox_query,
 )
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, role_of, values_by_role
+from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from formats.json import parse_strictly
 from storage.bookmark import FIELDS, split_tags
 
-# Members that are arrays of entries and folders, arrays of folders alone, and objects whose members
-# are folders or entries.
-_ENTRIES = frozenset("bookmarks cards children data items links posts results tabs".split())
-_FOLDERS = frozenset("collections folders groups lists sessions windows".split())
-_ROOTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
-_CONTAINERS = _ENTRIES | _FOLDERS | _ROOTS
+# The names of members that contain entries and folders: arrays of both, arrays of folders alone,
+# and objects. The objects are Chromium's folders and the windows of Tab Session Manager.
+_ENTRY_ARRAYS = frozenset("bookmarks cards children data items links posts results tabs".split())
+_FOLDER_ARRAYS = frozenset("collections folders groups lists sessions windows".split())
+_ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
+_CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATORS = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')
-_ACCOUNT = {"type", "username", "password"}  # The settings of floccus, which are no bookmark.
+_ACCOUNT_MEMBERS = {"type", "username", "password"}  # floccus exports the settings of accounts.
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
-_MAX_NEEDLE = 1024  # A value is found by its beginning: searching for a long one would take long.
+_MAX_NEEDLE = 1024  # Search for so many first bytes of a value; more could take long.
 
+_Members = dict[str, Raw]  # By name, the values of an object that are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
-_decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
-# The members that show whether a document is a tree or a bookmark; all others are skipped.
+_decode_object = msgspec.json.Decoder(_Members).decode
+# Decodes only the members that show whether a document is a tree or a bookmark, and skips others.
 _Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
 _decode_document = msgspec.json.Decoder(_Document).decode
-_DECODE_ERROR = re.compile(r"JSON is malformed: (.*) \(byte (\d+)\)")
+# The message of msgspec for all errors except that the end is missing.
+_DECODE_ERROR = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -64,73 +65,71 @@ def _check_syntax(data: bytes) -> Raw:
         raise Malformed("The JSON is nested too deeply.") from None
     except msgspec.DecodeError as error:
         match = _DECODE_ERROR.fullmatch(str(error))
-        reason, end = (match[1], int(match[2])) if match else ("its end is missing", len(data))
-        line = data.count(b"\n", 0, end) + 1
+        reason = match["reason"] if match else "its end is missing"
+        line = data.count(b"\n", 0, int(match["position"]) if match else len(data)) + 1
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
 
 def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body is an array or a tree, and not one bookmark.
+    """Return whether a body is a file to import: an array or a tree, not one bookmark.
 
-    Only the names of the members are decoded, so that no body costs much memory.
+    The values of the members are not decoded, so that no body costs much memory.
     """
     try:
         text = decode_strictly(body).lstrip()
         document = _decode_document(text) if text.startswith("{") else None
     except (Malformed, msgspec.DecodeError, RecursionError):
-        return len(body) > MAX_ENTRY
+        return len(body) > MAX_ENTRY  # Too large for a bookmark: report the error as a file's.
     if document is None:
         return text.startswith("[")
     return not document.uri and any(getattr(document, name) for name in _CONTAINERS)
 
 
-# --- The shape of the document ---
-
-
 class _Walk:
-    """A walk through the values of a document in their order, to know the line of each."""
+    """A walk through the values of a document, in their order to know the line of each."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._position, self._line = 0, 1
-        self._folders, self._depth = Folders(), 0
+        self._folders, self._depth = Folders(), 0  # The depth counts arrays and objects.
 
     def entries(self, raw: Raw, member: str = "") -> Iterator[ImportedEntry]:
         """Yield the entries in a value, which comes after the present position.
 
-        `member` is the name of the member that contains the value, if it is part of a tree.
+        `member` is the name of the nearest member that contains the value, empty if there is none.
         """
+        # An equal text in a skipped member only makes the reported line too small.
         start = self._data.index(memoryview(raw)[:_MAX_NEEDLE], self._position)
         self._advance(start)
-        first = _first_byte(raw)
-        if first not in (b"[", b"{"):
+        first_byte = _first_byte(raw)
+        if first_byte not in (b"[", b"{"):
             yield ImportedEntry(self._line, {}, "is no object")
-        elif self._depth > 2 * MAX_DEPTH:  # A folder is an object and an array.
-            yield ImportedEntry(self._line, {}, TOO_DEEP)
-        elif first == b"[":
+        elif self._depth > 2 * MAX_FOLDER_DEPTH:  # A folder is an object and an array.
+            yield ImportedEntry(self._line, {}, "is nested too deeply")
+        elif first_byte == b"[":
             yield from self._entries_in((member, value) for value in _decode_array(raw))
         elif containers := _containers(members := _decode_object(raw), self._depth == 0):
-            # The name of a document without a tree is the name of the user or of the export.
+            # A document without children is no folder; its name is that of a user or an export.
             if is_folder := self._depth > 0 or "children" in members:
-                is_top = self._folders.depth < 2
-                self._folders.open(() if member in _ROOTS else _folder_tags(members, is_top))
+                is_top = self._folders.depth < 2  # The whole tree may be one folder.
+                # Browsers name their root objects in the user's language, so these have no tags.
+                tags = () if member in _ROOT_OBJECTS else _folder_tags(members, is_top)
+                self._folders.open(tags)
             yield from self._entries_in(containers)
             if is_folder:
                 self._folders.close()
         else:
             yield from self._object_entry(raw, members, member)
-        self._advance(start + len(memoryview(raw)))
+        self._advance(start + len(memoryview(raw)))  # To the end of the value.
 
-    def _object_entry(
-        self, raw: Raw, members: dict[str, Raw], member: str
-    ) -> Iterator[ImportedEntry]:
+    def _object_entry(self, raw: Raw, members: _Members, member: str) -> Iterator[ImportedEntry]:
         """Yield the entry in an object, none for an empty folder."""
         entry = _read_object(raw, self._line, self._folders.tags)
         if entry.skip_reason == NO_URI:
-            if unread := [name for name, raw in members.items() if _has_objects(raw)]:
-                reason = f"{NO_URI}, and its lists are not read: {', '.join(unread)}"
+            if unknown_lists := [name for name, raw in members.items() if _has_objects(raw)]:
+                reason = f"{NO_URI}, and its lists are not read: {', '.join(unknown_lists)}"
                 entry = entry._replace(skip_reason=reason)
-            elif member in _FOLDERS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
+            elif member in _FOLDER_ARRAYS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
                 return
             if self._depth == 0:
                 raise Malformed(f"The JSON object {entry.skip_reason}. Name its list bookmarks.")
@@ -148,30 +147,32 @@ class _Walk:
         self._position = position
 
 
-def _containers(members: dict[str, Raw], is_document: bool) -> list[tuple[str, Raw]]:
+def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
     """Return the members that contain entries or folders, none for an entry.
 
-    An entry may have lists of other things, so below the document an address makes an entry.
+    An object inside the document that has an address is an entry, whatever lists it has.
     """
     if not is_document and _has_address(members):
         return []
-    found = [pair for pair in members.items() if _is_container(*pair, is_document)]
-    if not found and all(_first_byte(raw) == b"{" for raw in members.values()):
+    containers = [pair for pair in members.items() if _is_container(*pair, is_document)]
+    # Tab Session Manager writes entries by id, in an object that has only objects.
+    if not containers and all(_first_byte(raw) == b"{" for raw in members.values()):
         return list(members.items())
-    return found
+    return containers
 
 
 def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
-        return name in _ROOTS
-    if name in _FOLDERS and not is_document:  # Karakeep names the lists of an entry so.
+        return name in _ROOT_OBJECTS
+    # An entry of Karakeep has the names of its `lists`, texts instead of folder objects.
+    if name in _FOLDER_ARRAYS and not is_document:
         return _has_objects(raw)
     return name in _CONTAINERS and _first_byte(raw) == b"["
 
 
-def _has_address(members: dict[str, Raw]) -> bool:
+def _has_address(members: _Members) -> bool:
     return any(
-        _first_byte(raw) == b'"' and len(memoryview(raw)) > 2
+        _first_byte(raw) == b'"' and bytes(raw) != b'""'
         for name, raw in members.items()
         if role_of(name) == "uri"
     )
@@ -185,52 +186,49 @@ def _has_objects(raw: Raw) -> bool:
     return bool(_ARRAY_OF_OBJECTS.match(memoryview(raw)))
 
 
-def _folder_tags(members: dict[str, Raw], is_top: bool) -> tuple[str, ...]:
+def _folder_tags(members: _Members, is_top: bool) -> tuple[str, ...]:
     """Return the tags for a folder, none for one that Firefox or Chromium creates itself."""
-    for name in ("title", "name"):
-        if name in members and not members.keys() & {"root", "folderType"}:
-            title = msgspec.json.decode(members[name])
-            return folder_tags(title, is_top) if isinstance(title, str) else ()
-    return ()
+    if members.keys() & {"root", "folderType"}:  # Firefox writes the first, Chromium the second.
+        return ()
+    raw_title = members.get("title", members.get("name"))
+    title = msgspec.json.decode(raw_title) if raw_title else None
+    return folder_tags(title, may_be_built_in=is_top) if isinstance(title, str) else ()
 
 
-def _read_object(raw: Raw, line: int, folders: tuple[str, ...]) -> ImportedEntry:
-    """Return the entry in an object."""
+def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+    """Return the entry in an object, of this service's own export or of another program."""
     try:
         value = parse_strictly(bytes(raw).decode())
     except Malformed as error:
         return ImportedEntry(line, {}, str(error))
     assert isinstance(value, dict)
-    fields = _fields(value, folders)
-    is_query = fields is not value and is_firefox_query(fields.get("uri"))
-    if is_query or value.get("type") in _SEPARATORS or _ACCOUNT <= value.keys():
+    if not tags_of_folders and _is_own(value):  # This service writes no folders.
+        return entry_with_uri(line, value)
+    fields = _fields(value, tags_of_folders)
+    is_separator = value.get("type") in _SEPARATORS
+    if is_separator or is_firefox_query(fields.get("uri")) or _ACCOUNT_MEMBERS <= value.keys():
         return ignored_entry(line)
     return entry_with_uri(line, fields)
 
 
-# --- The fields of an entry ---
-
-
-def _fields(value: dict[str, object], folders: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields of this service's own object, or of an object of another program."""
-    if not folders and _is_own(value):
-        return value
-    separator = ","
-    if "href" in value and not value.get("title"):  # Pinboard, where `description` is the title.
+def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[str, object]:
+    """Return the fields of an object of another program."""
+    is_pinboard = "href" in value and not value.get("title")
+    if is_pinboard:  # Its `description` is the title, and `private` becomes a tag.
         is_private = value.get("shared") == "no" or value.get("private")
         title, description = value.get("description"), value.get("extended")
         value = value | {"title": title, "description": description, "private": is_private}
-        separator = " "
     content = value.get("content")
     if isinstance(content, dict) and content.get("url"):  # Karakeep
         url = value.get("url") or content["url"]
         value = value | {"url": url, "website_title": content.get("title")}
-    values = values_by_role(value.items())
+    values_by_role = group_by_role(value.items())
     annotations = value.get("annos")
     for annotation in annotations if isinstance(annotations, list) else ():  # Firefox
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
-            values.setdefault("description", []).append(annotation.get("value"))
-    return fields_of_roles(values, _tags(values.get("tags", ()), separator), folders)
+            values_by_role.setdefault("description", []).append(annotation.get("value"))
+    own_tags = _tags(values_by_role.get("tags", ()), are_separated_by_spaces=is_pinboard)
+    return fields_of_roles(values_by_role, own_tags, tags_of_folders)
 
 
 def _is_own(value: dict[str, object]) -> bool:
@@ -246,13 +244,14 @@ def _is_own(value: dict[str, object]) -> bool:
     )
 
 
-def _tags(members: Iterable[object], separator: str) -> list[object]:
-    """Return the tags in arrays of names or objects with a name, or in separated texts."""
+def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:
+    """Return the tags in values: texts of several tags, or arrays of texts or of named objects."""
     tags: list[object] = []
-    for member in members:
-        if isinstance(member, str) and separator == " ":
-            member = member.split()
-        for tag in member if isinstance(member, list) else [member]:
+    for value in values:
+        if isinstance(value, str) and are_separated_by_spaces:
+            value = value.split()
+        for tag in value if isinstance(value, list) else [value]:
             tag = tag.get("name") if isinstance(tag, dict) else tag
+            # The importer reports a tag that is no text.
             tags += split_tags(tag) if isinstance(tag, str) else [tag]
     return tags

@@ -1,4 +1,4 @@
-"""The meaning of columns and members by their names, in the files of other programs."""
+"""The roles of columns and members: what they mean in files of other programs, by their names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from formats.imports.dates import parse_plausible_date
 from formats.imports.folders import folder_tags, merge_tags
 
-# Names without regard to case, spaces, underscores and hyphens.
-_NAMES = {
+# By role, the names that programs give it, without regard to case, spaces, underscores and hyphens.
+_NAMES_BY_ROLE = {
     "uri": "uri url link href address givenurl bookmarkurl",
     "title": "title name giventitle websitetitle",
-    "custom_title": "customtitle",  # The user's, which replaces the page's.
+    "custom_title": "customtitle",  # The title by the user, which replaces the page's own.
     "description": "description desc note notes comment comments excerpt selection extended "
     "customdescription",
     "tags": "tags tag labels label keywords taglist tagnames documenttags category categories",
@@ -24,64 +24,67 @@ _NAMES = {
 }
 # Roles whose value true becomes a tag of the same name.
 MARKS = ("private", "toread", "unread")
-_ROLES = {name: role for role, names in _NAMES.items() for name in names.split()}
-_ROLES |= {mark: mark for mark in MARKS}
-_TRUE = ("1", "true", "yes")
-# Top folders that Raindrop and Instapaper create themselves.
-_SERVICE_FOLDERS = ("unsorted", "archive")
+_ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
+_ROLE_BY_NAME |= {mark: mark for mark in MARKS}
+_TRUE_TEXTS = ("1", "true", "yes")
+# The tags for the folders that Raindrop and Instapaper create themselves.
+_TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 
 
 def role_of(name: str) -> str:
     """Return the role of a column or member, empty if it is unknown."""
-    return _ROLES.get(re.sub(r"[\s_-]", "", name).lower(), "")
+    return _ROLE_BY_NAME.get(re.sub(r"[\s_-]", "", name).lower(), "")
 
 
-def values_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
-    """Return the non-empty values of columns or members by role."""
-    values: dict[str, list[object]] = {}
+def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
+    """Return lists of non-empty values by role: a program may write several values of one role."""
+    values_by_role: dict[str, list[object]] = {}
     for name, value in members:
+        # The number 0 equals False: as a date it means unknown, and as a mark not set.
         if value not in (None, "", [], False) and (role := role_of(name)):
-            values.setdefault(role, []).append(value)
-    return values
+            values_by_role.setdefault(role, []).append(value)
+    return values_by_role
 
 
 def is_set(mark: object) -> bool:
-    """Return whether a mark is set: by true or 1 in JSON, or by a text."""
-    return mark == 1 or (isinstance(mark, str) and mark.strip().lower() in _TRUE)
+    """Return whether a mark is set: by true (which equals 1) or 1 in JSON, or by a text."""
+    return mark == 1 or (isinstance(mark, str) and mark.strip().lower() in _TRUE_TEXTS)
 
 
 def fields_of_roles(
-    values: Mapping[str, Sequence[object]],
-    tags: Sequence[object],
-    folders: tuple[str, ...] = (),
+    values_by_role: Mapping[str, Sequence[object]],
+    own_tags: Sequence[object],
+    tags_of_folders: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """Return the fields of an entry: its non-empty values by role, its own tags, and its folders'.
+    """Return the fields of an entry. Each format splits tags differently, so the caller does it.
 
     The first text of a role counts, but descriptions are joined. Marks and folders become tags.
     """
-    texts = {role: [v for v in all if isinstance(v, str)] for role, all in values.items()}
+    texts = {role: [v for v in all if isinstance(v, str)] for role, all in values_by_role.items()}
     fields: dict[str, object] = {}
-    for role, name in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
+    # A custom title comes last, because it replaces the title.
+    for role, field in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
         if texts.get(role):
-            fields[name] = texts[role][0]
+            fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    marks = [mark for mark in MARKS if any(map(is_set, values.get(mark, ())))]
-    if "unread" in (text.lower() for text in texts.get("status", ())):
+    marks = [mark for mark in MARKS if any(map(is_set, values_by_role.get(mark, ())))]
+    if "unread" in (status.lower() for status in texts.get("status", ())):
         marks.append("unread")
-    paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
-    if all_tags := merge_tags(tags, (*marks, *paths, *folders)):
-        fields["tags"] = all_tags
-    for name in ("created", "modified"):
-        if date := next(filter(None, map(parse_plausible_date, values.get(name, ()))), None):
-            fields[name] = date
+    tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
+    if tags := merge_tags(own_tags, (*marks, *tags_of_paths, *tags_of_folders)):
+        fields["tags"] = tags
+    for role in ("created", "modified"):
+        dates = map(parse_plausible_date, values_by_role.get(role, ()))
+        if first_date := next(filter(None, dates), None):
+            fields[role] = first_date
     return fields
 
 
-def _path_tags(path: str) -> list[str]:
-    """Return the tags for a path of folders. Instapaper's own folder Unread is a mark."""
-    if path.lower() in _SERVICE_FOLDERS:
-        return []
-    if path.lower() == "unread":
-        return ["unread"]
-    return [tag for n, name in enumerate(path.split("/")) for tag in folder_tags(name, n == 0)]
+def _path_tags(path: str) -> Sequence[str]:
+    """Return the tags for a path of folders, such as `Travel/Cities`."""
+    if path.lower() in _TAGS_OF_SERVICE_FOLDERS:
+        return _TAGS_OF_SERVICE_FOLDERS[path.lower()]
+    top, *inner = path.split("/")
+    tags = folder_tags(top, may_be_built_in=True)
+    return [*tags, *(tag for name in inner for tag in folder_tags(name, may_be_built_in=False))]

@@ -22,11 +22,13 @@ from storage.bookmark import split_tags
 
 NO_HEADER = "It is CSV without a header. Add one with the names of the columns, such as url,title."
 _EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
-# `Note: this` is no address: after the scheme, an address with a space must have `//`.
+# An address may have white space only after `//`, so `Note: this` is none. It may not have control
+# characters that are no white space.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
 )
+# The atomic group `(?>…)` ends the title at the last `](` and is not tried again, which saves time.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")
 # By separator: an address, and group 1 with the separator and perhaps a title behind it.
@@ -93,13 +95,13 @@ def _fields(line: str, separator: str) -> dict[str, object]:
         tags = tags.replace(":", ",") if tags.startswith(" :") else ""
         return _with_tags(match["uri"], match["title"], tags)
     uri, tab, rest = line.partition("\t")
-    if tab:
+    if tab:  # Of this service.
         title, _, tags = rest.partition("\t")
         return _with_tags(uri, title, tags)
     if separator:
         uri, *titles = split_cells(line, separator)
         return {"uri": uri.strip(), "title": separator.join(titles).strip()}
-    # With an empty title the last space may be stripped.
+    # OneTab; if the title is empty, the space at the end of the line was stripped.
     uri, bar, title = f"{line} ".partition(" | ")
     return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
 

@@ -29,31 +29,33 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
-    """Return the entry, with the dates and tags of other programs and no id of theirs."""
+    """Return the entry; other programs have their own ids, more tags, and dates in other forms."""
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.own_fields(entry)
+    # An XML id must not begin with a digit, so this service writes the prefix; others rarely do.
     if not entry.attributes.get("id", "").startswith("b-"):
         fields.pop("id", None)
-    if tags := merge_tags(_own_tags(entry), entry.folders):
+    if tags := merge_tags(_tags_without_folders(entry), entry.folders):
         fields["tags"] = tags
     dates = {name: _parse_xbel_date(entry.attributes.get(name)) for name in ("added", "modified")}
-    dates["added"] = dates["added"] or parse_date(entry.texts.get(xbel.TIME, [""])[0])
+    kde_date, *_ = entry.texts.get(xbel.TIME, [""])
+    dates["added"] = dates["added"] or parse_date(kde_date)
     for name, date in dates.items():
-        fields.pop(xbel.ATTRIBUTES[name], None)
-        if date:
-            fields[xbel.ATTRIBUTES[name]] = date
-    return entry_with_uri(entry.line, fields)
+        fields[xbel.ATTRIBUTES[name]] = date
+    present = {name: value for name, value in fields.items() if value is not None}
+    return entry_with_uri(entry.line, present)
 
 
 def _parse_xbel_date(value: str | None) -> str | None:
-    # XBEL allows a year or a month alone: https://www.w3.org/TR/NOTE-datetime
-    is_part = value and len(value) in (len("2002"), len("2002-09"))
-    return parse_date(f"{value}-01-01"[: len("2002-09-01")] if is_part else value)
+    # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
+    if value and len(value) == len("2002"):
+        return parse_date(f"{value}-01-01")
+    return parse_date(f"{value}-01" if value and len(value) == len("2002-09") else value)
 
 
-def _own_tags(entry: xbel.XbelEntry) -> list[str]:
-    # buku writes the attribute in upper case.
+def _tags_without_folders(entry: xbel.XbelEntry) -> list[str]:
+    # buku writes the attribute in upper case. GNOME writes elements for groups and private entries.
     own = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""
     groups = [tag for text in entry.texts.get(xbel.GROUP, ()) for tag in split_tags(text)]
     return split_tags(own) + groups + ["private"] * (xbel.PRIVATE in entry.texts)
