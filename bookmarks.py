@@ -123,13 +123,13 @@ class Application:
         if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
             return Response(NO_CONTENT, [("Allow", allow_of_server(ROUTES))])
         route, arguments = find_route(ROUTES, path)
-        if route is None or not route.handlers:  # linkding's unknown paths have a route without.
+        if route is None or not route.handlers:  # Without handlers: linkding's unknown paths.
             if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
                 self._raise_if_deleted(unknown_field["id"])
             raise HTTPError(404, _NOTHING_HERE)
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            # A deleted bookmark is 410 for OPTIONS and wrong methods, too. GET finds out itself.
+            # OPTIONS and wrong methods are 410, too. The handlers of GET raise Gone themselves.
             self._raise_if_deleted(arguments["id"])
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
@@ -165,8 +165,7 @@ class Application:
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
         listing = make_listing(page, self.base(request), path, parameters, query)
-        chunks = format.write(page.bookmarks, listing)
-        response = respond(format, chunks)
+        response = respond(format, format.write(page.bookmarks, listing))
         add_validators(response, name, page.state)
         response.headers.append(("X-Total-Count", str(page.total)))
         if listing.links:
@@ -218,24 +217,24 @@ class Application:
         """GET /{id}: respond with one bookmark."""
         entry = self.store.get(id)
         parameters = query_parameters(request)
-        name = negotiate(request, formats.ONE_BOOKMARK, parameters)
-        return self._show_unless_unchanged(request, name, entry, first_values(parameters))
+        format_name = negotiate(request, formats.ONE_BOOKMARK, parameters)
+        return self._show_unless_unchanged(request, format_name, entry, first_values(parameters))
 
     def _show_unless_unchanged(
-        self, request: Request, name: str, entry: Entry, query: Mapping[str, str]
+        self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str]
     ) -> Response:
         # The validators of a page have the state of the collection, whose tags the page suggests.
-        validated_name, validated = conditional.validated_by(name, entry, self.store.state)
+        validated_name, validated = conditional.validated_by(format_name, entry, self.store.state)
         unchanged = not_modified(request, validated_name, get_resource=lambda: validated)
-        return unchanged or self._show(request, name, entry, query)
+        return unchanged or self._show(request, format_name, entry, query)
 
     def _show(
-        self, request: Request, name: str, entry: Entry, query: Mapping[str, str] = {}
+        self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str] = {}
     ) -> Response:
-        format, base, b = formats.ONE_BOOKMARK[name], self.base(request), entry.bookmark
+        format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
         # Read the state before the tags: if they change in between, the ETag is outdated at once.
-        validated_name, validated = conditional.validated_by(name, entry, self.store.state)
-        tags = self.store.host_tags(b.uri) if name == "html" else ()
+        validated_name, validated = conditional.validated_by(format_name, entry, self.store.state)
+        tags = self.store.host_tags(b.uri) if format_name == "html" else ()
         response = respond(format, format.write(b, base, entry.version, query, tags))
         add_validators(response, validated_name, validated)
         return response
@@ -243,14 +242,14 @@ class Application:
     def get_field(self, request: Request, id: str, field: str) -> Response:
         """GET /{id}/{field}: respond with the value of one field."""
         entry = self.store.get(id)
-        name = negotiate(request, formats.FIELD_VALUES)
-        unchanged = not_modified(request, f"{field}.{name}", get_resource=lambda: entry)
-        return unchanged or self._show_field(name, entry, field)
+        format_name = negotiate(request, formats.FIELD_VALUES)
+        unchanged = not_modified(request, f"{field}.{format_name}", get_resource=lambda: entry)
+        return unchanged or self._show_field(format_name, entry, field)
 
-    def _show_field(self, name: str, entry: Entry, field: str) -> Response:
-        format = formats.FIELD_VALUES[name]
+    def _show_field(self, format_name: str, entry: Entry, field: str) -> Response:
+        format = formats.FIELD_VALUES[format_name]
         response = respond(format, format.write(entry.bookmark, field))
-        add_validators(response, f"{field}.{name}", entry)
+        add_validators(response, f"{field}.{format_name}", entry)
         return response
 
     # --- Writing ---
@@ -262,7 +261,7 @@ class Application:
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
         if form and form.version == DELETED_BOOKMARK:  # The form adds a deleted bookmark again.
-            # By default `modified` is `created`, so clients that sync would take it for unchanged.
+            # By default `modified` is `created`, so clients that sync would miss the bookmark.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
         # Negotiate before storing, so that a request with the status 406 has no effect.
@@ -287,7 +286,7 @@ class Application:
         require_conditions(request, seen_state)
         try:
             if holder := self.store.holder(fields["uri"]):
-                if form and form.version == DELETED_BOOKMARK:  # It is back already.
+                if form and form.version == DELETED_BOOKMARK:  # Another request has put it back.
                     return holder, OK
                 if form and form.version:
                     # The page's form, unlike those of other programs, has a version and sends
@@ -302,7 +301,7 @@ class Application:
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
-        self.store.get(id)  # Raises NotFound before the body can be found wrong.
+        self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
         body, form = read_bookmark(request, formats.READERS)
         # HTML forms can only send POST, so the form to delete a bookmark has a field for DELETE.
         method = body.pop("_method", "POST") if form else "POST"
@@ -312,7 +311,7 @@ class Application:
             deleted = self._delete(request, id, form.version)
             page = write_deleted(deleted, self.base(request), form.list_query)
             return responses.respond_with(HTML, page)
-        fields = rules.clean_changes(body, id)
+        fields = rules.clean_changes(body, id)  # The body may repeat the id.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, form)
         return self._respond_stored(request, form_or_format, entry, OK)
@@ -321,9 +320,9 @@ class Application:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
         body, _ = read_bookmark(request, formats.WHOLE_READERS)
         fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
-        name = negotiate(request, formats.ONE_BOOKMARK)
+        format_name = negotiate(request, formats.ONE_BOOKMARK)
         entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
-        return self._respond_stored(request, name, entry, status)
+        return self._respond_stored(request, format_name, entry, status)
 
     def _put(
         self, request: Request, id: str, body: Body, fields: Fields
@@ -338,11 +337,10 @@ class Application:
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
-        self.store.get(id)  # Raises NotFound before the body can be found wrong.
+        self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
         fields = rules.clean({field: read_field(request, field)})
-        name = negotiate(request, formats.FIELD_VALUES)
-        entry = self._update(request, id, fields, form=None)
-        return self._show_field(name, entry, field)
+        format_name = negotiate(request, formats.FIELD_VALUES)
+        return self._show_field(format_name, self._update(request, id, fields, form=None), field)
 
     def delete(self, request: Request, id: str) -> Response:
         """DELETE /{id}: delete the bookmark."""

@@ -58,13 +58,14 @@ class FormatTable(dict[str, Format]):
 # --- Writing ---
 
 # Media types that ask for XBEL, too. Responses have application/x-xbel.
-_XBEL_TYPES = ("application/xbel+xml", "application/xml", "text/xml")
+_XML_TYPES = ("application/xml", "text/xml")
+_XBEL_TYPES = ("application/xbel+xml", *_XML_TYPES)
 
 # The writers of LISTS and FEEDS take bookmarks and a Listing.
 LISTS = FormatTable(
     {
         "json": Format("application/json", json.write),
-        "xbel": Format("application/x-xbel", xbel.write, _XBEL_TYPES),
+        "xbel": Format("application/x-xbel", xbel.write, other_media_types=_XBEL_TYPES),
         "text": Format("text/plain; charset=utf-8", text.write),
         "csv": Format("text/csv; charset=utf-8; header=present", csv.write),
         "html": Format(HTML, html_list.write),
@@ -72,7 +73,7 @@ LISTS = FormatTable(
     }
 )
 FEEDS = FormatTable(
-    {"atom": Format("application/atom+xml", atom.write, ("application/xml", "text/xml"))}
+    {"atom": Format("application/atom+xml", atom.write, other_media_types=_XML_TYPES)}
 )
 
 # The writers of ONE_BOOKMARK take a bookmark, the service's address, the version of the bookmark,
@@ -80,7 +81,7 @@ FEEDS = FormatTable(
 ONE_BOOKMARK = FormatTable(
     {
         "json": Format("application/json", json.write_bookmark),
-        "xbel": Format("application/x-xbel", xbel.write_bookmark, _XBEL_TYPES),
+        "xbel": Format("application/x-xbel", xbel.write_bookmark, other_media_types=_XBEL_TYPES),
         "html": Format(HTML, html_bookmark.write_bookmark),
     }
 )
@@ -111,7 +112,7 @@ class PostedType(NamedTuple):
     `read` reads a bookmark for POST, None if a body of this type is always a file to import.
     `read_whole` reads a bookmark for PUT, which replaces all fields; None if PUT refuses the type.
     `is_file` returns whether a body is a file to import in place of one bookmark. `file_format` is
-    the format of such a file, empty if the type does not determine it: then it is detected.
+    the format of such a file; if it is empty, the format is detected.
     """
 
     read: Reader | None
@@ -121,6 +122,7 @@ class PostedType(NamedTuple):
 
 
 FORM, MULTIPART_FORM = "application/x-www-form-urlencoded", "multipart/form-data"
+# The arguments are read, read_whole, file_format and is_file.
 _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
 POSTED_TYPES: Mapping[str, PostedType] = {
     "application/json": PostedType(json.read, json.read, "json", import_json.is_file),
@@ -129,7 +131,7 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     MULTIPART_FORM: PostedType(form.read_multipart),
     "text/csv": PostedType(None, file_format="csv"),
     "text/html": PostedType(None, file_format="netscape"),
-    "text/plain": PostedType(None),
+    "text/plain": PostedType(None),  # A file whose format is detected.
 }
 # Readers by media type, of one bookmark: for PUT, for POST, and for POST by an HTML form.
 WHOLE_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}

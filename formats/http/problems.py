@@ -76,7 +76,7 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
     elif media_type == "text/html":
         page = write_problem(problem, base, _sent_form(request, problem, base))
         response = respond_with(HTML, page)
-    else:
+    else:  # Also for application/json, because a problem document is JSON.
         response = respond_with(MEDIA_TYPES[0], _document(problem))
     response.status = f"{problem.status} {problem.title}"
     response.headers += problem.headers.items()
@@ -85,7 +85,7 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        "type": "about:blank",  # The status says it all (RFC 9457 section 4.2.1).
+        "type": "about:blank",  # No type beyond the status (RFC 9457 section 4.2.1).
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,

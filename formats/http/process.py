@@ -15,7 +15,8 @@ from formats.http.request import MAX_FILE
 # Settings of waitress, in bytes and seconds.
 WAITRESS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # The service itself refuses smaller bodies above its own limits, with a problem document.
+    # Well above the service's own limits: the service refuses a body with a problem document,
+    # waitress only with plain text.
     "max_request_body_size": 2 * MAX_FILE,
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
@@ -67,10 +68,7 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
 
 
 def connection_limit() -> int:
-    """Return how many connections the process may have within its limit of open files.
-
-    With more, connections could take all descriptors, and no bookmark could be read.
-    """
+    """Return how many connections leave enough descriptors to open the files of bookmarks."""
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if max_files == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
