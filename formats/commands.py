@@ -92,10 +92,7 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
 def add_option(
     parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
 ) -> None:
-    """Add an option with a value, or without `metavar` a flag without one.
-
-    The environment variable `BOOKMARKS_NAME` can set the option `--name` too.
-    """
+    """Add an option, or without `metavar` a flag; BOOKMARKS_NAME in the environment sets it too."""
     variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
     value = os.environ.get(variable) or default
     if metavar:
@@ -171,10 +168,7 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Defer the handling of SIGINT (Ctrl-C) to the end of the block.
-
-    If the block raises an error, that ends the command in place of the signal.
-    """
+    """Handle SIGINT (Ctrl-C) at the end of the block; an error of the block ends the command."""
     received: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
@@ -219,10 +213,7 @@ def change_tags(options: argparse.Namespace) -> int:
 
 
 def _existing_store(options: argparse.Namespace) -> Store:
-    """Return the store of an existing folder, or exit.
-
-    Store would create a missing folder: after a typing error the collection would look empty.
-    """
+    """Return the store of an existing folder: a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}.")
     return Store(Path(options.data))
@@ -240,8 +231,7 @@ def _format_of(file: str) -> str:
 
 def _read(name: str) -> bytes:
     """Return the content of a file, or of standard input for `-`. Raises OSError."""
-    is_input = name == "-"
-    # File descriptor 0 is standard input, which stays open.
+    is_input = name == "-"  # File descriptor 0 is standard input, which stays open.
     with open(0 if is_input else name, "rb", closefd=not is_input) as file:
         return file.read()
 
@@ -261,8 +251,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """
     is_output, path = name in _STANDARD_OUTPUT, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
-        # Replace the target of a symbolic link, not the link. For a loop of links os.path.realpath
-        # lets the writing fail with an OSError, where Path.resolve would raise RuntimeError.
+        # Replace the target of a symbolic link; Path.resolve would raise RuntimeError for a loop.
         _replace(Path(os.path.realpath(path)), chunks)
     else:  # A pipe or a device cannot be replaced. File descriptor 1 is standard output.
         with open(1 if is_output else name, "wb", closefd=not is_output) as file:

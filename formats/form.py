@@ -98,10 +98,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list with the fields of the one bookmark in a multipart form.
-
-    Raises Malformed, Invalid or HTTPError 413.
-    """
+    """Return a list of one bookmark's fields. Raises the errors of `parse_multipart`."""
     content = read_multipart_or_file(body, parameters)
     if isinstance(content, UploadedFile):
         raise Invalid([("file", "cannot be sent here")])
@@ -117,10 +114,7 @@ class UploadedFile(NamedTuple):
 def read_multipart_or_file(
     body: bytes, parameters: Mapping[str, str]
 ) -> dict[str, object] | UploadedFile:
-    """Return the fields of the bookmark in a multipart form, or the file that it contains.
-
-    Raises Malformed, Invalid or HTTPError 413.
-    """
+    """Return a multipart form's fields, or its file. Raises the errors of `parse_multipart`."""
     content = parse_multipart(body, parameters)
     return content if isinstance(content, UploadedFile) else _fields_by_name(content)
 
@@ -191,10 +185,7 @@ _TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
 def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings.
-
-    Raises Invalid if a name that is no field of tags occurs twice.
-    """
+    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings."""
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -202,7 +193,7 @@ def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             lists.setdefault(name, []).append(value)
         elif name in _TAG_FIELDS:
             lists.setdefault(name, []).extend(split_tags(value))
-        elif name in fields:
+        elif name in fields:  # Only tags may come in several fields.
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value

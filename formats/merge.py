@@ -27,11 +27,8 @@ def user_changes(
     # A form can be forged: without its digest, a field counts as changed.
     opened = dict(zip(WRITABLE_FIELDS, opened_digests.split(), strict=False))
     changed = {name: v for name, v in fields.items() if _digest(v) != opened.get(name)}
-    conflicts = []
-    for name, value in changed.items():
-        stored_digest = _digest(getattr(current, name))
-        if stored_digest not in (opened.get(name), _digest(value)):
-            conflicts.append(name)
+    stored = {name: _digest(getattr(current, name)) for name in changed}
+    conflicts = [n for n, v in changed.items() if stored[n] not in (opened.get(n), _digest(v))]
     return changed, conflicts
 
 

@@ -35,13 +35,9 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text before or after the address, without the punctuation that joins them.
-
-    If words stand before and after the address, return the whole text: without the address the
-    sentence would have a gap.
-    """
+    """Return the text without the address at its beginning or end, and without a joining dash."""
     before, _, after = text.partition(address)
-    if _has_words(before) and _has_words(after):
+    if _has_words(before) and _has_words(after):  # Without the address the text would have a gap.
         return text
     return f"{before}{after}".strip(" \n:-–") if _has_words(before + after) else ""
 

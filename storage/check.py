@@ -121,10 +121,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
-    """Return the value in a file and an empty text, or None and the problem with the file.
-
-    Return None and an empty text if the file does not exist any more.
-    """
+    """Return (value, ""), or (None, problem), or (None, "") if the file does not exist any more."""
     try:
         data, _ = files.read(path)
         return decode(path.stem, data), ""
@@ -147,9 +144,9 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the folder's files in the order of their names.
+    """Return the folder's files, without temporary ones that may still be written, sorted by name.
 
-    A temporary file is left out while its writer may still be at work. Raises Unavailable.
+    Raises Unavailable.
     """
     try:
         with os.scandir(folder) as entries:

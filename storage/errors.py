@@ -35,10 +35,7 @@ class Unreadable(StorageError):
 
 
 class Invalid(StorageError):
-    """Values that break the rules of fields: `errors` is a list of (field, reason).
-
-    A reason continues the field's name as a sentence: ("uri", "is required").
-    """
+    """Values that break rules; `errors` has pairs (field, reason), as in ("uri", "is required")."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in errors))

@@ -244,8 +244,7 @@ def sync_folder(folder: Path, *published_files: int) -> None:
 
     After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
     of a file fails. Without the sync of the files 10 acknowledged writes were lost in power cuts,
-    with it none of 8,494. Raises Unavailable: then readers see the new names, but a power cut may
-    remove them.
+    with it none of 8,494. After Unavailable the new names exist, but a power cut may remove them.
     """
     try:
         with open_folder(folder) as descriptor:
@@ -305,15 +304,11 @@ def _sync_file(open_folder: int, name: str) -> None:
 
 
 def _syncfs() -> Callable[[int], int] | None:
-    """Return syncfs(2), or None where it is missing or hides errors.
-
-    Before Linux 5.8 it returned success even if the disk had failed.
-    """
+    """Return syncfs(2), or None before Linux 5.8, where it succeeds even if the disk has failed."""
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
     if sys.platform != "linux" or release < (5, 8):
         return None
-    function: Callable[[int], int] | None
-    # `None` is the program itself, whose C library may have no syncfs.
+    function: Callable[[int], int] | None  # A C library may have no syncfs.
     function = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
     return function
 
@@ -381,8 +376,7 @@ class Lock:
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
-        # Threads of this process wait for each other here, without polling. Only its holder may use
-        # `_descriptor`.
+        # Threads of this process wait for each other here, without polling.
         self._thread_lock = threading.Lock()
 
     def __enter__(self) -> tuple[int, int]:

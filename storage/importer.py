@@ -25,8 +25,7 @@ from storage.uri import uri_key
 # skipped entry is cut to MAX_VALUE_LENGTH characters.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
-# A batch has at most MAX_CHANGES changes. Each can be made from many entries with the same uri, so
-# the number of a batch's entries is limited too.
+# Of one batch: many entries may have the same uri, and so belong to one of its MAX_CHANGES changes.
 MAX_PENDING_ENTRIES = 2_000
 # Of storing one batch, if other clients change its bookmarks each time just before.
 _MAX_ATTEMPTS = 20
@@ -217,10 +216,7 @@ class Importer:
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields of an entry. Raises Invalid.
-
-    An id that is not valid here comes from another program, so that it is left out.
-    """
+    """Return the cleaned fields, without an id in another program's form. Raises Invalid."""
     id = values.get("id")
     if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):
         values = {name: value for name, value in values.items() if name != "id"}

@@ -111,8 +111,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
 
 
 def _invalid_value(reason: str) -> Invalid:
-    """Return the error of a member, to which `clean_retagging` adds the member's name."""
-    return Invalid([("", reason)])
+    return Invalid([("", reason)])  # `clean_retagging` adds the name of the member.
 
 
 def _parse_strings(value: object) -> list[str]:

@@ -12,9 +12,8 @@ _EPOCH_MS = 1_577_836_800_000  # 2020-01-01T00:00:00Z
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    The ids of one minter ascend strictly. Thanks to the random bits, several machines need no
-    coordination to mint different ids. While the clock shows a time before 2020, as on a board
-    without a battery, all 64 bits are random.
+    The ids of one minter ascend strictly; those of several machines differ without coordination.
+    While the clock shows a time before 2020, as on a board without a battery, all bits are random.
     """
 
     def __init__(self) -> None:
@@ -25,10 +24,8 @@ class Minter:
         """Return a new id: 13 characters of lower-case Crockford base32."""
         milliseconds, number = int(time.time() * 1000) - _EPOCH_MS, random.getrandbits(64)
         if milliseconds > 0:
-            random_bits = number >> 42  # 22 of the 64 bits.
-            with self._lock:
-                number = self._last = max(milliseconds << 22 | random_bits, self._last + 1)
-        # 13 characters of 5 bits, the highest ones first.
+            with self._lock:  # `>> 42` leaves 22 of the 64 random bits.
+                number = self._last = max(milliseconds << 22 | number >> 42, self._last + 1)
         return "".join([_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)])
 
 
