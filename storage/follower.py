@@ -100,7 +100,7 @@ class Follower:
     # --- Which files have changed ---
 
     def _failed_bookmark_reads(self) -> list[_FileKey]:
-        """Return the bookmarks' files that the system could not read, without invalid files."""
+        """Return the bookmarks' files that the system failed to read; it has read invalid ones."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
@@ -140,7 +140,7 @@ class Follower:
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first: the file of a bookmark that has one is not read."""
-        started_ns = time.time_ns()  # A file that changes later than this is read again.
+        started_ns = time.time_ns()  # The next rescan reads files again that are newer than this.
         changed_at = self._folders_changed_at()
         bookmark_ids: dict[str, None] = {}  # A set of ids that keeps their order.
         tombstone_ids: dict[str, None] = {}
@@ -149,7 +149,7 @@ class Follower:
             ids[id] = None
         folder = self.folders[TOMBSTONES]
         tombstones = _Batch(folder, tombstone_ids, _parse_tombstone, started_ns)
-        # Removing a tombstone makes its bookmark active again.
+        # A bookmark whose tombstone was removed is active again: read its file too.
         changed_ids = bookmark_ids | tombstone_ids
         deleted = dict.fromkeys(id for id in changed_ids if self._has_tombstone(id, tombstones))
         active = [id for id in changed_ids if id not in deleted]
@@ -160,9 +160,8 @@ class Follower:
 
     def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
         """Return whether the id has a tombstone, valid or not, in the batch or from earlier."""
-        if id in tombstones.values:  # The file was read now, so what is known from before is old.
-            is_valid = tombstones.values[id] is not None
-            return is_valid or id in tombstones.errors
+        if id in tombstones.values:  # The batch is newer than the index.
+            return tombstones.values[id] is not None or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
 
     def _commit(
@@ -195,10 +194,7 @@ class Follower:
         return False
 
     def _record(self, kind: int, batch: "_Batch[_Value]") -> None:
-        """Remember the errors and signatures of a batch, which replace earlier ones of these files.
-
-        Log each new error.
-        """
+        """Replace the known errors and signatures of the batch's files; log each new error."""
         for id, error in batch.errors.items():
             if str(error) != str(self._unreadable[kind].get(id)):
                 log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
@@ -283,8 +279,7 @@ def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
         if signature == _READ_AGAIN or signature != _signature_of(folder, id, now_ns)
     ]
     with os.scandir(folder) as entries:
-        # Files with similar inode numbers are close together on most disks: reading the files in
-        # the order of these numbers moves the heads of a hard disk less.
+        # Reading is faster in this order: similar inode numbers are close together on most disks.
         in_disk_order = sorted(entries, key=os.DirEntry.inode)
     ids = (_id_of(entry.name) for entry in in_disk_order)
     return changed + [id for id in ids if id and id not in known]

@@ -41,6 +41,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     text: str = ""
 
 
+# The options are those of Entry, for the same reasons.
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A tombstone with the digest of its file."""
 
@@ -51,9 +52,8 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 class State(msgspec.Struct, frozen=True):
     """The validators of the whole collection.
 
-    `version` is another one after a change of any file; `modified` is the newest timestamp in all
-    bookmarks and tombstones; `changed_at` is when a file or folder was last changed, in seconds
-    since 1970.
+    `version` differs after a change of any file; `modified` is the newest timestamp in all
+    bookmarks and tombstones; `changed_at` is when a file or folder last changed, in Unix seconds.
     """
 
     version: int
@@ -62,12 +62,11 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of the bookmarks that match a query, and of all tombstones if it asks for them.
+    """One page of the bookmarks that match a query, and of all tombstones if the query asks so.
 
-    `bookmarks` are those of this page, newest first, and `versions` their versions; `total` is
-    their number on all pages. `tombstones` are those of this page, newest first;
-    `tombstone_count` is their number on all pages. `tag_counts` has the most used tags of all
-    matches, each with the number of matches that have it.
+    `bookmarks` and `tombstones` are those of this page, newest first; `total` and
+    `tombstone_count` are the numbers of both on all pages. `versions` has the version of each of
+    the `bookmarks`; `tag_counts` the most used tags, each with its number of matching bookmarks.
     """
 
     bookmarks: Sequence[Bookmark]
@@ -143,10 +142,7 @@ class Index:
         return [entry for entry in rarest if has_all_tags(entry.tags)]
 
     def tag_counts(self, limit: int | None = None) -> list[tuple[str, int]]:
-        """Return each tag with its number of bookmarks, most used first, up to `limit` tags.
-
-        The oldest bookmark with a tag decides how the tag is spelled.
-        """
+        """Return the most used tags, each as its oldest bookmark spells it, and with its count."""
         counts = [(tag, len(entries)) for tag, entries in self._by_tag.items()]
         return [(_spelling(tag, self._by_tag[tag]), n) for tag, n in _most_used(counts, limit)]
 
@@ -261,10 +257,7 @@ class Index:
 
 
 def count_tags(entries: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
-    """Return the `limit` most used tags of the entries, each with its number of entries.
-
-    The first entry with a tag decides how the tag is spelled.
-    """
+    """Return the most used tags, each as its first entry spells it, and with its count."""
     counts = Counter(chain.from_iterable(entry.tags for entry in entries))
     return [(_spelling(tag, entries), n) for tag, n in _most_used(counts.items(), limit)]
 
@@ -299,10 +292,7 @@ def is_match(entry: Entry, query: Query) -> bool:
 
 
 def search_entries(entries: Sequence[Entry], search: Search) -> list[Entry]:
-    """Return the entries that meet the search, in their order.
-
-    Each term is tested at most once on each entry.
-    """
+    """Return the entries that meet the search, in order; test no term twice on an entry."""
     if "or" in search or "not" in search:
         return _evaluate(entries, search)
     # The only operator is `and`: an entry has to meet all terms.
@@ -352,8 +342,7 @@ def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
 def _text(entry: Entry) -> str:
     """Set and return the text to search: the folded fields, separated by line breaks.
 
-    No folded word or phrase has a line break, so that none matches the end of one field and the
-    beginning of the next.
+    A folded word or phrase has no line break, so that it never matches across two fields.
     """
     b = entry.bookmark
     entry.text = "\n".join(map(fold_text, (b.title, b.description, b.uri, *b.tags)))

@@ -15,19 +15,18 @@ _NUMBER = re.compile("[0-9]{1,18}")
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which bookmarks match, and which page of them to return.
+    """Which bookmarks match, and which page of the matches to return.
 
-    A match has all folded `tags`, meets `search`, has the comparison key `uri_key`, and has not the
-    folded tag `without_tag`. The page leaves out the `offset` newest matches, and has the `limit`
-    next ones, newest first. `deletions` asks for tombstones too: the page leaves out the `offset`
-    newest ones, and has the `limit` next ones. `tag_count_limit` asks for this number of the most
-    used tags of all matches.
+    A match has all folded `tags`, meets `search`, has the comparison key `uri_key` and does not
+    have the folded tag `without_tag`. The page leaves out the `offset` newest matches and has the
+    next `limit` ones. `deletions` asks for tombstones too, with the same `limit` and `offset`.
+    `tag_count_limit` asks for this number of the most used tags of all matches.
     """
 
     tags: tuple[str, ...] = ()
     search: Search = ()
     uri_key: str | None = None  # None: any uri.
-    without_tag: str = ""  # Empty: no such tag.
+    without_tag: str = ""  # Empty: leave out no bookmark.
     limit: int | None = None  # None: all.
     offset: int = 0
     deletions: bool = False
@@ -37,8 +36,7 @@ class Query(msgspec.Struct, frozen=True):
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
     """Return the query of the parameters tag, q, uri, limit and offset; ignore all others.
 
-    `page_size` is the limit, and all bookmarks if it is None, where the parameter limit is
-    missing. Raises BadQuery.
+    Without the parameter limit, the limit is `page_size`. Raises BadQuery.
     """
     values = first_values(parameters)
     limit = _parse_number(values, "limit")

@@ -15,33 +15,34 @@ from typing import NamedTuple
 from storage.bookmark import MAX_TAGS, fold
 from storage.errors import BadQuery
 
-# Each term costs a pass over the collection. A search for all tags of any bookmark is possible.
+# Each term costs a pass over the collection. With this limit a search can still name every tag of
+# a bookmark.
 MAX_TERMS = MAX_TAGS
 
 _TOKEN = re.compile(
     r"""
     (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )     # Only before a term: a hyphen within a word is part of it.
+    | (?P<minus> - (?= [^\s)] ) )    # Only before a term: a hyphen within a word is part of it.
     | " (?P<phrase> [^"]* ) "
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
     | ! (?P<keyword> [^\s()]+ )      # One of _KEYWORDS.
-    | (?P<open_quote> \#? " )        # A quote without its end, because the phrase did not match.
+    | (?P<open_quote> \#? " )        # A quote that is not closed, or #"".
     | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
     """,
     re.VERBOSE,
 )
-# An operator with a greater number binds more strongly. An open parenthesis is on the stack of
-# operators too, and its number keeps the operators before it waiting.
+# An operator with a greater number binds more strongly. An open parenthesis on the stack of
+# operators has the smallest number, so that the operators before it wait for its end.
 _PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class Kind(Enum):
-    """The kind of a term: what a bookmark has to have to meet it."""
+    """The kind of a term: the condition for a bookmark that meets the term."""
 
-    TEXT = "text"  # The term's value in its text.
-    TAG = "tag"  # The term's value among its tags.
-    UNTAGGED = "untagged"  # No tags; the term's value is empty.
+    TEXT = "text"  # The term's value occurs in the bookmark's text.
+    TAG = "tag"  # The term's value is one of the bookmark's tags.
+    UNTAGGED = "untagged"  # The bookmark has no tags; the term's value is empty.
 
 
 class Term(NamedTuple):
@@ -60,7 +61,7 @@ Search = tuple[Term | str, ...]
 
 
 class _NotAnExpression(BadQuery):
-    """The text is no expression; the message says why."""
+    """The text is no expression, so `parse_search` searches for its words; the message says why."""
 
 
 def parse_search(text: str) -> Search:
@@ -146,14 +147,12 @@ def _tokens(text: str) -> Iterator[Term | str]:
 class _Parser:
     """Put the tokens of one expression into postfix notation, by the shunting-yard algorithm.
 
-    Its stack of operators takes the place of recursion, so that no nesting is too deep. Raises
-    _NotAnExpression for a text that `parse_search` then takes as plain words.
+    A stack of operators takes the place of recursion, so that no nesting is too deep.
     """
 
     def __init__(self) -> None:
         self._steps: list[Term | str] = []
-        # The operators whose right operand is not complete yet, and the open parentheses.
-        self._operators: list[str] = []
+        self._operators: list[str] = []  # Those without their right operand, and open parentheses.
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:

@@ -45,10 +45,7 @@ MAX_HOST_TAGS = 30
 
 
 class Change(NamedTuple):
-    """A bookmark to store in place of `seen`, the version that the caller read.
-
-    A new bookmark has None as `seen`.
-    """
+    """A bookmark to store in place of the version `seen`, which is None for a new bookmark."""
 
     bookmark: Bookmark
     seen: Entry | None
@@ -113,8 +110,7 @@ class Store:
     def get_numbered(self, number: int) -> Entry:
         """Return the bookmark whose id has this number. Raises NotFound or Unreadable.
 
-        Raises NotFound also if several ids have this number: a client could change the wrong
-        bookmark.
+        If several ids have this number, it raises NotFound: a client could change the wrong one.
         """
         with self._mutex:
             ids = self._follower.refresh_unless_all_reads_fail().ids_of_number(number)
@@ -125,13 +121,13 @@ class Store:
 
     @property
     def change_count(self) -> int:
-        """The number of changes that were seen, without looking for new ones."""
+        """The number of changes that the index has followed so far, without a refresh."""
         return self._follower.change_count
 
     def refresh(self) -> int:
-        """Look for changes; return the number of changes that were seen.
+        """Update the index if any file has changed; return `change_count`.
 
-        The mutex is locked only if there are any: waiting for it would delay every request.
+        Without changes the mutex is not locked: waiting for it would delay every request.
         """
         if not self._follower.is_up_to_date():
             with self._mutex:
@@ -184,7 +180,8 @@ class Store:
         """Return the page of the matches that the query asks for, with its deletions and state."""
         limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
         is_filter = bool(query.tags or query.search or query.uri_key is not None)
-        must_count_tags = tag_count_limit > 0 and is_filter  # The index has the counts of all.
+        # Without a filter the index has the counts already.
+        must_count_tags = tag_count_limit > 0 and is_filter
         with self._mutex:
             index = self._follower.refresh_unless_all_reads_fail()
             matches, state = index.matches(query), index.state
@@ -318,6 +315,7 @@ class Store:
             self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
+        # A bookmark may keep a uri that another program has given to a second bookmark too.
         if seen is None or key != seen.uri_key:
             for holder in index.with_uri_key(key):
                 if holder.bookmark.id != id:
@@ -405,4 +403,4 @@ def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
         except Stale:
             if time.monotonic() > deadline:
                 raise Busy("Other clients keep changing this. Try again later.") from None
-            time.sleep(0.001)
+            time.sleep(0.001)  # Meanwhile the other writer may finish.
