@@ -24,8 +24,8 @@ _WINDOWS_1252 = {
 def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """Return the text of a file, with every line break as LF.
 
-    `find_label` returns the charset that these first bytes declare. Bytes that are not valid UTF-8
-    are read as windows-1252; in other charsets they become U+FFFD.
+    `find_label` takes the first bytes and returns the charset that they declare. Invalid bytes of
+    UTF-8 are read as windows-1252, and those of other charsets become U+FFFD.
     """
     codec, errors = _choose_codec(data, find_label)
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
@@ -47,7 +47,7 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     """Return the codec for a file, and how the codec handles invalid bytes."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", "replace"
-    # UTF-16 without a BOM: files begin with ASCII, of which UTF-16 makes pairs of NUL and a byte.
+    # Without a BOM: in UTF-16 each ASCII character at the beginning of a file is a byte and a NUL.
     are_nul = [byte == 0 for byte in data[:4]]
     if are_nul in ([False, True] * 2, [True, False] * 2):
         return ("utf-16-be" if are_nul[0] else "utf-16-le"), "replace"

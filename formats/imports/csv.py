@@ -14,13 +14,13 @@ from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_wit
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from storage.bookmark import FIELDS, split_tags
 
-# The limit is one of the whole process. By default csv.reader would refuse long descriptions.
+# Raise the limit of the whole process: by default csv.reader would refuse long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
 EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
 _MAX_BEGINNING = 200  # So many characters of a row that cannot be parsed name it in the report.
-# At most 10,000 lines at once, because other threads wait while a pattern is matched.
+# At most 10,000 lines at once, because other threads must wait while Python matches a pattern.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT = "field limit"  # csv.Error has these words in its message for a field over the limit.
 # In this service's own files, an empty cell means that the entry does not have this field.
@@ -123,10 +123,10 @@ def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     entry = entry_with_uri(row.first_line, fields)
     # A line break in the uri shows an open quotation mark, which joins the uri with later rows.
     has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
-    is_too_short = len(row.cells) < len(names) and not has_uri
-    is_too_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
-    count = f"has {len(row.cells)} cells, not {len(names)}" if is_too_short or is_too_long else ""
-    if reason := row.error or count or entry.skip_reason:
+    is_short = len(row.cells) < len(names) and not has_uri
+    is_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
+    miscount = f"has {len(row.cells)} cells, not {len(names)}" if is_short or is_long else ""
+    if reason := row.error or miscount or entry.skip_reason:
         up_to = f", up to line {row.last_line}" if row.last_line > row.first_line else ""
         row_text = ", ".join(filter(None, row.cells))  # The report shows its beginning as a title.
         return ImportedEntry(row.first_line, {"title": row_text}, reason + up_to)

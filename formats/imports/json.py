@@ -34,7 +34,7 @@ _FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')
 _ACCOUNT_MEMBERS = {"type", "username", "password"}  # floccus exports the settings of accounts.
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
-_MAX_NEEDLE = 1024  # Search for so many first bytes of a value; more could take long.
+_MAX_SEARCHED = 1024  # A value is found by so many first bytes; a search for more takes long.
 
 _Members = dict[str, Raw]  # By name, the values of an object that are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
@@ -98,8 +98,8 @@ class _Walk:
 
         `member` is the name of the nearest member that contains the value, empty if there is none.
         """
-        # An equal text in a skipped member only makes the reported line too small.
-        start = self._data.index(memoryview(raw)[:_MAX_NEEDLE], self._position)
+        # If a skipped member has an equal text, only the reported line is wrong.
+        start = self._data.index(memoryview(raw)[:_MAX_SEARCHED], self._position)
         self._advance(start)
         first_byte = _first_byte(raw)
         if first_byte not in (b"[", b"{"):
@@ -164,7 +164,7 @@ def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
 def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
         return name in _ROOT_OBJECTS
-    # An entry of Karakeep has the names of its `lists`, texts instead of folder objects.
+    # In an entry of Karakeep, `lists` is an array of names; only arrays of objects have folders.
     if name in _FOLDER_ARRAYS and not is_document:
         return _has_objects(raw)
     return name in _CONTAINERS and _first_byte(raw) == b"["
@@ -219,12 +219,12 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
         title, description = value.get("description"), value.get("extended")
         value = value | {"title": title, "description": description, "private": is_private}
     content = value.get("content")
-    if isinstance(content, dict) and content.get("url"):  # Karakeep
+    if isinstance(content, dict) and content.get("url"):  # Karakeep describes the page in it.
         url = value.get("url") or content["url"]
         value = value | {"url": url, "website_title": content.get("title")}
     values_by_role = group_by_role(value.items())
     annotations = value.get("annos")
-    for annotation in annotations if isinstance(annotations, list) else ():  # Firefox
+    for annotation in annotations if isinstance(annotations, list) else ():  # Of Firefox.
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
             values_by_role.setdefault("description", []).append(annotation.get("value"))
     own_tags = _tags(values_by_role.get("tags", ()), are_separated_by_spaces=is_pinboard)

@@ -54,10 +54,10 @@ _DROPPED_TAGS = frozenset(
     "small span strike strong sub sup tt u ul var wbr".split()
 )
 _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})")
-_FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
+_FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the head of the file.
 
-# Browsers mark the folders that they create themselves with these attributes. Such folders, whose
-# names differ by language, become no tags.
+# Browsers set these attributes on headings of the folders that they create themselves. Such folders
+# become no tags; their names differ by language, so the names do not show them.
 _ROOT_ATTRIBUTES = (
     "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
     "places_root".split()
@@ -136,7 +136,7 @@ def _tokenize(segment: str, line: int) -> Iterator[_Token]:
             attributes, position, is_cut = _parse_attributes(segment, position)
             text_of_tag = _BREAK_MARK if name in _LINE_BREAK_TAGS else ""
             yield _Token(name, text_of_tag, line, attributes, is_cut)
-        elif name[0] not in "!?":  # Not a tag, but text that was not escaped, such as `<int>`.
+        elif name[0] not in "!?":  # Drop comments and declarations; keep text such as `<int>`.
             yield _Token(_TEXT, tag[0])
         line += segment.count("\n", tag.start(), position)
     yield _Token(_TEXT, segment[position:])
