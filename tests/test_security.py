@@ -141,10 +141,10 @@ def test_a_host_that_is_too_long_is_400(data, options):
 
 
 def test_a_host_that_is_too_long_is_not_cached(app):
-    before = base_url._base_url.cache_info().currsize
+    before = base_url._make_base_url.cache_info().currsize
     for n in range(10):
         app.get("/missing", headers={"Host": f"{n}" * 300}, status=400)
-    assert base_url._base_url.cache_info().currsize == before
+    assert base_url._make_base_url.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
