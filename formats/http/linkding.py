@@ -1,7 +1,7 @@
 """linkding's REST API over the same bookmarks, for linkding's extensions, apps and scripts.
 
-The shapes, methods and statuses are those of https://linkding.link/api/. A bookmark's integer id
-is the number of its id. linkding's marks unread, archived and shared are tags here.
+The shapes, methods and statuses are those of https://linkding.link/api/. Clients get a number in
+place of each id. linkding has three marks beside the tags of a bookmark, which are tags here.
 """
 
 import re
@@ -32,25 +32,20 @@ from storage.search import parse_search
 from storage.store import Store, retry_if_stale
 from storage.tsid import number_of
 
-VERSION = "1.44.0"  # Of the implemented API. Clients refuse servers with an older one.
-# The tag that stands for each of linkding's marks. Clients get the marks, not these tags.
+VERSION = "1.44.0"  # The version of linkding that has this API. Clients refuse an older one.
+# By the API's member for a mark: the tag that is stored for it. Clients never get this tag.
 MARKS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
-_MARK_TAGS = frozenset(MARKS.values())
-_TEXTS = ("url", "title", "description", "notes")
-_MEMBERS = (*_TEXTS, "tag_names", "date_added", *MARKS)
-# linkding's names of the fields that have other names here.
-_FIELD_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
-# The service fetches no page, so it does not know these.
-_NOT_FETCHED = ("favicon_url", "preview_image_url", "website_title", "website_description")
+_TEXT_MEMBERS = ("url", "title", "description", "notes")
+_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *MARKS)
+# linkding's names of the fields of a bookmark that have other names here.
+_LINKDING_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
-_TRUE = (True, "true", "True", "1", "on", "yes")  # Forms send text.
-_FRACTION = ".000000Z"  # Pinkt shows the current time for a date without a fraction of a second.
-_REQUIRED, _EXISTS = "This field is required.", "A bookmark with this URL already exists."
-# Clients separate tags by spaces, so send this character in place of a space inside a tag.
+_TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
+_Z_WITH_FRACTION = ".000000Z"  # The app Pinkt shows the present time for a date without it.
+_REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
+# Clients separate tags by spaces, so they get and send the tag `two words` with this character.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-_TO_NO_BREAK_SPACES = {ord(" "): _NO_BREAK_SPACE}
-_TO_SPACES = {ord(_NO_BREAK_SPACE): " "}
-_TAG_WITH_SPACES = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
+_TAG_WITH_NO_BREAK_SPACE = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
 _PROFILE: dict[str, object] = {
     "theme": "auto",
@@ -69,17 +64,19 @@ _NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "r
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    quoted = _TAG_WITH_SPACES.sub(r'#"\1"', parameters.get("q", "")).translate(_TO_SPACES)
-    query = replace(query, search=parse_search(quoted))
-    if parameters.get("unread") == "yes":
-        query = replace(query, tags=(*query.tags, "unread"))
-    added, modified = _date(parameters, "added_since"), _date(parameters, "modified_since")
-    every = service.store.select(query).bookmarks
-    matches = [b for b in every if b.created >= added and b.modified >= modified]
-    return _respond_page(service, request, matches, _show)
+    # With an ordinary space, a tag needs quotes in the search: #two words becomes #"two words".
+    quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\1"', parameters.get("q", ""))
+    tags = (*query.tags, "unread") if parameters.get("unread") == "yes" else query.tags
+    query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")), tags=tags)
+    # A parameter that is absent is an empty text here, which sorts before every date.
+    added_since = _parse_date_parameter(parameters, "added_since")
+    modified_since = _parse_date_parameter(parameters, "modified_since")
+    bookmarks = service.store.select(query).bookmarks
+    matches = [b for b in bookmarks if b.created >= added_since and b.modified >= modified_since]
+    return _respond_page(service, request, matches, _bookmark_document)
 
 
-def _date(parameters: Mapping[str, str], name: str) -> str:
+def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
     """Return the date in a parameter, empty without the parameter. Raises Invalid."""
     date = parse_date(parameters.get(name))
     if parameters.get(name) and not date:
@@ -90,11 +87,13 @@ def _date(parameters: Mapping[str, str], name: str) -> str:
 def _respond_page(
     service: Service, request: Request, items: Sequence[Any], show: Callable[[Any], object]
 ) -> Response:
-    """Respond with the items that the parameters limit, by default 100, and offset select."""
+    """Respond with a page: `limit` items, or 100 if the query has no limit, from `offset` on."""
     parameters = query_parameters(request)
-    others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
-    query = parse_query([*(pair for pair in parameters if pair not in others), ("limit", "100")])
-    limit, offset = query.limit or 0, query.offset
+    others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
+    page_parameters = [pair for pair in parameters if pair not in others]
+    # The first limit counts, so 100 is the default. Without one, the offset would be ignored.
+    query = parse_query([*page_parameters, ("limit", "100")])
+    limit, offset = query.limit or 0, query.offset  # `or 0` is for mypy: there is a limit.
     address = service.base(request).url + str(request.path_info)
 
     def link(offset: int) -> str:
@@ -102,6 +101,7 @@ def _respond_page(
 
     page = {
         "count": len(items),
+        # With limit=0, a client that follows `next` would get empty pages without end.
         "next": link(offset + limit) if limit and offset + limit < len(items) else None,
         "previous": link(max(offset - limit, 0)) if offset else None,
         "results": list(map(show, items[offset : offset + limit])),
@@ -114,89 +114,83 @@ def check(service: Service, request: Request) -> Response:
     url = dict(query_parameters(request)).get("url", "").strip()
     if not url:
         raise Invalid([("url", _REQUIRED)])
-    holder = service.store.holder(url)
+    entry = service.store.holder(url)
+    bookmark = _bookmark_document(entry.bookmark) if entry else None
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
-    bookmark = _show(holder.bookmark) if holder else None
     return _respond({"bookmark": bookmark, "metadata": metadata, "auto_tags": []})
 
 
 def list_tags(service: Service, request: Request) -> Response:
-    """GET /api/tags/: respond with a page of the tags, by name."""
-    counts = [pair for pair in service.store.tag_counts()[0] if not _is_mark(pair[0])]
-    counts.sort(key=lambda pair: fold_tag(pair[0]))
-    return _respond_page(service, request, counts, lambda pair: _show_tag(service.store, *pair))
+    """GET /api/tags/: respond with a page of the tags by name, without those of marks."""
+    counts, _, _ = service.store.tag_counts()
+    shown = [(tag, count) for tag, count in counts if not _is_mark(tag)]
+    shown.sort(key=lambda tag_and_count: fold_tag(tag_and_count[0]))
+    return _respond_page(service, request, shown, lambda each: _tag_document(service.store, *each))
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
-    """GET /api/tags/{number}/: respond with one tag."""
-    for tag, count in service.store.tag_counts()[0]:
+    """GET /api/tags/{number}/: respond with the tag whose name has this number."""
+    counts, _, _ = service.store.tag_counts()
+    for tag, count in counts:
         if number_of(fold_tag(tag)) == int(number) and not _is_mark(tag):
-            return _respond(_show_tag(service.store, tag, count))
+            return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
 
 def add_tag(service: Service, request: Request) -> Response:
-    """POST /api/tags/: respond with the tag; it exists when a bookmark has it."""
-    sent = _read(request, ("name",))
+    """POST /api/tags/: respond with the tag, but store nothing: only bookmarks have tags."""
+    sent = _read_members(request, ("name",))
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED)])
-    (tag,) = _read_names([sent["name"]])
-    return _respond(_show_tag(service.store, tag, 0), CREATED)
-
-
-def get_fixed(service: Service, request: Request, document: object) -> Response:
-    """GET /api/user/profile/ and /api/bundles/: respond with a constant document."""
-    return _respond(document)
+    (tag,) = _parse_tags([sent["name"]])
+    return _respond(_tag_document(service.store, tag, count=0), CREATED)
 
 
 def get_health(service: Service, request: Request) -> Response:
     """GET /health: respond whether the data folder can be read. Raises Unavailable."""
-    service.store.state()
+    service.store.state()  # This reads the data folder.
     return _respond({"status": "healthy", "version": VERSION})
 
 
 def create(service: Service, request: Request) -> Response:
-    """POST /api/bookmarks/: create a bookmark, or update the one that has the url.
-
-    An update adds tags and marks to the stored ones. An edit form, which is known by its notes, has
-    shown the stored ones to the user, so it replaces them.
-    """
-    sent = _read(request, _MEMBERS)
+    """POST /api/bookmarks/: create a bookmark, or update that of the url; 201 for both."""
+    sent = _read_members(request, _MEMBERS)
+    # Only edit forms send notes. They have shown the stored tags, and send all that shall stay.
     replaces_tags = "notes" in sent
-    # An empty text sets nothing.
-    filled = {name: value for name, value in sent.items() if value or name not in _TEXTS}
+    # Clients send empty texts for a url that they do not know as stored: keep the stored texts.
+    filled = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
     if "url" not in filled:
         raise Invalid([("url", _REQUIRED)])
     uri = rules.clean({"uri": filled.pop("url")})["uri"]
 
     def attempt() -> Entry:
         try:
-            if holder := service.store.holder(uri):
-                before = holder.bookmark
-                changes = _clean(filled, before.description, before.tags, replaces_tags)
-                return service.store.replace(rules.update(before, changes), holder)
-            new = rules.create({"uri": uri} | _clean(filled), service.store.mint())
+            if entry := service.store.holder(uri):
+                stored = entry.bookmark
+                changes = _fields_to_store(filled, stored, replaces_tags)
+                return service.store.replace(rules.update(stored, changes), entry)
+            new = rules.create({"uri": uri} | _fields_to_store(filled), service.store.mint())
             return service.store.add(new)
-        except (Conflict, Gone):  # Another client was faster.
+        except (Conflict, Gone):  # Another client has just added or deleted this uri: try again.
             raise Stale from None
 
-    return _respond(_show(retry_if_stale(attempt).bookmark), CREATED)
+    return _respond(_bookmark_document(retry_if_stale(attempt).bookmark), CREATED)
 
 
 def get(service: Service, request: Request, number: str) -> Response:
     """GET /api/bookmarks/{number}/: respond with one bookmark."""
-    return _respond(_show(service.store.get_numbered(int(number)).bookmark))
+    return _respond(_bookmark_document(service.store.get_numbered(int(number)).bookmark))
 
 
 def update(service: Service, request: Request, number: str) -> Response:
-    """PUT and PATCH /api/bookmarks/{number}/: set the members that are sent."""
-    sent = _read(request, _MEMBERS)
+    """PUT and PATCH /api/bookmarks/{number}/: set the members that are sent. PUT needs the url."""
+    sent = _read_members(request, _MEMBERS)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
-    return _respond(_show(_update(service.store, number, sent).bookmark))
+    return _respond(_bookmark_document(_update(service.store, number, sent).bookmark))
 
 
-def archive(service: Service, request: Request, number: str, verb: str) -> Response:
+def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
     """POST /api/bookmarks/{number}/archive/ and .../unarchive/: set or remove the mark."""
     _update(service.store, number, {"is_archived": verb == "archive"})
     return Response(NO_CONTENT, [])
@@ -211,29 +205,30 @@ def delete(service: Service, request: Request, number: str) -> Response:
 def _update(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
     def attempt() -> Entry:
         entry = store.get_numbered(int(number))
-        changes = _clean(sent, entry.bookmark.description, entry.bookmark.tags)
+        changes = _fields_to_store(sent, entry.bookmark)
         return store.replace(rules.update(entry.bookmark, changes), entry)
 
     return retry_if_stale(attempt)
 
 
-def _read(request: Request, members: Sequence[str]) -> dict[str, object]:
+def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
     """Return these members of the body, if they have a value. Raises HTTPError or Malformed."""
     body, _ = read_bookmark(request, _READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
 
-def _clean(
-    sent: Mapping[str, object], description: str = "", tags: Tags = (), replaces_tags: bool = True
+def _fields_to_store(
+    sent: Mapping[str, object], stored: Bookmark | None = None, replaces_tags: bool = True
 ) -> Fields:
-    """Return the fields to store, from the sent members and what is stored. Raises Invalid."""
-    names = (("title", "title"), ("uri", "url"))
-    fields = {field: sent[name] for field, name in names if name in sent}
-    if "date_added" in sent:
+    """Return the fields of a new or stored bookmark that the sent members set. Raises Invalid."""
+    own_names = {"title": "title", "url": "uri"}
+    fields = {own: sent[member] for member, own in own_names.items() if member in sent}
+    if "date_added" in sent:  # For a text that is no date, `rules.clean` raises the error.
         fields["created"] = parse_date(sent["date_added"]) or sent["date_added"]
-    if not sent.keys().isdisjoint(("description", "notes")):
-        fields["description"] = _add_notes(sent.get("description", description), sent.get("notes"))
-    fields["tags"] = _clean_tags(sent, tags, replaces_tags)
+    if "description" in sent or "notes" in sent:
+        description = sent.get("description", stored.description if stored else "")
+        fields["description"] = _add_notes(description, sent.get("notes"))
+    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), replaces_tags)
     return rules.clean(fields)
 
 
@@ -246,77 +241,82 @@ def _add_notes(description: object, notes: object) -> object:
     return description if has_notes else f"{description}\n\n{notes}"
 
 
-def _clean_tags(sent: Mapping[str, object], stored: Tags, replaces: bool) -> Tags:
-    """Return the stored tags, replaced by the sent tags and marks, or with those added.
+def _tags_to_store(sent: Mapping[str, object], stored: Tags, replaces_tags: bool) -> Tags:
+    """Return the sent tags and marks, or if `replaces_tags` is false, also the stored ones.
 
-    If `replaces` is false they are added, see `create`. Unsent members stay. Raises Invalid.
+    Tags and marks that are not sent stay as they are stored. Raises Invalid.
     """
-    shown = tuple(tag for tag in stored if not _is_mark(tag))
-    names = _read_names(sent["tag_names"]) if "tag_names" in sent else shown
-    had_marks = set(map(fold_tag, stored)) & _MARK_TAGS
+    stored_names = tuple(tag for tag in stored if not _is_mark(tag))
+    stored_marks = {fold_tag(tag) for tag in stored if _is_mark(tag)}
+    names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
     marks = {tag for member, tag in MARKS.items() if sent.get(member) in _TRUE}
-    if replaces:
-        marks |= had_marks - {tag for member, tag in MARKS.items() if member in sent}
+    if replaces_tags:
+        marks |= {tag for member, tag in MARKS.items() if member not in sent} & stored_marks
     else:
-        marks |= had_marks
-        names = tuple(dict.fromkeys((*shown, *names)))
-    return stored if (names, marks) == (shown, had_marks) else (*names, *sorted(marks))
+        marks |= stored_marks
+        names = tuple(dict.fromkeys((*stored_names, *names)))
+    # The same tags in another order would be written as a change.
+    is_same = (names, marks) == (stored_names, stored_marks)
+    return stored if is_same else (*names, *sorted(marks))
 
 
-def _read_names(names: object) -> Tags:
+def _parse_tags(names: object) -> Tags:
     """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    return tuple(tag.translate(_TO_SPACES) for tag in rules.clean({"tags": names})["tags"])
+    return tuple(tag.replace(_NO_BREAK_SPACE, " ") for tag in rules.clean({"tags": names})["tags"])
 
 
 def _is_mark(tag: str) -> bool:
-    return fold_tag(tag) in _MARK_TAGS
+    return fold_tag(tag) in MARKS.values()  # Clients get a member, such as `unread`, in its place.
 
 
-def _show(bookmark: Bookmark) -> dict[str, object]:
+def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
     """Return a bookmark as linkding shows it."""
-    folded = set(map(fold_tag, bookmark.tags))
-    shown = [tag for tag in bookmark.tags if not _is_mark(tag)]
+    stored = set(map(fold_tag, bookmark.tags))
+    names = [tag for tag in bookmark.tags if not _is_mark(tag)]
     return {
         "id": number_of(bookmark.id),
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": bookmark.description,
-        "notes": "",
+        "notes": "",  # The description contains them.
         "web_archive_snapshot_url": "",
-        **{member: tag in folded for member, tag in MARKS.items()},
-        "tag_names": [tag.translate(_TO_NO_BREAK_SPACES) for tag in shown],
-        "date_added": bookmark.created.replace("Z", _FRACTION),
-        "date_modified": bookmark.modified.replace("Z", _FRACTION),
-        **dict.fromkeys(_NOT_FETCHED),
+        **{member: tag in stored for member, tag in MARKS.items()},
+        "tag_names": [name.replace(" ", _NO_BREAK_SPACE) for name in names],
+        "date_added": bookmark.created.replace("Z", _Z_WITH_FRACTION),
+        "date_modified": bookmark.modified.replace("Z", _Z_WITH_FRACTION),
+        # The service fetches no page, so it does not know these.
+        **dict.fromkeys(("favicon_url", "preview_image_url")),
+        **dict.fromkeys(("website_title", "website_description")),
     }
 
 
-def _show_tag(store: Store, tag: str, count: int) -> dict[str, object]:
-    """Return a tag as linkding shows it; its date is that of the oldest bookmark with the tag."""
-    query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
+def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
+    """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
+    query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The last is oldest.
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
-    date = dates[0] if dates else timestamp(time.time())
-    shown = {"name": tag.translate(_TO_NO_BREAK_SPACES), "date_added": date.replace("Z", _FRACTION)}
-    return {"id": number_of(fold_tag(tag)), **shown}
+    date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
+    return {
+        "id": number_of(fold_tag(tag)),
+        "name": tag.replace(" ", _NO_BREAK_SPACE),
+        "date_added": date.replace("Z", _Z_WITH_FRACTION),
+    }
 
 
-def _respond(value: object, status: str = OK) -> Response:
-    response = respond_with("application/json", msgspec.json.encode(value))
-    response.status = status
-    return response
+def _respond(document: object, status: str = OK) -> Response:
+    return respond_with("application/json", msgspec.json.encode(document), status)
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem in linkding's shape: 400 names the fields, the others have a detail."""
-    status = 404 if problem.status == 410 else problem.status
+    """Return the problem in linkding's shape: 400 names the members, the others have a detail."""
+    status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
+    errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     document: dict[str, list[str]] = {}
-    errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _EXISTS)]}.get(status)
-    for field, reason in errors or problem.errors:
-        status = 400
-        document.setdefault(_FIELD_NAMES.get(field, field), []).append(reason)
-    response = _respond(document or {"detail": problem.detail})
-    response.status = f"{status} {HTTPStatus(status).phrase}"
+    for field, reason in errors.get(status, problem.errors):
+        status = 400  # linkding's only status for wrong members, in place of 409 and 422.
+        document.setdefault(_LINKDING_NAMES.get(field, field), []).append(reason)
+    reason_phrase = HTTPStatus(status).phrase
+    response = _respond(document or {"detail": problem.detail}, f"{status} {reason_phrase}")
     response.headers += problem.headers.items()
     return response
 
@@ -334,15 +334,15 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/bookmarks/": {"GET": _list_active, "POST": create},
     "/api/bookmarks/archived/": {"GET": _list_archived},
     "/api/bookmarks/check/": {"GET": check},
-    "/api/bookmarks/check": {"GET": check},
+    "/api/bookmarks/check": {"GET": check},  # The app Linkdy leaves out the slash.
     "/api/bookmarks/{number}/": {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
-    "/api/bookmarks/{number}/{verb}/": {"POST": archive},
+    "/api/bookmarks/{number}/{verb}/": {"POST": set_archived},  # archive or unarchive
     "/api/tags/": {"GET": list_tags, "POST": add_tag},
     "/api/tags/{number}/": {"GET": get_tag},
-    "/api/user/profile/": {"GET": partial(get_fixed, document=_PROFILE)},
-    "/api/bundles/": {"GET": partial(get_fixed, document=_NO_BUNDLES)},
-    "/api/": {},
-    "/api/{rest}": {},
+    "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
+    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_BUNDLES)},
+    "/api/": {},  # No methods: 404 in linkding's shape.
+    "/api/{rest}": {},  # {rest} has a slash: /api/title is a field of the bookmark `api`.
 }
 ROUTES = (
     *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),

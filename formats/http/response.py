@@ -43,10 +43,10 @@ def respond(format: Format, chunks: Iterable[bytes]) -> Response:
     return response
 
 
-def respond_with(media_type: str, body: bytes) -> Response:
-    """Return a 200 with this body of this media type."""
+def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
+    """Return a response of this media type, with this body."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
-    return Response(OK, headers, body)
+    return Response(status, headers, body)
 
 
 def see_other(url: str) -> Response:
