@@ -20,7 +20,7 @@ log = logging.getLogger("bookmarks")
 # each page shows, `log-in` or `log-out`; it is absent if the pages show neither.
 LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"
 COOKIE = "bookmarks-login"
-LOGIN_SECONDS = 365 * 24 * 3600
+LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 
 
 class Credentials(Enum):
@@ -43,9 +43,10 @@ def read_tokens(file: str) -> list[str]:
 
     Raises Invalid or OSError.
     """
-    if os.stat(file).st_mode & 0o077:
+    if os.stat(file).st_mode & 0o077:  # Any permission of the group or of all users.
         log.warning("Other users can read the tokens: chmod 600 %s", file)
     try:
+        # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
         lines = Path(file).read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise Invalid([(f"The token file {file}", "is not UTF-8.")]) from None
@@ -61,7 +62,8 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     if token is None or token == "":
         return []
     tokens = [token] if isinstance(token, str) else token
-    if not tokens or "" in tokens:  # A program without a token by mistake must not start.
+    # A program that means to pass a token, but passes no text, must not start a public service.
+    if not tokens or "" in tokens:
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
     return [text.encode(errors="surrogateescape") for text in tokens]
@@ -73,17 +75,17 @@ def check_authorization(value: str, tokens: Sequence[bytes]) -> Credentials:
     The schemes are Bearer (RFC 6750), Token, and Basic (RFC 7617) with the token as the password.
     """
     scheme, _, credentials = value.partition(" ")
-    sent = credentials.strip().encode("latin-1", "replace")
-    kind = _SCHEMES.get(scheme.lower(), Credentials.WRONG)
+    sent = credentials.strip().encode("latin-1", "replace")  # WSGI has decoded it as Latin-1.
+    kind = _CREDENTIALS_BY_SCHEME.get(scheme.lower(), Credentials.WRONG)
     if kind is Credentials.BASIC:
         try:
-            sent = base64.b64decode(sent, validate=True).partition(b":")[2]
+            _user_name, _, sent = base64.b64decode(sent, validate=True).partition(b":")
         except binascii.Error:
             return Credentials.WRONG
     return kind if find_token(sent, tokens) is not None else Credentials.WRONG
 
 
-_SCHEMES = {
+_CREDENTIALS_BY_SCHEME = {
     "bearer": Credentials.HEADER,
     "token": Credentials.HEADER,
     "basic": Credentials.BASIC,
@@ -99,8 +101,10 @@ def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
 
 # --- The login cookie ---
 
+# A value that `make_login` has returned. The nonce is 16 bytes in base64url, the signature 32 bytes
+# in hexadecimal digits. A header Cookie has several cookies, separated by semicolons.
 _LOGIN = re.compile(
-    rf"(?:^|;)\s*{COOKIE}=(?P<login>(?P<issued>[0-9]{{1,12}})\.[\w-]{{22}})"
+    rf"(?:^|;)\s*{COOKIE}=(?P<login>(?P<issued>[0-9]{{1,12}})\.(?P<nonce>[\w-]{{22}}))"
     r"\.(?P<signature>[0-9a-f]{64})\s*(?=;|$)",
     re.ASCII,
 )
@@ -109,8 +113,8 @@ _LOGIN = re.compile(
 def make_login(token: bytes) -> str:
     """Return the value of a cookie that proves a login with the token.
 
-    It is the time of issue, a nonce, and an HMAC of both under the token, so that the service needs
-    to store nothing, and the login ends when the token is removed.
+    The value is the time of issue, a nonce, and an HMAC of both under the token, so that the
+    service needs to store nothing, and the login ends when the token is removed.
     """
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
@@ -119,17 +123,17 @@ def make_login(token: bytes) -> str:
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login under one of the tokens that has not ended."""
     now = time.time()
-    return any(
-        # The absolute difference bounds a login that was issued while the clock was wrong.
-        abs(now - int(match["issued"])) < LOGIN_SECONDS
-        and any([_is_signed(match, token) for token in tokens])
-        for match in _LOGIN.finditer(cookies)
-    )
-
-
-def _is_signed(match: re.Match[str], token: bytes) -> bool:
-    return hmac.compare_digest(_sign(match["login"], token), match["signature"])
+    for match in _LOGIN.finditer(cookies):
+        # The absolute difference: a login that a wrong clock has issued in the future ends, too.
+        if abs(now - int(match["issued"])) >= LOGIN_SECONDS:
+            continue
+        # Compare with every token, so that the time does not depend on which one is right.
+        signatures = [_sign(match["login"], token) for token in tokens]
+        if any([hmac.compare_digest(match["signature"], each) for each in signatures]):
+            return True
+    return False
 
 
 def _sign(login: str, token: bytes) -> str:
+    # The prefix makes these signatures invalid for anything else that is signed with the token.
     return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

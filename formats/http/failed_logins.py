@@ -6,20 +6,20 @@ import time
 
 log = logging.getLogger("bookmarks")
 
-MAX_LINES = 5
-COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))
+MAX_LINES = 5  # The failed logins in a period that are each logged on a line.
+COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))  # 10, 100 and so on.
 PERIOD = 60.0  # In seconds.
 
 
 class FailedLogins:
-    """Log the first `MAX_LINES` failed logins of each minute, then only the counts 10, 100, ...
+    """Log the first `MAX_LINES` failed logins of each minute, then only the 10th, 100th and so on.
 
     Without a bound, a client that guesses tokens could fill the disk with log lines.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._started = -PERIOD
+        self._period_started = float("-inf")  # The first failed login starts a period.
         self._count = 0
 
     def add(self, address: str) -> None:
@@ -34,7 +34,7 @@ class FailedLogins:
         """Return the number of failed logins in this minute, this one included."""
         with self._lock:
             now = time.monotonic()
-            if now - self._started >= PERIOD:
-                self._started, self._count = now, 0
+            if now - self._period_started >= PERIOD:
+                self._period_started, self._count = now, 0
             self._count += 1
             return self._count

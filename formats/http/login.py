@@ -32,15 +32,14 @@ def show_login(service: Service, request: Request) -> Response:
     target = check_target(dict(query_parameters(request)).get("next") or referrer)
     if request.environ.get(LOGIN_OR_LOGOUT_BUTTON) == "log-out":  # The browser is logged in.
         return see_other(base.url + target)
-    return respond_with(HTML, write_login_page(base, target, []))
+    return respond_with(HTML, write_login_page(base, target, pending_fields=[]))
 
 
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for, by way of the login page: the script
-    would take a single redirect for a saved form. If the login page has a pending form, the
-    response is a page that shows it, to be sent again.
+    The browser is redirected to the page that it asked for. But if the user had sent a form without
+    a login, the login page holds this pending form, and the response shows it to be sent again.
     """
     _require_tokens(service)
     fields = read_login_form(request)
@@ -54,6 +53,8 @@ def log_in(service: Service, request: Request) -> Response:
     if pending:
         response = respond_with(HTML, write_pending_form(base, target, pending))
     else:
+        # The login page redirects to the target. With one redirect alone, the script of the target
+        # would tell the user that a form was saved.
         response = see_other(f"{base.url}{PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response
@@ -62,8 +63,9 @@ def log_in(service: Service, request: Request) -> Response:
 def log_out(service: Service, request: Request) -> Response:
     """POST /-/logout: clear the cookie."""
     base = service.base(request)
-    response = see_other(f"{base.url}/" if service.access_control.public_read else base.url + PATH)
-    response.headers.append(_cookie(request, base, "", 0))
+    can_read = service.access_control.public_read
+    response = see_other(f"{base.url}/" if can_read else base.url + PATH)
+    response.headers.append(_cookie(request, base, value="", seconds=0))
     return response
 
 

@@ -15,26 +15,29 @@ from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
 PATH = "/-/login"
-MAX_OWN_FIELDS = 65_536  # The size of `token` and `next`, beside those of the pending form.
-# Without a slash at its beginning, a path could extend the name of the host that precedes it in an
-# address; with two slashes, it could name another host. The login page would redirect to itself.
-_TARGET = re.compile(rf"/(?![/\\]|{PATH[1:]})[!-~]*")
-_QUERY_CHARACTERS = "!$&'()*+,/:;=?@~%[]"
+# In bytes: the fields `token` and `next` of the login page, which come on top of a pending form.
+MAX_TOKEN_AND_NEXT = 65_536
+# A target is appended to the address of the service, so `.other.example` without a slash would make
+# another host of it. Two slashes, or a slash and a backslash, precede a host in what browsers read.
+# The login page itself as a target would redirect without end.
+_SAFE_TARGET = re.compile(rf"/(?![/\\]|{PATH[1:]})[!-~]*")
+# `quote` leaves these as they are; `%` begins a character that the browser has quoted already.
+_UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     """Return the login page in place of the page that the request asked for.
 
-    The page keeps the form that the request sent as the pending form. If it was the login form, the
-    page shows `error`.
+    A form that the request sent becomes the pending form of the page: the user sends it again after
+    the login. After a login form with a wrong token, the page shows `error`.
     """
     try:
         fields = read_login_form(request) if request.method == "POST" else []
-    except (HTTPError, Malformed, Invalid):
+    except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
     if request.environ.get("PATH_INFO") == PATH:
-        target, fields = split_login_form(fields)
-        return respond_with(HTML, write_login_page(base, target, fields, error))
+        target, pending = split_login_form(fields)
+        return respond_with(HTML, write_login_page(base, target, pending, error))
     return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
 
 
@@ -43,7 +46,7 @@ def read_login_form(request: Request) -> Parameters:
 
     Raises HTTPError, Malformed or Invalid.
     """
-    return read_form(request, MAX_BODY + MAX_OWN_FIELDS)
+    return read_form(request, MAX_BODY + MAX_TOKEN_AND_NEXT)
 
 
 def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
@@ -54,12 +57,13 @@ def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
 
 def check_target(target: str) -> str:
     """Return the path to show after the login, that of all bookmarks if the path is unsafe."""
-    return target if _TARGET.fullmatch(target) else "/"
+    return target if _SAFE_TARGET.fullmatch(target) else "/"
 
 
 def _requested_page(request: Request) -> str:
     """Return the path and query of the request, as a target."""
     environ: Mapping[str, str] = request.environ
+    # WSGI has decoded both as Latin-1.
     path = quote(environ.get("PATH_INFO", "").encode("latin-1")) or "/"
-    query = quote(environ.get("QUERY_STRING", "").encode("latin-1"), safe=_QUERY_CHARACTERS)
+    query = quote(environ.get("QUERY_STRING", "").encode("latin-1"), safe=_UNQUOTED_IN_QUERY)
     return f"{path}?{query}" if query else path

@@ -25,14 +25,16 @@ from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
-MIN_TOKEN = 16  # In characters.
+MIN_TOKEN_LENGTH = 16  # In characters.
 _HOW_TO_MAKE_ONE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
-# RFC 3986 section 3.2.2, without percent-encoding, which no host name has.
+# An IPv6 address in brackets or a name, and perhaps a port (RFC 3986 section 3.2.2). Names in the
+# DNS have no percent-encoding.
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 # The paths that need no token: the files of the pages, logging in and out, and the health check.
 _PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out)|health)")
+# Challenges, the values of WWW-Authenticate.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
@@ -40,8 +42,8 @@ _UNAUTHORIZED = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
 _NOT_OWN_HOST = (
-    "Without a token, the service does not answer to the host {1}. If that is its name, start it "
-    "with `--base-url {0}://{1}`."
+    "A service that has no token does not answer to the host {host}. If the service has this name, "
+    "start it with `--base-url {scheme}://{host}`."
 )
 _CROSS_SITE = (
     "A page of another site cannot change anything here. A browser extension or a script must send "
@@ -57,7 +59,8 @@ _NO_ORIGIN = (
 class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token.
 
-    With `tokens`, every request needs one of them, or only changes if `public_read` is true.
+    If there are `tokens`, every request needs one of them; if `public_read` is true too, only
+    changes need one.
     """
 
     tokens: Sequence[bytes]
@@ -71,19 +74,21 @@ class AccessControl:
         method = request.environ["REQUEST_METHOD"]
         if self.tokens:
             self._check_token(request, method)
-        elif method not in SAFE_METHODS:  # No token is needed, but no other site may write.
+        elif method not in SAFE_METHODS:  # Everybody may write, but by no page of another site.
             self._check_site(request)
 
     def _check_token(self, request: Request, method: str) -> None:
         credentials = self._check_credentials(request)
         if credentials is Credentials.HEADER:
-            return
+            return  # A page of another site does not know the token, so it cannot send this header.
         if method not in SAFE_METHODS:
             self._check_site(request)
-            if credentials is Credentials.COOKIE and not _names_its_site(request):
+            # An old browser may send the cookie for another site's form without naming the site.
+            if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
-            challenge = BEARER if _may_open_dialog(request) else _BASIC_OR_BEARER
+            # A browser would open its password dialog for Basic.
+            challenge = BEARER if _may_be_browser(request) else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
     def _check_site(self, request: Request) -> None:
@@ -112,9 +117,10 @@ class AccessControl:
 
     def warn_of_short_tokens(self) -> None:
         """Log a warning if a token is short; to be called if other machines reach the service."""
-        if any(len(token.decode(errors="replace")) < MIN_TOKEN for token in self.tokens):
+        lengths = [len(token.decode(errors="replace")) for token in self.tokens]
+        if lengths and min(lengths) < MIN_TOKEN_LENGTH:
             text = "A token of less than %d characters can be guessed. %s"
-            log.warning(text, MIN_TOKEN, _HOW_TO_MAKE_ONE)
+            log.warning(text, MIN_TOKEN_LENGTH, _HOW_TO_MAKE_ONE)
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if everybody can read bookmarks that are tagged `private`."""
@@ -128,13 +134,15 @@ class AccessControl:
         if host is None:
             if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
                 raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
-            return
+            return  # A client of HTTP/1.0, so it is no browser.
         if len(host) > MAX_HOST:
             raise HTTPError(400, "The Host header is too long.")
         if not HOST.fullmatch(host):
             raise HTTPError(400, "The Host header is not the name or address of a host.")
-        if not self.tokens and not _is_own_name(host, self.base_url):
-            raise HTTPError(421, _NOT_OWN_HOST.format(request.scheme, host))
+        # DNS rebinding: a page of another site makes the name of its own host lead to this service,
+        # and may then read and write here. It has no token, so tokens protect from it, too.
+        if not self.tokens and not _is_own_host(host, self.base_url):
+            raise HTTPError(421, _NOT_OWN_HOST.format(scheme=request.scheme, host=host))
 
 
 def _host_name(url: str) -> str:
@@ -153,9 +161,9 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-@functools.lru_cache(maxsize=256)
-def _is_own_name(host: str, base_url: str | None) -> bool:
-    """Return whether Host names the loopback interface or the base address."""
+@functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
+def _is_own_host(host: str, base_url: str | None) -> bool:
+    """Return whether the host is this machine's loopback interface or that of the base address."""
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
@@ -163,23 +171,27 @@ def _is_own_name(host: str, base_url: str | None) -> bool:
 def _is_cross_site(request: Request, base_url: str | None) -> bool:
     """Return whether a browser marks the request as sent by a page of another site."""
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
-        return site not in ("same-origin", "none")
+        return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
-    own = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
-    return origin is not None and origin not in (request.host_url, own)
+    # RFC 6454 section 6.2. A proxy may send the service another host than browsers see.
+    base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))
+    return origin is not None and origin not in (request.host_url, base_origin)
 
 
-def _names_its_site(request: Request) -> bool:
-    """Return whether a request that is not cross-site names the site of the page that sent it."""
+def _proves_own_site(request: Request) -> bool:
+    """Return whether a header says that a page of this service sent the request.
+
+    `_is_cross_site` must have refused another site's Origin before, so any Origin is the own one.
+    """
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
     return site == "same-origin" if site else "HTTP_ORIGIN" in request.environ
 
 
-def _may_open_dialog(request: Request) -> bool:
-    """Return whether a browser may have sent the request, which opens a dialog for Basic.
+def _may_be_browser(request: Request) -> bool:
+    """Return whether the client may be a browser or an extension in it.
 
-    Browsers send Sec-Fetch-Site, but not over plain http to another machine. There an extension
-    whose token is wrong would wait for the dialog, so a sent token counts too.
+    Browsers send Sec-Fetch-Site, but not over plain http to another machine. An extension there
+    sends a token in the header Authorization, so a client that does so may be one.
     """
     scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
     return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
