@@ -14,15 +14,18 @@ from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd" + "".join(
     f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14)
 )
-# Section 4.1 excludes U+200E to U+202E. Unicode added the others after the RFC.
+# Characters that set the direction of text. RFC 3987 section 4.1 excludes those below U+202F;
+# Unicode added U+2066 to U+2069 after the RFC.
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
+    # A character that an IRI excludes, a % without two digits, or neither ASCII nor _UCSCHAR.
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]|%(?![0-9A-Fa-f]{{2}})|[^!-~{_UCSCHAR}]'
 )
-# The part of a uri that may contain brackets: up to an IP address in the host.
+# The part of a uri that may contain brackets: up to the IP address in brackets that is its host.
 _UP_TO_IP_LITERAL = re.compile(
     r"[A-Za-z0-9+.-]+://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?\[[A-Za-z0-9:.%_~-]+\]"
 )
+# From the names in `Listing.links` to the link relations of RFC 5005.
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
@@ -41,7 +44,8 @@ def _head(listing: Listing) -> str:
     title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
     # All pages of one feed have the same id (RFC 5005 section 3).
     id = with_query(f"{listing.base.url}/feed", listing.filter)
-    own, home = escape_attribute(listing.address), escape_attribute(f"{listing.base.url}/")
+    feed_url = escape_attribute(listing.address)
+    home_url = escape_attribute(f"{listing.base.url}/")
     links = "".join(
         f'<link rel="{_RELATIONS[name]}" href="{escape_attribute(url)}"/>\n'
         for name, url in listing.links.items()
@@ -54,8 +58,8 @@ def _head(listing: Listing) -> str:
         f"<title>{escape(title)}</title>\n"
         f"<updated>{listing.page.state.modified}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
-        f'<link rel="self" type="application/atom+xml" href="{own}"/>\n'
-        f'<link rel="alternate" type="text/html" href="{home}"/>\n{links}'
+        f'<link rel="self" type="application/atom+xml" href="{feed_url}"/>\n'
+        f'<link rel="alternate" type="text/html" href="{home_url}"/>\n{links}'
     )
 
 
@@ -65,27 +69,30 @@ def _entry_id(id: str) -> str:
 
 
 def _entry(b: Bookmark, base: BaseUrl) -> str:
-    own = escape_attribute(base.bookmark(b.id))
+    entry_url = escape_attribute(base.bookmark(b.id))
+    bookmark_iri = escape_attribute(_iri(b.uri))
     content = f'<content type="text">{escape(b.description)}</content>\n' if b.description else ""
     categories = "".join(f'<category term="{escape_attribute(tag)}"/>\n' for tag in b.tags)
     return (
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
-        f'<link rel="alternate" href="{escape_attribute(_encode_excluded(b.uri))}"/>\n'
-        f'<link rel="self" href="{own}"/>\n<link rel="related" href="{own}"/>\n'
+        f'<link rel="alternate" href="{bookmark_iri}"/>\n'
+        # Programs follow `self`; feed readers that show no link for it show `related`.
+        f'<link rel="self" href="{entry_url}"/>\n<link rel="related" href="{entry_url}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"
     )
 
 
-def _encode_excluded(uri: str) -> str:
-    """Return the uri with the characters percent-encoded that RFC 3987 excludes from an IRI."""
-    head, mark, fragment = uri.partition("#")
-    if "#" not in fragment and not _TO_PERCENT_ENCODE.search(uri):
+def _iri(uri: str) -> str:
+    """Return the uri as an IRI: characters that RFC 3987 excludes are percent-encoded."""
+    head, number_sign, fragment = uri.partition("#")
+    is_iri = "#" not in fragment and not _TO_PERCENT_ENCODE.search(uri)
+    if is_iri:
         return uri
     literal = _UP_TO_IP_LITERAL.match(head)
     start = literal.end() if literal else 0
-    return head[:start] + _percent_encode(head[start:]) + mark + _percent_encode(fragment)
+    return head[:start] + _percent_encode(head[start:]) + number_sign + _percent_encode(fragment)
 
 
 def _percent_encode(text: str) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from formats.listing import Listing
 from storage.bookmark import FIELDS, Bookmark
 
-# A cell that a spreadsheet would run as a formula, with apostrophes in front or not.
+# The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
+# a formula gets one more, so that the import can remove exactly one from every such cell.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 class _Echo:
-    """A file whose `write` returns the line; csv.writer's `writerow` then returns it too."""
+    """A file whose `write` returns the line, so that `writerow` of csv.writer returns it too."""
 
     def write(self, line: str) -> str:
         return line

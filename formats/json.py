@@ -14,16 +14,17 @@ from storage.errors import Invalid
 from storage.retag import RetagReport
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK = 20  # The number of bookmarks to join into one chunk: many small chunks are slower.
+_CHUNK_LENGTH = 20  # Bookmarks in one chunk of a response: many small chunks are slower to send.
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write an array with one bookmark on each line."""
     separator, rest = b"[\n", iter(bookmarks)
-    while chunk := b",\n".join(map(_encode, islice(rest, _CHUNK))):
+    while chunk := b",\n".join(map(_encode, islice(rest, _CHUNK_LENGTH))):
         yield separator + chunk
         separator = b",\n"
-    yield b"[]\n" if separator == b"[\n" else b"\n]\n"
+    is_empty = separator == b"[\n"
+    yield b"[]\n" if is_empty else b"\n]\n"
 
 
 def write_bookmark(bookmark: Bookmark, *context: object) -> Iterator[bytes]:
@@ -54,7 +55,7 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:
+    except Malformed as error:  # Its message has no subject, such as "is nested too deeply".
         raise Malformed(f"The JSON in the body {error}.") from None
 
 

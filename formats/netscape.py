@@ -22,6 +22,7 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
+# Firefox stores searches as bookmarks with such uris.
 _PLACE_SCHEME = re.compile(r"\A(place):", re.IGNORECASE)
 
 
@@ -47,16 +48,18 @@ def _entry(b: Bookmark) -> str:
 def _seconds(timestamp: str) -> str:
     """Return a timestamp as a number of seconds since 1970 that no reader takes for unknown."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
-    # A leading zero distinguishes the date 1970-01-01T00:00:00Z from 0 for an unknown date.
-    return re.sub(r"\d", r"0\g<0>", text, count=1) if text in UNKNOWN_DATES else text
+    if text not in UNKNOWN_DATES:  # Texts such as "0" and "-1", which other programs write.
+        return text
+    # A zero before the first digit distinguishes 1970-01-01T00:00:00Z, "00", from an unknown date.
+    return re.sub(r"\d", r"0\g<0>", text, count=1)
 
 
 def _href(uri: str) -> str:
-    # Readers such as ours skip a uri that begins with `place:`, as a search that Firefox stores.
-    # With an escaped colon they read it, as the same uri.
+    # The import of this service and other readers skip these searches, which they find by the
+    # text `place:`. With an escaped colon they read the entry, and unescape the same uri.
     return _PLACE_SCHEME.sub(r"\1&#58;", _escape(uri))
 
 
 def _escape(value: str) -> str:
-    """Escape the only four characters that every reader unescapes."""
+    """Escape &, <, > and ", the only characters that every reader unescapes."""
     return escape(value, {'"': "&quot;"})

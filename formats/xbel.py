@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from formats import xml
 from formats.imports.entry import MAX_ENTRY
 from formats.listing import Listing
-from formats.xbel_document import XbelDocument, own_fields
+from formats.xbel_document import XbelDocument, element_fields
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark
 from storage.errors import Invalid
@@ -58,7 +58,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     xml.parse(body, document)
     if document.root != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
-    return [own_fields(entry) for entry in document.entries if entry.kind == "bookmark"]
+    return [element_fields(entry) for entry in document.entries if entry.kind == "bookmark"]
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
@@ -68,8 +68,9 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, obj
 
 
 def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether the body is a file to import: any other number of bookmarks than one.
+    """Return whether the body is a file to import, and not a single bookmark to add or update.
 
     Raises Malformed or Invalid.
     """
+    # A larger body is no valid single bookmark, so the import alone parses it.
     return len(body) > MAX_ENTRY or len(read(body, parameters)) != 1

@@ -7,10 +7,12 @@ from formats.imports.folders import Folders, folder_tags
 from storage.bookmark import split_tags
 
 IGNORED_ELEMENTS = ("alias", "separator")
+# From XBEL's attributes and child elements of a bookmark to the fields of this service.
 ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
 _CHILDREN = {"title": "title", "desc": "description"}
 
-# Metadata in a bookmark element: KDE writes its date, GNOME its groups and whether it is private
+# Metadata deep in a bookmark element: KDE writes the time when the bookmark was added, GNOME the
+# groups of the bookmark and whether the bookmark is private
 # (https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec).
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP, PRIVATE, TIME = f"{_DESKTOP}group", f"{_DESKTOP}private", "time_added"
@@ -21,12 +23,12 @@ _METADATA = (GROUP, PRIVATE, TIME)
 class XbelEntry:
     """A bookmark, alias or separator element.
 
-    `texts` has the texts of the elements in it by name.
+    `kind` is the name of the element. `texts` maps the names of elements inside it to their texts.
     """
 
     kind: str
     line: int
-    depth: int
+    depth: int  # The number of open elements at its start, with itself.
     attributes: dict[str, str]
     folders: tuple[str, ...]
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -35,20 +37,21 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    `_pieces` has the collected parts of the text of the open element `_name`, which is `_depth`
-    elements deep; it is None while no text is collected.
+    The parser passes the text of an element in pieces. `_text_pieces` collects those of the open
+    element `_text_element`, which is `_text_depth` elements deep. `_text_pieces` is None while no
+    text is collected.
     """
 
     def __init__(self) -> None:
         self.root = ""
-        self.line: Callable[[], int] = int
+        self.line: Callable[[], int] = int  # Returns 0 until `xml.parse` sets it.
         self.entries: list[XbelEntry] = []
         self._path: list[str] = []
         self._folders = Folders()
         self._is_toolbar = False
         self._entry: XbelEntry | None = None
-        self._pieces: list[str] | None = None
-        self._name, self._depth = "", 0
+        self._text_pieces: list[str] | None = None
+        self._text_element, self._text_depth = "", 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -57,11 +60,12 @@ class XbelDocument:
         self.root = self.root or tag
         if self._entry:
             is_child = len(self._path) == self._entry.depth + 1 and tag in _CHILDREN
-            if tag in _METADATA or is_child:
+            if tag in _METADATA or is_child:  # Metadata has other elements around it.
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(())
-            self._is_toolbar = attributes.get("toolbar") == "yes"  # A folder of the browser itself.
+            # The browser itself has made the folder of its toolbar, so its title is no tag.
+            self._is_toolbar = attributes.get("toolbar") == "yes"
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
         elif tag == "bookmark" or tag in IGNORED_ELEMENTS:
@@ -69,19 +73,20 @@ class XbelDocument:
             self._entry = XbelEntry(tag, self.line(), depth, attributes, tags)
 
     def _collect_text(self, tag: str) -> None:
-        if self._pieces is None:
-            self._pieces, self._name, self._depth = [], tag, len(self._path)
+        if self._text_pieces is None:
+            self._text_pieces = []
+            self._text_element, self._text_depth = tag, len(self._path)
 
     def data(self, text: str) -> None:
         """Handle a part of a text."""
-        if self._pieces is not None:
-            self._pieces.append(text)
+        if self._text_pieces is not None:
+            self._text_pieces.append(text)
 
     def end(self, tag: str) -> None:
         """Handle the end of an element."""
-        if self._pieces is not None and len(self._path) == self._depth:
-            self._set_text("".join(self._pieces))
-            self._pieces = None
+        if self._text_pieces is not None and len(self._path) == self._text_depth:
+            self._set_text("".join(self._text_pieces))
+            self._text_pieces = None
         if self._entry and len(self._path) == self._entry.depth:
             self.entries.append(self._entry)
             self._entry = None
@@ -91,16 +96,17 @@ class XbelDocument:
 
     def _set_text(self, text: str) -> None:
         if self._entry:
-            self._entry.texts.setdefault(self._name, []).append(text)
+            self._entry.texts.setdefault(self._text_element, []).append(text)
         elif not self._is_toolbar:
+            # Browsers make some of the folders at the top themselves.
             self._folders.name(folder_tags(text, may_be_built_in=self._folders.depth == 1))
 
 
-def own_fields(entry: XbelEntry) -> dict[str, object]:
-    """Return the fields of a bookmark as this service writes them."""
+def element_fields(entry: XbelEntry) -> dict[str, object]:
+    """Return the fields that attributes and child elements of a bookmark have, not its folders."""
     fields: dict[str, object] = {}
     if id := entry.attributes.get("id"):
-        fields["id"] = id.removeprefix("b-")
+        fields["id"] = id.removeprefix("b-")  # An XML id must not begin with a digit.
     for attribute, name in ATTRIBUTES.items():
         if (value := entry.attributes.get(attribute)) is not None:
             fields[name] = value

@@ -13,6 +13,8 @@ from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
+# The charset in an XML declaration, unless it is ASCII: expat knows ASCII itself, and the Encoding
+# Standard would read it as windows-1252. The limits keep the search in any document short.
 _CHARSET = re.compile(
     rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
 )

@@ -28,14 +28,11 @@ _ICONS = ("icon.svg", "icon.png", "large.png", "touch.png")
 
 @dataclass(frozen=True)
 class Asset:
-    """A file of the service itself, with the validators of a resource.
-
-    `version` is the digest of the body as a number, from which the entity tag is made.
-    """
+    """A file of the service itself, with the validators of a resource."""
 
     media_type: str
     body: bytes
-    version: int
+    version: int  # The digest of the body; the entity tag begins with it.
     changed_at: float = 0.0  # The date 1970: the name of the file changes with its body anyway.
 
 
@@ -47,10 +44,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return the name that a file is served under: with 12 hexadecimal digits of its digest.
-
-    A changed file has another name, so browsers can cache each file for ever.
-    """
+    """Return the file's name with a part of its digest, so that browsers can cache it for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"
     return f"{stem}-{digest[:12]}.{suffix}"
@@ -58,10 +52,7 @@ def served_name(file: str) -> str:
 
 @functools.cache
 def assets_digest() -> str:
-    """Return a text that changes when one of the files changes.
-
-    It is a part of the entity tags of pages, because pages link to the files by their names.
-    """
+    """Return a digest of the files for the entity tags of pages, which link to the files."""
     return hashlib.sha256(" ".join(assets()).encode()).hexdigest()[:12]
 
 

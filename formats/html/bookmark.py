@@ -97,10 +97,7 @@ def existing_form(
 
 
 def _host_tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
-    """Return checkboxes for the field `tags`, for those `host_tags` that the values do not have.
-
-    `host_tags` are the tags of other bookmarks of the same host.
-    """
+    """Return checkboxes below the field `tags` that add tags of other bookmarks of the host."""
     folded_tags = set(map(fold, split_tags(values["tags"])))
     unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHOICES]
     return {"tags": tag_choices(unused, host(values["uri"]))} if unused else {}
@@ -123,10 +120,8 @@ def write_add_page(
 
 
 def link(b: Bookmark, escape_text: Escape = e) -> str:
-    """Return the title as a link to the uri, or both as text if the scheme must not be linked.
-
-    `escape_text` can also mark the words of a search.
-    """
+    """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
+    # In a list `escape_text` also marks the words of the search.
     title = escape_text(cut(b.title, MAX_TITLE))
     if b.uri.partition(":")[0].lower() in LINKED_SCHEMES:
         return f'<a href="{e(b.uri)}">{title}</a>'
@@ -134,10 +129,7 @@ def link(b: Bookmark, escape_text: Escape = e) -> str:
 
 
 def host(uri: str, escape_text: Escape = e) -> str:
-    """Return the host of a uri as HTML, or an empty text if the uri has no host.
-
-    `escape_text` can also mark the words of a search.
-    """
+    """Return the host of a uri as HTML, or an empty text if the uri has no host."""
     try:
         name = urlsplit(uri).hostname
     except ValueError:  # The brackets of an IPv6 address do not match.

@@ -54,11 +54,7 @@ def edit_form(
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
         _field(
-            name,
-            values.get(name, ""),
-            error=errors.get(name, ""),
-            other_value=other_values.get(name, ""),
-            has_focus=name == focus,
+            name, values.get(name, ""), errors.get(name, ""), other_values.get(name, ""), focus
         )
         + choices.get(name, "")
         for name in _FIELDS
@@ -67,8 +63,7 @@ def edit_form(
     created = hidden_input("created", values["created"]) if "created" in values else ""
     cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
     return (
-        # Without autocomplete="off" browsers restore text that was typed before a reload of the
-        # page into a form that has a newer version of the bookmark.
+        # Otherwise browsers restore text typed before a reload into a form of a newer version.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
@@ -77,7 +72,7 @@ def edit_form(
     )
 
 
-def _field(name: str, value: str, *, error: str, other_value: str, has_focus: bool) -> str:
+def _field(name: str, value: str, error: str, other_value: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
     # Each note below the field by its CSS class. The notes are HTML already.
     notes = {"error": error, "hint": hint, "theirs": other_value}
@@ -87,7 +82,7 @@ def _field(name: str, value: str, *, error: str, other_value: str, has_focus: bo
         attributes += f' aria-describedby="{ids}"'
     if error:
         attributes += ' aria-invalid="true"'
-    if has_focus:
+    if name == focus:
         attributes += " autofocus"
     notes_html = "".join(
         f'<div class="{css_class}" id="{name}-{css_class}">{note}</div>\n'
@@ -101,8 +96,7 @@ def _field(name: str, value: str, *, error: str, other_value: str, has_focus: bo
 
 def _input(name: str, value: str, attributes: str) -> str:
     if name == "description":
-        # HTML parsers drop a line break directly after the start tag, so write one that they drop:
-        # a line break at the beginning of the value stays.
+        # HTML parsers drop one line break after the start tag, so write one before the value.
         return f'<textarea id="{name}" name="{name}" {attributes}>\n{e(value)}</textarea>\n'
     return f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
 

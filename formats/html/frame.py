@@ -36,9 +36,7 @@ def begin(
     no list. The search box keeps the tags of `filter`. A list has a link to its feed.
     """
     # An empty `uri` in the query asks for the form that adds a bookmark.
-    add_parameters = {"uri": ""}
-    if list_query is not None:
-        add_parameters["_list"] = list_query
+    add_parameters = {"uri": ""} | ({} if list_query is None else {"_list": list_query})
     add_address = f"{base.path}/?{urlencode(add_parameters)}"
     return (
         f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
@@ -139,9 +137,7 @@ def hidden_inputs(hidden_fields: HiddenFields) -> str:
         "_close": "1" if hidden_fields.closes_window else None,
         "_opened": hidden_fields.opened_digests or None,
     }
-    return "".join(
-        hidden_input(name, value) for name, value in values.items() if value is not None
-    )
+    return "".join(hidden_input(name, v) for name, v in values.items() if v is not None)
 
 
 def hidden_input(name: str, value: str) -> str:

@@ -179,10 +179,7 @@ def _selected_tags(listing: Listing) -> set[str]:
 def _item_writer(
     listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
 ) -> Callable[[Bookmark, int], str]:
-    """Return a function that writes a bookmark, the link that edits it and the delete button.
-
-    The button sends the version of the bookmark, so that no newer version is deleted.
-    """
+    """Return a function that writes a bookmark, with buttons to edit and delete this version."""
     # The page that edits the bookmark leads back to the list with this query.
     path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 
@@ -251,10 +248,7 @@ def _aside(listing: Listing, tag_link: _TagLink) -> str:
 
 
 def _tags(listing: Listing, tag_link: _TagLink) -> str:
-    """Return the most used tags of the selected bookmarks, each a link that adds it to the filter.
-
-    Tags that the filter has already are left out.
-    """
+    """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = _selected_tags(listing)
     items = "".join(
         f"<li>{tag_link(tag, count)}</li>\n"

@@ -14,8 +14,7 @@ def write_login_page(
     """Return the page with the form to log in.
 
     After the login the browser goes to `target`, a path below the service's own. `pending_fields`
-    are the fields of a pending form, which was sent to `target`; there are none without such a
-    form.
+    are the fields of a pending form, if one was sent to `target`.
     """
     note = e(error) if error else "A token from the token file of the service."
     note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")

@@ -45,8 +45,5 @@ def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[in
     of these, the span of the text has the whole character.
     """
     # The place in the folded text where each character of the text begins, and the last one ends.
-    folded_starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
-    return [
-        (bisect_right(folded_starts, start) - 1, bisect_left(folded_starts, end))
-        for start, end in spans
-    ]
+    starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
+    return [(bisect_right(starts, start) - 1, bisect_left(starts, end)) for start, end in spans]

@@ -101,9 +101,7 @@ def _conflict_link(problem: Problem) -> str:
 
 def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     """Return the form as it was sent, with the errors above it and below each wrong field."""
-    errors = {
-        name: f"{LABELS[name]} {e(reason)}" for name, reason in problem.errors if name in LABELS
-    }
+    errors = {name: f"{LABELS[name]} {e(text)}" for name, text in problem.errors if name in LABELS}
     if link := _conflict_link(problem):
         errors["uri"] = f"{escaped_detail} {link}"
     # 410: another client deleted the bookmark after the user opened the form.
@@ -126,10 +124,7 @@ def _existing(sent: SentForm, current: Bookmark) -> str:
 
 
 def _both_versions(sent: SentForm, current: Bookmark) -> str:
-    """Return the form with the stored value below each field in conflict.
-
-    The user and another client have both changed these fields.
-    """
+    """Return the form, with the stored value below each field that another client changed too."""
     keep_link = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
     saved = form_values(current)
     form = edit_form(

@@ -19,16 +19,14 @@ def retag_section(listing: Listing) -> str:
         tag = dict(listing.filter)["tag"]
         label = f"Rename <bdi>{e(tag)}</bdi> to"
         # To rename a tag is to add the new tag and to remove the old one.
-        rename = _form(listing, "add", label, f"Rename in {number}", renamed_tag=tag)
-        forms = rename + forms
+        forms = _form(listing, "add", label, f"Rename in {number}", renamed_tag=tag) + forms
     return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
 
 
 def _has_valid_search(listing: Listing) -> bool:
-    """Return whether the search of the filter can be parsed.
+    """Return whether the search can be parsed; otherwise a list searches for its plain words.
 
-    A list searches for the mere words of a search with a mistake, such as a missing parenthesis,
-    and may so select more bookmarks than the user wants to change.
+    Those can select more bookmarks than the user wants to change.
     """
     try:
         parse_expression(dict(listing.filter).get("q", ""))

@@ -10,10 +10,7 @@ from storage.bookmark import fold
 def write_tags(
     counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
 ) -> Iterator[bytes]:
-    """Write the page of all tags in alphabetical order, each a link to its bookmarks.
-
-    `untagged` is the number of bookmarks without tags.
-    """
+    """Write the page of all tags, and of the number of bookmarks that are `untagged`."""
     by_tag = sorted(counts, key=lambda tag_and_count: fold(tag_and_count[0]))
     items = "".join(_item(base, tag, count) for tag, count in by_tag)
     yield (

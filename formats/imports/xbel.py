@@ -32,7 +32,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     """Return the entry; other programs have their own ids, more tags, and dates in other forms."""
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
-    fields = xbel.own_fields(entry)
+    fields = xbel.element_fields(entry)
     # An XML id must not begin with a digit, so this service writes the prefix; others rarely do.
     if not entry.attributes.get("id", "").startswith("b-"):
         fields.pop("id", None)
