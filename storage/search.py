@@ -118,7 +118,7 @@ def fold_text(text: str) -> str:
 
 
 def fold_client_tag(text: str) -> str:
-    """Return a tag that a client sent in folded form, to compare it with `Entry.tags`."""
+    """Fold a tag that a client sent, to compare it with the folded `Entry.tags`."""
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 
@@ -161,7 +161,7 @@ class _Parser:
             self._add(token)
         if not self._steps and not self._operators:  # There are no tokens.
             return ()
-        self._close()
+        self._apply_all_operators()
         if self._operators:
             raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
         if sum(isinstance(step, Term) for step in self._steps) > MAX_TERMS:
@@ -182,7 +182,7 @@ class _Parser:
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             self._operators.append(token)
         elif token == ")":
-            self._close()
+            self._apply_all_operators()
             if not self._operators:
                 raise _NotAnExpression("A parenthesis is closed that is not open. Leave it out.")
             self._operators.pop()
@@ -198,9 +198,9 @@ class _Parser:
         self._operators.append(operator)
         self._needs_operand = True
 
-    def _close(self) -> None:
-        """Apply all operators since the last open parenthesis."""
-        self._apply_operators(_PRECEDENCE["or"])
+    def _apply_all_operators(self) -> None:
+        """Apply all operators since the last open parenthesis, or since the beginning."""
+        self._apply_operators(_PRECEDENCE["or"])  # The operator that binds least.
 
     def _apply_operators(self, precedence: int) -> None:
         """Append the waiting operators that bind at least as strongly as this precedence."""
