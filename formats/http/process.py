@@ -15,8 +15,7 @@ from formats.http.request import MAX_FILE
 # Settings of waitress, in bytes and seconds.
 WAITRESS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Well above the service's own limits: the service refuses a body with a problem document,
-    # waitress only with plain text.
+    # Above the service's own limit, which refuses a body with a problem document, not plain text.
     "max_request_body_size": 2 * MAX_FILE,
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,

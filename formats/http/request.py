@@ -21,7 +21,6 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-FORM = "application/x-www-form-urlencoded"
 MAX_BODY = MAX_ENTRY
 MAX_FILE = 32 * 1024 * 1024
 
@@ -45,7 +44,7 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     """
     media_type, parameters = _choose_reader(request, {name: name for name in formats.FORM_READERS})
     body = _read_body(request, limit)
-    if media_type == FORM:
+    if media_type == formats.FORM:
         return form.parse_pairs(body)
     fields = form.parse_multipart(body, parameters)
     if isinstance(fields, form.UploadedFile):

@@ -83,7 +83,7 @@ def allow_of_server(routes: Sequence[Route]) -> str:
 
 
 def find_route(routes: Sequence[Route], path: str) -> tuple[Route | None, dict[str, str]]:
-    """Return the first route that matches the path, or None, and the arguments of its handlers."""
+    """Return the first route that matches the path, or None, and the path's variables by name."""
     for route in routes:
         if (arguments := route.match(path)) is not None:
             return route, arguments
