@@ -308,7 +308,7 @@ def apache(site, socket_folder):
     if os.geteuid() == 0:
         right = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
         command = [program("setpriv"), "--reuid=www-data", "--clear-groups", *right, *command]
-    (script,) = re.findall(r"`(from bookmarks import make_app; application = [^`]*)`", PAGE)
+    (script,) = re.findall(r"^echo '(.*)' > /srv/bookmarks/app.wsgi$", PAGE, re.MULTILINE)
     (site / "app.wsgi").write_text(script.replace("/srv/bookmarks", str(site)) + "\n")
 
     def configure(port):
