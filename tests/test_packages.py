@@ -35,6 +35,11 @@ def readme_command(program):
     return command
 
 
+def upgrade_command(installed):
+    """Return the documented command that upgrades a service installed in this way."""
+    return re.search(rf"^\| {installed} \| `(.*)` \|$", documentation("deploy.md"), re.MULTILINE)[1]
+
+
 def run(*command, cwd=None, **environment):
     """Run a command, which must succeed; return its output."""
     path = f"{TOOLS}:{os.environ['PATH']}"
@@ -253,21 +258,36 @@ def test_an_upgrade_of_a_clone_removes_the_modules_of_the_older_version(tree, of
     install(tree / ".venv", ".", cwd=tree, **offline)
     assert (tree / "build" / "lib" / "formats" / "removed.py").exists()
     assert has_module(tree / ".venv", "formats.removed")
-    command = re.search("`git pull && (.*?)`", documentation("deploy.md"))[1]
     (tree / "formats" / "removed.py").unlink()  # As the pull would.
-    run("bash", "-c", command, cwd=tree, **offline)
+    run("bash", "-c", upgrade_command("by the quick start"), cwd=tree, **offline)
     assert has_module(tree / ".venv", "formats.xbel")
     assert not has_module(tree / ".venv", "formats.removed")
+
+
+def test_the_commands_of_a_server_install_and_upgrade_it(tree, tmp_path, offline):
+    (tree / "formats" / "removed.py").touch()
+    folder = tmp_path / "server"
+    install_command, *_ = documented_block("bash", "useradd").splitlines()
+    upgrade, _, restart = upgrade_command("on a server").rpartition(" && ")
+    assert restart == "systemctl restart bookmarks"
+    for command, has_removed in ((install_command, True), (upgrade, False)):
+        command = command.replace("/opt/bookmarks/.venv", str(folder))
+        run("bash", "-c", command, cwd=tree, **offline)
+        assert has_module(folder, "formats.xbel")
+        assert has_module(folder, "formats.removed") is has_removed
+        (tree / "formats" / "removed.py").unlink(missing_ok=True)  # As `git pull` would.
 
 
 def test_pipx_installs_a_clean_tree(tree, tmp_path, offline):
     names = ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR", "PIPX_COMPLETION_DIR")
     folders = {name: str(tmp_path / name) for name in names}
     run(*readme_command("pipx").split(), cwd=tree, **offline, **folders)
+    run("bash", "-c", upgrade_command("with pipx"), cwd=tree, **offline, **folders)
     require_serves(tmp_path / "PIPX_BIN_DIR" / "bookmarks", folder=tmp_path)
 
 
 def test_shiv_packs_it_into_one_file(tree, tmp_path, offline):
+    assert upgrade_command("with shiv") == f"rm -rf build && {readme_command('shiv')}"
     run(*readme_command("shiv").split(), cwd=tree, **offline)
     file = shutil.move(tree / "bookmarks.pyz", tmp_path)
     bare = [sys.executable, "-I", "-S"]  # Without the packages of this environment.

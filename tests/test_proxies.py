@@ -18,6 +18,7 @@ from tests.storage.clients import Response, Server, service_of
 
 HOST = "bookmarks.example.com"
 PUBLIC = f"https://{HOST}"
+CERTIFICATE, KEY = "/etc/ssl/certs/bookmarks.pem", "/etc/ssl/private/bookmarks.key"
 BODY = {"Content-Type": "application/json"}
 FORM = "application/x-www-form-urlencoded"
 
@@ -78,17 +79,17 @@ def nginx(folder, service, port=None, prefix="/", host=HOST):
     require_program("nginx", "openssl")
     port, plain = port or free_port(), free_port()
     certificate, key = folder / "cert.pem", folder / "key.pem"
-    subject = ["-subj", f"/CN={HOST}", "-days", "2", "-nodes", "-newkey", "rsa:2048"]
-    command = ["openssl", "req", "-x509", "-keyout", str(key), "-out", str(certificate), *subject]
-    subprocess.run(command, check=True, capture_output=True)
+    command = documented_block("bash", "openssl req").replace(CERTIFICATE, str(certificate))
+    command = command.replace(KEY, str(key))
+    subprocess.run(["bash", "-c", command], check=True, capture_output=True)
     servers = documented_block("nginx", "server {")
     for written, ours in {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "listen 80": f"listen 127.0.0.1:{plain}",
         "location / ": f"location {prefix} ",
         "http://127.0.0.1:8080": service.address + ("" if prefix == "/" else "/"),
-        "/etc/ssl/certs/bookmarks.pem": str(certificate),
-        "/etc/ssl/private/bookmarks.key": str(key),
+        CERTIFICATE: str(certificate),
+        KEY: str(key),
         "/var/cache/bookmarks": str(folder / "cache"),
     }.items():
         assert servers.count(written) == 1
@@ -128,7 +129,7 @@ def varnish(folder, service):
     assert '.port = "8080"' in vcl
     port = service.address.rpartition(":")[2]
     (folder / "default.vcl").write_text(vcl.replace('"8080"', f'"{port}"'))
-    command = r"`varnishd -a :6081 -f bookmarks.vcl (.*)`"
+    command = r"`varnishd -a :6081 -f /etc/varnish/bookmarks.vcl (.*)`"
     (options,) = re.findall(command, documentation("deploy.md"))
     name = ["-n", str(folder / "varnish")]
     with (folder / "varnish.log").open("wb") as log:
