@@ -26,7 +26,7 @@ _NAMES_BY_ROLE = {
 MARKS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
 _ROLE_BY_NAME |= {mark: mark for mark in MARKS}
-_TRUE_TEXTS = ("1", "true", "yes")
+_TRUE = re.compile(r"\s*(?:1(?:\.0)?|true|yes)\s*", re.IGNORECASE)  # A mark that is set.
 # The tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 
@@ -46,11 +46,6 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
     return values_by_role
 
 
-def is_set(mark: object) -> bool:
-    """Return whether a mark is set: by true (which equals 1) or 1 in JSON, or by a text."""
-    return mark == 1 or (isinstance(mark, str) and mark.strip().lower() in _TRUE_TEXTS)
-
-
 def fields_of_roles(
     values_by_role: Mapping[str, Sequence[object]],
     own_tags: Sequence[object],
@@ -68,7 +63,8 @@ def fields_of_roles(
             fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    marks = [mark for mark in MARKS if any(map(is_set, values_by_role.get(mark, ())))]
+    texts_of_marks = {mark: map(str, values_by_role.get(mark, ())) for mark in MARKS}
+    marks = [mark for mark, all in texts_of_marks.items() if any(map(_TRUE.fullmatch, all))]
     if "unread" in (status.lower() for status in texts.get("status", ())):
         marks.append("unread")
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]

@@ -20,7 +20,10 @@ from formats.imports.csv import split_cells
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import split_tags
 
-NO_HEADER = "It is CSV without a header. Add one with the names of the columns, such as url,title."
+NO_HEADER = (
+    "It may be CSV without a header: add one with the names of the columns, such as url,title. "
+    "In a list of addresses, write %2C for a comma and %3B for a semicolon."
+)
 _EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
 # An address may have white space only after `//`, so `Note: this` is none. It may not have control
 # characters that are no white space.
@@ -31,13 +34,9 @@ _URI = re.compile(
 # The atomic group `(?>…)` ends the title at the last `](` and is not tried again, which saves time.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")
-# By separator: an address, and group 1 with the separator and perhaps a title behind it.
-_CSV_ROWS = {
-    separator: re.compile(rf'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"{separator}])+"?({separator}.*)')
-    for separator in ";,"
-}
-# Only words behind the separator: they are a title, not the rest of an address with the separator.
-_TITLE_OF_WORDS = re.compile(r"(?:[^\W\d][^/=&%?#.:|\t]*)?")
+# An address, and behind the separator a title or the rest of the address.
+_CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
+_REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that are not CSV.
 
 
@@ -70,20 +69,32 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_separator(lines: Sequence[str]) -> str:
-    """Return the separator of a list that is CSV, empty for any other. Raises Malformed.
+    """Return the separator of a list that is CSV, empty for any other.
 
-    At least every second line of such a list has an address and the separator. One title must have
-    a blank, or all be words: an address may contain the separator, too.
+    At least every second line of such a list has an address and the separator. An address may
+    contain the separator, too, so most texts behind it must be titles. Raises Malformed for more
+    than two columns, and if the texts may be either.
     """
-    for separator, row in _CSV_ROWS.items():
-        titles = [match[1] for line in lines if (match := row.fullmatch(line))]
-        has_blank = any(" " in _OTHER_SEPARATOR.split(title)[0] for title in titles)
-        are_words = len(titles) > 1 and all(_TITLE_OF_WORDS.fullmatch(title, 1) for title in titles)
-        if len(titles) >= len(lines) / 2 and (has_blank or are_words):
-            if all(separator in title[1:] for title in titles):
-                raise Malformed(NO_HEADER)
-            return separator
+    for separator in ";,":
+        row = re.compile(_CSV_ROW % (separator, separator))
+        rows = [match.groups() for line in lines if (match := row.fullmatch(line))]
+        votes = sum(_vote(uri, text) for uri, text in rows)
+        if len(rows) < len(lines) / 2 or votes < 0 or (votes == 0 and len(rows) <= 1):
+            continue
+        if votes == 0 or all(separator in text for _, text in rows):
+            raise Malformed(NO_HEADER)
+        return separator
     return ""
+
+
+def _vote(uri: str, text: str) -> int:
+    """Return 1 for a title behind a separator, -1 for the rest of an address, 0 for either."""
+    if " " in _OTHER_SEPARATOR.split(text)[0]:
+        return 1
+    if _REST_OF_URI.match(text):
+        return -1
+    # In an address no separator follows a slash, or a host without a path.
+    return int(uri.endswith(("/", '"')) or uri.count("/") == 2)
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:

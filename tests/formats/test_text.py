@@ -100,22 +100,31 @@ def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
 
 
 @pytest.mark.parametrize(
-    "lines",
+    "lines, uris",
     [
-        ["https://1.example/;One", "https://2.example/;Two"],
-        ["https://1.example/, One", "https://2.example/"],
-        ['"https://1.example/";"One"', 'https://2.example/;"Two; or so"'],
-        ["https://1.example/; One", "https://2.example/ ; Two | Second", "not a uri; Three"],
-        ["https://1.example/,One, or not", "https://2.example/,Node.js"],
-        ["https://1.example/;One", "https://2.example/x y;Two words"],
+        (["https://1.example/;One", "https://2.example/;Two"], ["", ""]),
+        (["https://1.example/, One", "https://2.example/"], ["", ""]),
+        (['"https://1.example/";"One"', 'https://2.example/;"Two; or so"'], ["", ""]),
+        (["https://1.example/; One", "https://2.example/ ; Two | Second"], ["", ""]),
+        (["https://1.example/,One, or not", "https://2.example/,Node.js"], ["", ""]),
+        (["https://1.example/;One", "https://2.example/x y;Two words"], ["", "x%20y"]),
+        (["https://1.example/a;One two", "https://2.example/?b=1;Three four"], ["a", "?b=1"]),
+        (["https://1.example/;Node.js"], [""]),
+        (["https://1.example/,"], [""]),
+        (["https://1.example/;Node.js", "https://2.example/;C#"], ["", ""]),
+        (["https://1.example/a;Rust vs. Go", "https://2.example/b;Node.js"], ["a", "b"]),
+        (['"https://1.example/a";"Node.js"', '"https://2.example/b";"C++"'], ["a", "b"]),
     ],
 )
-def test_the_separator_of_rows_without_a_header_is_part_of_no_uri(lines):
-    uris = [entry.fields["uri"] for entry in read("\n".join(lines))[:2]]
-    assert uris in (
-        ["https://1.example/", "https://2.example/"],
-        ["https://1.example/", "https://2.example/x%20y"],
-    )
+def test_the_separator_of_rows_without_a_header_is_part_of_no_uri(lines, uris):
+    found = [entry.fields["uri"] for entry in read("\n".join(lines))]
+    assert found == [f"https://{number}.example/{uri}" for number, uri in enumerate(uris, 1)]
+
+
+def test_a_host_is_followed_by_no_separator():
+    assert read("https://a.example,Node.js") == [
+        (1, {"uri": "https://a.example", "title": "Node.js"}, "")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +141,18 @@ def test_the_separator_of_rows_without_a_header_is_part_of_no_uri(lines):
 def test_a_list_of_addresses_that_contain_separators_is_no_csv(lines):
     uris = [entry.fields["uri"] for entry in read("\n".join(lines))]
     assert uris == [line.replace(" ", "%20") for line in lines]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["https://1.example/a;Node.js", "https://2.example/b;Vue.js"],
+        ["https://1.example/Paris,Texas", "https://2.example/Rome,Italy"],
+    ],
+)
+def test_a_list_whose_separators_may_be_part_of_addresses_is_refused(lines):
+    with pytest.raises(Malformed, match="without a header.*write %2C for a comma"):
+        read("\n".join(lines))
 
 
 def test_rows_of_more_than_two_cells_need_a_header():
