@@ -16,13 +16,14 @@ LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
 GZIP_SUFFIX = "-gzip"
 
 
-def entity_tag_for_client(request: Request, tag: str) -> str:
-    """Return the opaque tag of a representation as it is for this client.
+def entity_tag_as_sent(request: Request, tag: str) -> str:
+    """Return the opaque tag of a representation with what the response to this request adds.
 
-    It ends with the name of the button in the header of a page, and with `GZIP_SUFFIX` if the
+    These are the name of the button to log in or out that a page shows, and `GZIP_SUFFIX` if the
     representation is compressed.
     """
-    if (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)) and ".html-" in tag:
+    is_page = ".html-" in tag
+    if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
         tag = f"{tag}-{button}"
     return tag + GZIP_SUFFIX if _is_compressed(request) else tag
 
@@ -41,7 +42,8 @@ def _prefers_gzip(accepted: str) -> bool:
         return False
     # WebOb returns all offers for a header that cannot be parsed.
     header = create_accept_encoding_header(accepted)
-    # An unnamed identity has quality 1, but clients that send `br, gzip;q=0.9` prefer gzip to it.
+    # Clients that send `br, gzip;q=0.9` prefer gzip to identity, that is no coding. But WebOb would
+    # prefer identity, since a coding that is not named has quality 1: offer it only if named.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     is_valid = isinstance(header, AcceptEncodingValidHeader)
@@ -51,12 +53,12 @@ def _prefers_gzip(accepted: str) -> bool:
 def compress(request: Request, response: Response) -> Response:
     """Return the response as this client prefers it.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has the suffix, too: a 304
-    has no body, so its entity tag cannot depend on the size of one.
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has the suffix of gzip,
+    too. Otherwise a 304 would need the size of a body, which is not made for a 304.
     """
     headers = dict(response.headers)
     if "ETag" in headers:
-        headers["ETag"] = f'"{entity_tag_for_client(request, headers["ETag"][1:-1])}"'
+        headers["ETag"] = f'"{entity_tag_as_sent(request, headers["ETag"][1:-1])}"'
     if len(response.body) > MIN_SIZE and _is_compressed(request):
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}

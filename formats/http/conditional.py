@@ -11,7 +11,7 @@ from webob import Request
 
 from formats.form import HiddenFields
 from formats.html.assets import Asset, assets_digest
-from formats.http.compression import entity_tag_for_client
+from formats.http.compression import entity_tag_as_sent
 from formats.http.response import Response, respond_with
 from formats.merge import user_changes
 from storage.bookmark import Fields
@@ -24,6 +24,7 @@ Resource = Entry | State | Asset
 CONDITION_VARIABLES = frozenset(
     {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE"}
 )
+# If-Modified-Since has no meaning for a request that changes something.
 CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
 # RFC 9110 section 8.8.3. WebOb's parser only finds entity tags that follow white space.
@@ -40,7 +41,7 @@ def version_text(version: int) -> str:
 
 
 def add_validators(response: Response, name: str, resource: Resource) -> None:
-    """Add the ETag of the representation `name`, and Last-Modified."""
+    """Add the ETag of a representation, whose `name` is for example `json`, and Last-Modified."""
     response.headers.append(("ETag", f'"{_entity_tag(resource, name)}"'))
     response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
 
@@ -48,18 +49,16 @@ def add_validators(response: Response, name: str, resource: Resource) -> None:
 def validated_by(
     name: str, entry: Entry, get_state: Callable[[], State]
 ) -> tuple[str, Entry]:
-    """Return the name and the resource that determine the validators of a representation.
-
-    A page changes with the whole collection, because it has tags of other bookmarks.
-    """
+    """Return the name and the resource from which `add_validators` makes those of a bookmark."""
     if name != "html":
         return name, entry
+    # The page of one bookmark offers the tags of all, so it changes with the whole collection.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 
 
 def _entity_tag(resource: Resource, name: str) -> str:
-    """Return the opaque tag of a representation; each has its own, so all are strong."""
+    """Return the opaque tag of a representation. All tags are strong: no two share one."""
     if name.startswith("html"):  # A page links its style and script by their digests.
         name = f"{name}-{assets_digest()}"
     return f"{version_text(resource.version)}.{name}"
@@ -71,7 +70,7 @@ def last_modified(resource: Resource) -> int:
     It is the time of the file: `modified` inside the file misses an edit by hand, and a restored
     copy has an old one.
     """
-    # A file may have a time before the year 1, which no date can express.
+    # A file system may give a file a time before the year 1, which no date can express.
     return max(int(min(resource.changed_at, time.time())), _YEAR_1)
 
 
@@ -83,19 +82,20 @@ def require_conditions(
 ) -> None:
     """Raise PreconditionFailed unless the request's conditions hold (RFC 9110 section 13.2.2).
 
-    `resource` is None if it does not exist; `form_version` is the version that a form was filled
-    from. Each entity tag begins with the version, so If-Match accepts that of any representation.
+    `resource` is None if it does not exist. `form_version` is the version that a form was filled
+    from, None or empty for other requests.
     """
     if form_version and (resource is None or form_version != version_text(resource.version)):
+        # The error page shows the user the stored bookmark beside the fields of the form.
         raise PreconditionFailed("It has changed since the form was opened.", resource)
     if request.environ.keys().isdisjoint(CONDITION_VARIABLES):
         return
     if (tags := request.environ.get("HTTP_IF_MATCH")) is not None:
         if not _matches(tags, resource, strong=True):
             raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
-    elif _is_modified(request, resource):
+    elif _is_newer_than_if_unmodified_since(request, resource):
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
-    if request.method in ("GET", "HEAD"):
+    if request.method in ("GET", "HEAD"):  # Their If-None-Match is for `not_modified`.
         return
     if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), resource):
         raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
@@ -107,7 +107,7 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
     Raises PreconditionFailed if another client has changed a field that the user has changed too.
     """
     if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
-        return fields
+        return fields  # Nothing has changed since the form was opened, or nobody can know.
     changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.opened_digests)
     if conflicts:
         raise PreconditionFailed("It has changed since the form was opened.", entry)
@@ -115,13 +115,16 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
 
 
 def _matches(value: str, resource: Resource | None, strong: bool = False) -> bool:
-    """Return whether a list of entity tags has one of any representation of the resource."""
+    """Return whether a list of entity tags has one of the resource, in any representation.
+
+    A client that has read a bookmark as a page may change it as JSON.
+    """
     if resource is None:
         return False
     version = version_text(resource.version)
-    return value.strip() == "*" or any(
-        tag.partition(".")[0] == version for tag in _parse_entity_tags(value, strong)
-    )
+    # `_entity_tag` puts a dot between the version and the name of the representation.
+    versions = [tag.partition(".")[0] for tag in _parse_entity_tags(value, strong)]
+    return value.strip() == "*" or version in versions
 
 
 def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
@@ -129,8 +132,8 @@ def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
     return [tag for weak, tag in _ENTITY_TAG.findall(value) if not (strong and weak)]
 
 
-def _is_modified(request: Request, resource: Resource | None) -> bool:
-    """Return whether If-Unmodified-Since (RFC 9110 section 13.1.4) fails for the resource."""
+def _is_newer_than_if_unmodified_since(request: Request, resource: Resource | None) -> bool:
+    """Return whether the resource has changed since that date (RFC 9110 section 13.1.4)."""
     date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
     return resource is not None and date is not None and last_modified(resource) > date
 
@@ -148,32 +151,29 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
-        tag = entity_tag_for_client(request, _entity_tag(resource, name))
-        is_same = tags.strip() == "*" or tag in _parse_entity_tags(tags)
+        tag = entity_tag_as_sent(request, _entity_tag(resource, name))
+        is_current = tags.strip() == "*" or tag in _parse_entity_tags(tags)
     else:
-        is_same = _is_unmodified(request, resource)
-    if not is_same:
+        is_current = _is_older_than_if_modified_since(request, resource)
+    if not is_current:
         return None
     response = Response("304 Not Modified", [])
     add_validators(response, name, resource)
     return response
 
 
-def _is_unmodified(request: Request, resource: Resource) -> bool:
-    """Return whether If-Modified-Since proves that nothing changed.
-
-    Dates have a resolution of one second: a resource that changed within the last second may
-    change again without a new date.
-    """
+def _is_older_than_if_modified_since(request: Request, resource: Resource) -> bool:
+    """Return whether the date in If-Modified-Since proves that nothing has changed since."""
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
+    # Dates count whole seconds: a resource may change twice in one, with the same date.
     return resource.changed_at < time.time() - 1
 
 
 def _parse_date(request: Request, name: str) -> float | None:
     """Return a header's date in seconds since 1970, None if it is absent, invalid or future."""
-    try:  # WebOb reads 31 February as 3 March.
+    try:  # WebOb would take 31 February for 3 March.
         date = parsedate_to_datetime(request.environ.get(name, ""))
     except (ValueError, OverflowError):
         return None

@@ -12,9 +12,10 @@ from formats.base_url import Parameters
 from formats.errors import HTTPError
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # A longer header counts as absent.
-# Parameters of a media range other than q, such as `charset=utf-8`, are removed and so ignored.
-_OTHER_PARAMETER = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
+MAX_ACCEPT = 4096  # In characters. A longer header counts as absent: a cache keeps each header.
+# Clients that accept `text/html;charset=utf-8` get `text/html`, but WebOb would refuse them: remove
+# all parameters except q, the quality.
+_PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
 def negotiate(request: Request, table: FormatTable, parameters: Parameters | None = None) -> str:
@@ -30,22 +31,23 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters | Non
     return table.names[best_media_type(request, table.media_types, table.other_media_types)]
 
 
-def best_media_type(request: Request, offers: Sequence[str], others: Sequence[str] = ()) -> str:
+def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[str] = ()) -> str:
     """Return the media type that Accept prefers, the first offer if it has no preference.
 
-    `others` are further media types of the same formats. Raises HTTPError 406.
+    `aliases` are further media types of the offered formats. Raises HTTPError 406.
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
     accept = accept if len(accept) <= MAX_ACCEPT else ""
-    if best := _best_media_type(accept, tuple(offers), tuple(others)):
+    if best := _best_media_type(accept, tuple(offers), tuple(aliases)):
         return best
     raise HTTPError(406, f"The response can be one of {', '.join(offers)}.")
 
 
 @functools.lru_cache(maxsize=256)
-def _best_media_type(accept: str, offers: tuple[str, ...], others: tuple[str, ...]) -> str | None:
-    # Offer the others only if Accept names them, so that a wildcard selects one of the offers.
-    offers += tuple(other for other in others if other in accept.lower())
-    ranges = _OTHER_PARAMETER.sub("", accept).strip(", \t")  # Elements of a list may be empty.
+def _best_media_type(accept: str, offers: tuple[str, ...], aliases: tuple[str, ...]) -> str | None:
+    # Offer only aliases that Accept names, so that a wildcard such as */* selects no alias.
+    offers += tuple(alias for alias in aliases if alias in accept.lower())
+    ranges = _PARAMETER_EXCEPT_Q.sub("", accept).strip(", \t")  # Elements of a list may be empty.
     acceptable = create_accept_header(ranges or None).acceptable_offers(offers)
-    return str(acceptable[0][0]) if acceptable else None
+    media_types = [str(media_type) for media_type, _quality in acceptable]
+    return media_types[0] if media_types else None

@@ -4,7 +4,6 @@ import io
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from multipart import parse_options_header
 from webob import Request
@@ -21,10 +20,8 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-MAX_BODY = MAX_ENTRY
-MAX_FILE = 32 * 1024 * 1024
-
-_T = TypeVar("_T")
+# In bytes: a body with one bookmark or a form, and a file to import.
+MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
 
 
 def query_parameters(request: Request) -> Parameters:
@@ -32,6 +29,7 @@ def query_parameters(request: Request) -> Parameters:
     if not request.environ.get("QUERY_STRING"):
         return []
     try:
+        # WSGI has decoded the bytes of the query as Latin-1.
         return form.parse_pairs(request.environ["QUERY_STRING"].encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
@@ -42,7 +40,7 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 
     Raises HTTPError, Malformed or Invalid.
     """
-    media_type, parameters = _choose_reader(request, {name: name for name in formats.FORM_READERS})
+    media_type, parameters = _check_type(request, formats.FORM_READERS)
     body = _read_body(request, limit)
     if media_type == formats.FORM:
         return form.parse_pairs(body)
@@ -59,11 +57,11 @@ def read_bookmark(
 
     Raises HTTPError, Malformed or Invalid.
     """
-    read, parameters = _choose_reader(request, readers)
-    bookmarks = read(_read_body(request), parameters)
+    media_type, parameters = _check_type(request, readers)
+    bookmarks = readers[media_type](_read_body(request), parameters)
     if len(bookmarks) != 1:
         raise Invalid([("body", f"must contain one bookmark, not {len(bookmarks)}")])
-    return bookmarks[0], _take_hidden_fields(bookmarks[0], read)
+    return bookmarks[0], _take_hidden_fields(bookmarks[0], media_type)
 
 
 def read_bookmark_or_file(
@@ -75,9 +73,9 @@ def read_bookmark_or_file(
 
     Raises HTTPError, Malformed or Invalid.
     """
-    posted, parameters = _choose_reader(request, formats.POSTED_TYPES)
-    is_multipart = posted.read is form.read_multipart
-    # A form may have parts before and after its file.
+    media_type, parameters = _check_type(request, formats.POSTED_TYPES)
+    posted, is_multipart = formats.POSTED_TYPES[media_type], media_type == formats.MULTIPART_FORM
+    # A multipart form has the file in one of its parts, and the others need some bytes, too.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
@@ -85,45 +83,43 @@ def read_bookmark_or_file(
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
     if posted.file_format == "json" and len(body) > MAX_BODY:
-        limit_json_values(decode_strictly(body).encode())  # Before `is_file` decodes the body.
+        limit_json_values(body)  # `is_file` decodes the body, which needs this limit.
+    # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.
     if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
         return _read_file(body, posted.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    fields = posted.read(body, parameters)[0]
-    return fields, _take_hidden_fields(fields, posted.read)
+    (fields,) = posted.read(body, parameters)  # Other bodies than one bookmark were files above.
+    return fields, _take_hidden_fields(fields, media_type)
 
 
-def _take_hidden_fields(
-    fields: dict[str, object], read: formats.Reader
-) -> form.HiddenFields | None:
-    return form.take_hidden_fields(fields) if read in formats.FORM_READERS.values() else None
+def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.HiddenFields | None:
+    return form.take_hidden_fields(fields) if media_type in formats.FORM_READERS else None
 
 
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
+    """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
     if format == "json":
-        limit_json_values(decode_strictly(data).encode())
+        limit_json_values(data)
     return formats.read_entries(data, format)
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the value in the body for a field; text with tags has one per line, or commas.
-
-    Raises HTTPError or Malformed.
-    """
-    read, _ = _choose_reader(request, formats.FIELD_READERS, "text/plain")
-    value = read(_read_body(request))
-    is_text = field == "tags" and read is formats.FIELD_READERS["text/plain"]
-    return split_tags(str(value)) if is_text else value
+    """Return the value of a field that the body consists of. Raises HTTPError or Malformed."""
+    media_type, _ = _check_type(request, formats.FIELD_READERS, default="text/plain")
+    value = formats.FIELD_READERS[media_type](_read_body(request))
+    # A text separates tags by line breaks or commas; JSON has an array of them.
+    is_text_of_tags = field == "tags" and media_type == "text/plain"
+    return split_tags(str(value)) if is_text_of_tags else value
 
 
-def _choose_reader(
-    request: Request, readers: Mapping[str, _T], default: str = ""
-) -> tuple[_T, dict[str, str]]:
-    """Return the reader for the Content-Type, and that header's parameters.
+def _check_type(
+    request: Request, accepted: Mapping[str, object], default: str = ""
+) -> tuple[str, dict[str, str]]:
+    """Return the media type in Content-Type, and that header's parameters.
 
-    Raises HTTPError 415, or Malformed for a part of a body.
+    Raises HTTPError 415 unless the type is a key of `accepted`, or Malformed for a partial PUT.
     """
     environ = request.environ
     if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
@@ -132,26 +128,27 @@ def _choose_reader(
     if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:  # RFC 9110 section 14.5
         raise Malformed("The body must be complete. Send it without Content-Range.")
     media_type, parameters = parse_options_header(environ.get("CONTENT_TYPE") or default)
-    if media_type not in readers:
-        raise _unsupported(f"The body must be one of {', '.join(readers)}.", readers)
+    if media_type not in accepted:
+        raise _unsupported(f"The body must be one of {', '.join(accepted)}.", accepted)
     charset = parameters.get("charset", "utf-8").lower()
     # An XML document declares its own charset.
     if charset not in ("utf-8", "us-ascii") and not media_type.endswith(("xml", "xbel")):
-        raise _unsupported(f"The body must be UTF-8, not {charset!r}.", readers)
-    return readers[media_type], parameters
+        raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
+    return media_type, parameters
 
 
-def _unsupported(detail: str, readers: Mapping[str, object]) -> HTTPError:
-    return HTTPError(415, detail, Accept_Post=", ".join(readers))
+def _unsupported(detail: str, accepted: Iterable[str]) -> HTTPError:
+    return HTTPError(415, detail, Accept_Post=", ".join(accepted))
 
 
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """Return the body, and leave it in the request to be read again.
+    """Return the body, and leave it in the request, so that an error page can read it again.
 
-    Raises HTTPError 413 if it has more than `limit` bytes, 411 if its end cannot be known, or
-    Malformed if it is incomplete.
+    Raises HTTPError 413 for a body of more than `limit` bytes, HTTPError 411 if nothing says where
+    the body ends, or Malformed for a body that is cut off.
     """
     length = request.content_length
+    # A server that ends the input itself, as after a chunked body, sets wsgi.input_terminated.
     if length is None and not request.environ.get("wsgi.input_terminated"):
         if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
             raise HTTPError(411, "This server needs the Content-Length of the body.")
@@ -159,6 +156,7 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     if length is not None and length > limit:
         raise _too_large(limit)
     try:
+        # Without a length, one byte more than the limit shows that the body is too large.
         body = _read_up_to(request, limit + 1 if length is None else length)
     except Exception as error:  # Each server raises its own error when a client disconnects.
         log.warning("A body cannot be read to its end: %r", error)
@@ -172,7 +170,10 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Read from wsgi.input, which may return less than it is asked for."""
+    """Return `size` bytes of the body, or all if it has less.
+
+    A read from wsgi.input may return less than it is asked for before the end of the body.
+    """
     chunks = []
     while size and (chunk := request.environ["wsgi.input"].read(size)):
         chunks.append(chunk)
@@ -187,20 +188,24 @@ def _too_large(limit: int) -> HTTPError:
 # --- The limit of values in a JSON document ---
 
 # No other thread runs while msgspec decodes an array: 0.3 s for 4 million values, but 1.3 s for
-# the 16 million that fit into 32 MiB.
+# the 16 million that fit into 32 MiB. An object or array takes more time than another value.
 MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
-# A string, or in group 1 the text before the next string.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
+# Each match is a string, or the text between two strings, which is group 1. The possessive `++`
+# and `*+` never try a string again with another end, so that the time grows only with the length.
+_STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 
 
-def limit_json_values(data: bytes) -> None:
-    """Raise HTTPError 413 if the document has too many values.
+def limit_json_values(document: bytes) -> None:
+    """Raise HTTPError 413 if the document has too many values, or Malformed.
 
-    An exact count leaves out strings and takes a hundred times as long, so it comes second.
+    Counting outside of strings takes a hundred times as long as counting everywhere, which counts
+    too many values, but is enough for most documents.
     """
-    if _has_few_values([data]):
+    document = decode_strictly(document).encode()  # It may be UTF-16.
+    if _has_few_values([document]):
         return
-    if not _has_few_values(match[1] for match in _STRING.finditer(data) if match[1]):
+    gaps = (match[1] for match in _STRING_OR_GAP.finditer(document) if match[1])
+    if not _has_few_values(gaps):
         raise HTTPError(
             413,
             f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and arrays, or more "
@@ -209,7 +214,7 @@ def limit_json_values(data: bytes) -> None:
 
 
 def _has_few_values(parts: Iterable[bytes]) -> bool:
-    containers = commas = 0
+    containers = commas = 0  # Commas separate values, so there is about one for each value.
     for part in parts:
         containers += part.count(b"{") + part.count(b"[")
         commas += part.count(b",")

@@ -25,7 +25,7 @@ from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
-MIN_TOKEN_LENGTH = 16  # In characters.
+MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
 _HOW_TO_MAKE_ONE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
@@ -74,7 +74,7 @@ class AccessControl:
         method = request.environ["REQUEST_METHOD"]
         if self.tokens:
             self._check_token(request, method)
-        elif method not in SAFE_METHODS:  # Everybody may write, but by no page of another site.
+        elif method not in SAFE_METHODS:  # Everybody may write, except by another site's page.
             self._check_site(request)
 
     def _check_token(self, request: Request, method: str) -> None:
@@ -96,6 +96,7 @@ class AccessControl:
             raise HTTPError(403, _CROSS_SITE)
 
     def _check_credentials(self, request: Request) -> Credentials:
+        """Return what the request proves; log a wrong token, and choose the button of pages."""
         environ = request.environ
         if authorization := environ.get("HTTP_AUTHORIZATION"):
             credentials = check_authorization(authorization, self.tokens)
@@ -110,6 +111,7 @@ class AccessControl:
         return Credentials.NONE
 
     def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
+        # A client that sends a wrong token must learn of that, even where none is needed.
         if credentials is Credentials.NONE and self.public_read and method in ("GET", "HEAD"):
             return True
         has_token = credentials not in (Credentials.NONE, Credentials.WRONG)
