@@ -67,8 +67,8 @@ def _entity_tag(resource: Resource, name: str) -> str:
 def last_modified(resource: Resource) -> int:
     """Return Last-Modified in seconds since 1970; never a time in the future.
 
-    It is the time of the file: `modified` inside the file misses an edit by hand, and a restored
-    copy has an old one.
+    The time is that of the file. The field `modified` in a file would be too old after an edit by
+    hand, and in a copy that was restored from a backup.
     """
     # A file system may give a file a time before the year 1, which no date can express.
     return max(int(min(resource.changed_at, time.time())), _YEAR_1)
