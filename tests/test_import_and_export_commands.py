@@ -145,11 +145,18 @@ def test_json_may_have_more_values_than_over_http(data, tmp_path):
     assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 500001 skipped\n"
 
 
+def handle_ctrl_c():
+    """Handle SIGINT, which a shell ignores for the tests if they run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_says_what_an_import_has_stored(data, tmp_path):
     file = tmp_path / "many.txt"
     file.write_text("".join(f"https://example.com/{n}\n" for n in range(30_000)))
     arguments = [*COMMAND, "import", str(file), "--data", str(data)]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        arguments, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c
+    ) as process:
         until(lambda: any(data.glob("bookmarks/*.json")), 30)
         process.send_signal(signal.SIGINT)
         messages = process.stderr.read()
