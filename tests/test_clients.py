@@ -15,12 +15,13 @@ import feedparser
 import pytest
 from lxml import etree
 
-from tests.conftest import documented_block, require_program, website
+from tests.conftest import documentation, documented_block, require_program, website
 
 DOCUMENTED_ADDRESS = "127.0.0.1:8080"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+TOKEN = "a-token-of-a-test"
 
 
 def commands(word):
@@ -188,6 +189,17 @@ def test_newsboat_downloads_the_feed_again_only_after_a_change(serve, run):
     assert gets[2:] == ["GET /feed 304", "GET /feed 200"]
 
 
+def test_programs_take_the_token_in_the_address(serve, run):
+    require_program("curl", "http", "jq", "newsboat")
+    service = serve(BOOKMARKS_TOKEN=TOKEN)
+    assert "`https://any:TOKEN@bookmarks.example.com/`" in documentation("clients.md")
+    address = service.address.replace("://", f"://any:{TOKEN}@")
+    made = run(f"http {address}/ uri=https://a.example/ | jq -r .uri", address)
+    listed = run(f"curl -sf '{address}/?format=text' | cut -f1", address)
+    assert made == listed == "https://a.example/\n"
+    assert "1 unread" in run(commands("newsboat"), address)
+
+
 def test_feedparser_reads_entries_and_deletions(serve):
     address = serve().address
     put(address, "a")
@@ -264,9 +276,11 @@ def test_the_copy_keeps_a_bookmark_whose_file_became_unreadable(copy):
     assert {id: fields for id, fields in copy.sync().items() if id != "c"} == copied
 
 
-def test_no_copy_is_written_if_the_service_refuses_the_request(serve, tmp_path):
-    service = serve(BOOKMARKS_TOKEN="secret")
+def test_the_copy_is_written_only_with_the_token(serve, tmp_path, monkeypatch):
+    service = serve(BOOKMARKS_TOKEN=TOKEN)
     copy = Copy(service.address, tmp_path)
     with pytest.raises(subprocess.CalledProcessError):
         copy.sync()
     assert not copy.file.exists()
+    monkeypatch.setenv("TOKEN", TOKEN)
+    assert copy.sync() == {}

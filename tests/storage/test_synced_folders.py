@@ -208,16 +208,18 @@ def clones(tmp_path, start, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     for setting in ("user.name", "user.email"):
         run("git", "config", "--global", setting, "a@example.com")
-    hub, one = tmp_path / "hub.git", tmp_path / "one"
+    hub, one, two = tmp_path / "hub.git", tmp_path / "one", tmp_path / "two"
     run("git", "init", "-q", "--bare", "-b", "main", str(hub))
     one.mkdir()
+    two.mkdir()
     first = Machine(one / "data", start)
     for id in ("edited", "deleted"):
         assert put(first.address, id, "Before").status == 201
-    commands = documented_block("bash", "git init")
-    run("bash", "-ec", commands.replace("git@example.com:bookmarks.git", str(hub)), cwd=one)
-    run("git", "clone", "-q", str(hub), str(tmp_path / "two"))
-    return first, Machine(tmp_path / "two", start)
+    for folder, command in ((one, "git init -q"), (two, "git clone")):
+        commands = documented_block("bash", command)
+        run("bash", "-ec", commands.replace("git@example.com:bookmarks.git", str(hub)), cwd=folder)
+    assert (two / "data").stat().st_mode & 0o077 == 0
+    return first, Machine(two / "data", start)
 
 
 def exchange(machine):
