@@ -7,14 +7,16 @@ import re
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
 import bookmarks
 import formats
 from formats.http import problems
-from storage.bookmark import create
+from storage.bookmark import ID, create
 from storage.check import check
+from storage.files import is_temporary
 from tests.conftest import OWN_ROUTES, ROOT, documentation, documented_block, require_program
 from tests.formats.test_imported_files import EXPECTED
 
@@ -101,6 +103,12 @@ def test_the_table_of_imported_files_has_exactly_the_golden_files():
     assert named == {file: format for file, (format, _) in EXPECTED.items()}
 
 
+@pytest.mark.parametrize("name", ["api.md", "data-folder.md", "design.md"])
+def test_the_reserved_ids_are_named(name):
+    ids = re.search(r"`(\w+)`, `(\w+)` and `(\w+)` are\s+reserved", documentation(name)).groups()
+    assert f"(?!(?:{'|'.join(ids)})(?!" in ID.pattern
+
+
 def test_the_statuses_of_errors_are_named():
     errors = API.partition("\n## Errors\n")[2]
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/http/*.py")]
@@ -160,6 +168,9 @@ def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, 
     subprocess.run(command, input=text, text=True, check=True, timeout=20)
     assert app.get(f"/{bookmark['id']}", status=200).json == bookmark
     assert check(data) == []
+    temporary = re.search(r"{folder}/bookmarks/(\..*\.tmp)", blocks(page, "python")[0])[1]
+    temporary = temporary.replace("{name}", "a.json")
+    assert is_temporary(temporary.replace("{os.urandom(8).hex()}", os.urandom(8).hex()))
     (data / "tombstones" / f"{tombstone['id']}.json").write_text(json.dumps(tombstone))
     app.get(f"/{bookmark['id']}", headers={"Accept": "application/json"}, status=410)
     again = subprocess.run(command, input=text, text=True, capture_output=True, timeout=20)
@@ -171,7 +182,10 @@ def test_the_format_that_is_added_as_an_example_works():
     module = {}
     exec(code, module)
     bookmark = create({"uri": "https://example.com/", "title": "An [example]"}, "a")
-    assert b"".join(module["write"]([bookmark], None)) == (
+    row = re.search(r"`(\"markdown\": .*),`", CONTRIBUTING)[1]
+    names = {"Format": formats.Format, "markdown": SimpleNamespace(**module)}
+    format = formats.FormatTable(eval(f"{{{row}}}", names))["markdown"]
+    assert b"".join(format.write([bookmark], None)) == (
         b"- [An \\[example\\]](<https://example.com/>)\n"
     )
 
