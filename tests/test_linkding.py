@@ -366,17 +366,17 @@ def test_adding_a_tag_stores_nothing(app):
 def test_the_profile_and_the_bundles_are_fixed(app):
     profile = app.get("/api/user/profile/").json
     assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
-    assert profile["version"] == linkding.VERSION
+    assert profile["version"] == linkding.LINKDING_VERSION
     assert (profile["theme"], profile["enable_sharing"]) == ("auto", False)
     empty = {"count": 0, "next": None, "previous": None, "results": []}
     assert app.get("/api/bundles/").json == empty
 
 
 def test_health_says_whether_the_folder_can_be_read(app, data):
-    assert app.get("/health").json == {"status": "healthy", "version": linkding.VERSION}
+    assert app.get("/health").json == {"status": "healthy", "version": linkding.LINKDING_VERSION}
     (data / "bookmarks").rename(data / "away")
     sick = app.get("/health", status=503).json
-    assert sick == {"status": "unhealthy", "version": linkding.VERSION}
+    assert sick == {"status": "unhealthy", "version": linkding.LINKDING_VERSION}
     (data / "away").rename(data / "bookmarks")
     app.get("/health", status=200)
     app.put_json("/health", {"uri": URI}, status=405)

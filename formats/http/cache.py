@@ -15,7 +15,7 @@ from storage.store import Store
 
 MAX_SIZE = 16 * 1024 * 1024  # Of all cached responses and their keys, in bytes.
 MAX_RESPONSE_SIZE = 256 * 1024  # In bytes. Longer responses would soon fill the cache.
-# A response is cached at the second request for it: remember so many first requests.
+# A response is cached at the second request for it: remember so many requests that came once.
 MAX_SEEN = 16_384
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
@@ -55,7 +55,7 @@ class ResponseCache:
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
-            # Without the data folder, `make` responds: a style sheet needs no folder.
+            # `refresh` may find no data folder. Then `make` responds: a style sheet needs no folder.
             with suppress(Unavailable):
                 # The first comparison saves a refresh, which takes longer.
                 if change_count == self._store.change_count == self._store.refresh():
@@ -70,7 +70,7 @@ class ResponseCache:
 
     def _was_seen(self, key: _Key) -> bool:
         """Return whether the same was requested recently, and remember that it was."""
-        number = hash(key)  # Smaller than the key. Equal hashes only cache a response too early.
+        number = hash(key)  # To save memory. Two keys of one hash only cache a response too early.
         if number in self._seen_hashes:
             return True
         if len(self._seen_hashes) >= MAX_SEEN:
@@ -100,7 +100,7 @@ def _key(request: Request) -> _Key | None:
     """Return everything that the response to a GET depends on, None if it cannot be cached."""
     environ = request.environ
     is_get = environ["REQUEST_METHOD"] in ("GET", "HEAD")
-    # The pages below `/-/` depend on more variables than those of the key.
+    # The login page and the other pages below `/-/` depend on more variables than the key has.
     if not is_get or environ.get("PATH_INFO", "").startswith("/-/"):
         return None
     if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):

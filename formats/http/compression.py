@@ -22,7 +22,7 @@ def entity_tag_as_sent(request: Request, tag: str) -> str:
     These are the name of the button to log in or out that a page shows, and `GZIP_SUFFIX` if the
     representation is compressed.
     """
-    is_page = ".html-" in tag
+    is_page = ".html-" in tag  # After the version: the name of the format, and digests.
     if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
         tag = f"{tag}-{button}"
     return tag + GZIP_SUFFIX if _is_compressed(request) else tag
@@ -36,16 +36,16 @@ def _is_compressed(request: Request) -> bool:
 @functools.lru_cache(maxsize=256)
 def _prefers_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
-    # x-gzip is another name of gzip (section 8.4.1.3). Elements of a list may be empty.
+    # x-gzip is another name of gzip (section 8.4.1.3). WebOb refuses a list that begins with a comma.
     accepted = accepted.lower().replace("x-gzip", "gzip").strip(", \t")
     if "gzip" not in accepted:
         return False
-    # WebOb returns all offers for a header that cannot be parsed.
     header = create_accept_encoding_header(accepted)
     # Clients that send `br, gzip;q=0.9` prefer gzip to identity, that is no coding. But WebOb would
     # prefer identity, since a coding that is not named has quality 1: offer it only if named.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
+    # For an invalid header WebOb returns all offers.
     is_valid = isinstance(header, AcceptEncodingValidHeader)
     return is_valid and bool(offers) and offers[0][0] == "gzip"
 

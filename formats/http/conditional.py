@@ -29,7 +29,8 @@ CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
 # RFC 9110 section 8.8.3. WebOb's parser only finds entity tags that follow white space.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
-_YEAR_1 = int(datetime.min.replace(tzinfo=UTC).timestamp())
+# The earliest date that `formatdate` can express, in seconds since 1970.
+_EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
 # --- Validators ---
@@ -49,7 +50,7 @@ def add_validators(response: Response, name: str, resource: Resource) -> None:
 def validated_by(
     name: str, entry: Entry, get_state: Callable[[], State]
 ) -> tuple[str, Entry]:
-    """Return the name and the resource from which `add_validators` makes those of a bookmark."""
+    """Return the name and the resource for `add_validators` in a response with one bookmark."""
     if name != "html":
         return name, entry
     # The page of one bookmark offers the tags of all, so it changes with the whole collection.
@@ -71,7 +72,7 @@ def last_modified(resource: Resource) -> int:
     hand, and in a copy that was restored from a backup.
     """
     # A file system may give a file a time before the year 1, which no date can express.
-    return max(int(min(resource.changed_at, time.time())), _YEAR_1)
+    return max(int(min(resource.changed_at, time.time())), _EARLIEST_DATE)
 
 
 # --- Conditions ---
@@ -102,12 +103,13 @@ def require_conditions(
 
 
 def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None) -> Fields:
-    """Return the fields to store, without those that a form of an older version left unchanged.
+    """Return the fields of a form to store: only those that the user changed if the entry changed.
 
     Raises PreconditionFailed if another client has changed a field that the user has changed too.
     """
+    # A form without a version, of another program, does not say what has changed since.
     if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
-        return fields  # Nothing has changed since the form was opened, or nobody can know.
+        return fields
     changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.opened_digests)
     if conflicts:
         raise PreconditionFailed("It has changed since the form was opened.", entry)
@@ -151,6 +153,7 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
+        # The client has got a tag that depends on its Accept-Encoding, and on its login for a page.
         tag = entity_tag_as_sent(request, _entity_tag(resource, name))
         is_current = tags.strip() == "*" or tag in _parse_entity_tags(tags)
     else:
@@ -167,7 +170,8 @@ def _is_older_than_if_modified_since(request: Request, resource: Resource) -> bo
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # Dates count whole seconds: a resource may change twice in one, with the same date.
+    # Dates have whole seconds: a resource that changed less than a second ago may change once more
+    # without another date.
     return resource.changed_at < time.time() - 1
 
 

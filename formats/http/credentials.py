@@ -16,10 +16,10 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# The key of the WSGI environment under which the security check names the button that the top of
-# each page shows, `log-in` or `log-out`; it is absent if the pages show neither.
-LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"
-COOKIE = "bookmarks-login"
+# The security check stores here which button the top of each page shows, `log-in` or `log-out`. The
+# key is absent if pages show neither button.
+LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"  # A key of the WSGI environment.
+COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 
 
@@ -59,10 +59,10 @@ def read_tokens(file: str) -> list[str]:
 
 def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     """Return one token or several as bytes; None and an empty text mean none. Raises Invalid."""
-    if token is None or token == "":
+    if token is None or token == "":  # An empty environment variable BOOKMARKS_TOKEN is no token.
         return []
     tokens = [token] if isinstance(token, str) else token
-    # A program that means to pass a token, but passes no text, must not start a public service.
+    # A list is meant to have tokens: an empty one must not start a service that needs none.
     if not tokens or "" in tokens:
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.

@@ -8,7 +8,7 @@ log = logging.getLogger("bookmarks")
 
 MAX_LINES = 5  # The failed logins in a period that are each logged on a line.
 COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))  # 10, 100 and so on.
-PERIOD = 60.0  # In seconds.
+PERIOD = 60.0  # In seconds. After this time, the count begins again.
 
 
 class FailedLogins:
@@ -19,7 +19,7 @@ class FailedLogins:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._period_started = float("-inf")  # The first failed login starts a period.
+        self._period_started = float("-inf")  # Long ago, so the first failed login starts a period.
         self._count = 0
 
     def add(self, address: str) -> None:

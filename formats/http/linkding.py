@@ -1,7 +1,6 @@
 """linkding's REST API over the same bookmarks, for linkding's extensions, apps and scripts.
 
-The shapes, methods and statuses are those of https://linkding.link/api/. Clients get a number in
-place of each id. linkding has three marks beside the tags of a bookmark, which are tags here.
+The shapes, methods and statuses are those of https://linkding.link/api/.
 """
 
 import re
@@ -32,18 +31,17 @@ from storage.search import parse_search
 from storage.store import Store, retry_if_stale
 from storage.tsid import number_of
 
-VERSION = "1.44.0"  # The version of linkding that has this API. Clients refuse an older one.
-# By the API's member for a mark: the tag that is stored for it. Clients never get this tag.
-MARKS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
+LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
+# From the member of linkding's API for each mark, true or false, to the tag stored for the mark.
+MARK_TAGS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _TEXT_MEMBERS = ("url", "title", "description", "notes")
-_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *MARKS)
+_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *MARK_TAGS)
 # linkding's names of the fields of a bookmark that have other names here.
 _LINKDING_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
-_Z_WITH_FRACTION = ".000000Z"  # The app Pinkt shows the present time for a date without it.
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
-# Clients separate tags by spaces, so they get and send the tag `two words` with this character.
+# linkding's clients separate tags by spaces: in a tag, they get and send this character instead.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _TAG_WITH_NO_BREAK_SPACE = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
@@ -56,15 +54,15 @@ _PROFILE: dict[str, object] = {
     **dict.fromkeys(("enable_sharing", "enable_public_sharing", "enable_favicons"), False),
     **dict.fromkeys(("display_url", "permanent_notes"), False),
     "search_preferences": {"sort": "added_desc", "shared": "off", "unread": "off"},
-    "version": VERSION,
+    "version": LINKDING_VERSION,
 }
-_NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
+_EMPTY_PAGE: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
 
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    # With an ordinary space, a tag needs quotes in the search: #two words becomes #"two words".
+    # A tag that a client sends with a no-break space is searched with a space, and needs quotes.
     quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\1"', parameters.get("q", ""))
     tags = (*query.tags, "unread") if parameters.get("unread") == "yes" else query.tags
     query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")), tags=tags)
@@ -91,7 +89,7 @@ def _respond_page(
     parameters = query_parameters(request)
     others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
     page_parameters = [pair for pair in parameters if pair not in others]
-    # The first limit counts, so 100 is the default. Without one, the offset would be ignored.
+    # `parse_query` takes the first limit, so 100 is the default, and ignores offset without limit.
     query = parse_query([*page_parameters, ("limit", "100")])
     limit, offset = query.limit or 0, query.offset  # `or 0` is for mypy: there is a limit.
     address = service.base(request).url + str(request.path_info)
@@ -122,17 +120,17 @@ def check(service: Service, request: Request) -> Response:
 
 def list_tags(service: Service, request: Request) -> Response:
     """GET /api/tags/: respond with a page of the tags by name, without those of marks."""
-    counts, _, _ = service.store.tag_counts()
-    shown = [(tag, count) for tag, count in counts if not _is_mark(tag)]
+    counts, _untagged, _state = service.store.tag_counts()
+    shown = [(tag, count) for tag, count in counts if not _is_mark_tag(tag)]
     shown.sort(key=lambda tag_and_count: fold_tag(tag_and_count[0]))
     return _respond_page(service, request, shown, lambda each: _tag_document(service.store, *each))
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
     """GET /api/tags/{number}/: respond with the tag whose name has this number."""
-    counts, _, _ = service.store.tag_counts()
+    counts, _untagged, _state = service.store.tag_counts()
     for tag, count in counts:
-        if number_of(fold_tag(tag)) == int(number) and not _is_mark(tag):
+        if number_of(fold_tag(tag)) == int(number) and not _is_mark_tag(tag):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
@@ -149,15 +147,15 @@ def add_tag(service: Service, request: Request) -> Response:
 def get_health(service: Service, request: Request) -> Response:
     """GET /health: respond whether the data folder can be read. Raises Unavailable."""
     service.store.state()  # This reads the data folder.
-    return _respond({"status": "healthy", "version": VERSION})
+    return _respond({"status": "healthy", "version": LINKDING_VERSION})
 
 
 def create(service: Service, request: Request) -> Response:
     """POST /api/bookmarks/: create a bookmark, or update that of the url; 201 for both."""
     sent = _read_members(request, _MEMBERS)
-    # Only edit forms send notes. They have shown the stored tags, and send all that shall stay.
-    replaces_tags = "notes" in sent
-    # Clients send empty texts for a url that they do not know as stored: keep the stored texts.
+    # Only a form that has shown the stored bookmark sends notes, and with them all tags to keep.
+    keeps_stored_tags = "notes" not in sent
+    # Other forms send empty texts, which must not overwrite the texts of a stored bookmark.
     filled = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
     if "url" not in filled:
         raise Invalid([("url", _REQUIRED)])
@@ -167,7 +165,7 @@ def create(service: Service, request: Request) -> Response:
         try:
             if entry := service.store.holder(uri):
                 stored = entry.bookmark
-                changes = _fields_to_store(filled, stored, replaces_tags)
+                changes = _fields_to_store(filled, stored, keeps_stored_tags)
                 return service.store.replace(rules.update(stored, changes), entry)
             new = rules.create({"uri": uri} | _fields_to_store(filled), service.store.mint())
             return service.store.add(new)
@@ -218,7 +216,7 @@ def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]
 
 
 def _fields_to_store(
-    sent: Mapping[str, object], stored: Bookmark | None = None, replaces_tags: bool = True
+    sent: Mapping[str, object], stored: Bookmark | None = None, keeps_stored_tags: bool = False
 ) -> Fields:
     """Return the fields of a new or stored bookmark that the sent members set. Raises Invalid."""
     own_names = {"title": "title", "url": "uri"}
@@ -228,12 +226,12 @@ def _fields_to_store(
     if "description" in sent or "notes" in sent:
         description = sent.get("description", stored.description if stored else "")
         fields["description"] = _add_notes(description, sent.get("notes"))
-    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), replaces_tags)
+    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), keeps_stored_tags)
     return rules.clean(fields)
 
 
 def _add_notes(description: object, notes: object) -> object:
-    """Return the description with the notes as its last paragraph, unless it ends with them."""
+    """Return the description with linkding's notes as its last paragraph, but never twice."""
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
     description, notes = description.strip(), notes.strip().replace("\r\n", "\n")
@@ -241,21 +239,21 @@ def _add_notes(description: object, notes: object) -> object:
     return description if has_notes else f"{description}\n\n{notes}"
 
 
-def _tags_to_store(sent: Mapping[str, object], stored: Tags, replaces_tags: bool) -> Tags:
-    """Return the sent tags and marks, or if `replaces_tags` is false, also the stored ones.
+def _tags_to_store(sent: Mapping[str, object], stored: Tags, keeps_stored_tags: bool) -> Tags:
+    """Return the new tags of a bookmark, with those of marks. Raises Invalid.
 
-    Tags and marks that are not sent stay as they are stored. Raises Invalid.
+    A member that is sent replaces the stored tags, or if `keeps_stored_tags` is true adds to them.
     """
-    stored_names = tuple(tag for tag in stored if not _is_mark(tag))
-    stored_marks = {fold_tag(tag) for tag in stored if _is_mark(tag)}
+    stored_names = tuple(tag for tag in stored if not _is_mark_tag(tag))
+    stored_marks = {fold_tag(tag) for tag in stored if _is_mark_tag(tag)}
     names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
-    marks = {tag for member, tag in MARKS.items() if sent.get(member) in _TRUE}
-    if replaces_tags:
-        marks |= {tag for member, tag in MARKS.items() if member not in sent} & stored_marks
-    else:
+    marks = {tag for member, tag in MARK_TAGS.items() if sent.get(member) in _TRUE}
+    if keeps_stored_tags:
         marks |= stored_marks
         names = tuple(dict.fromkeys((*stored_names, *names)))
-    # The same tags in another order would be written as a change.
+    else:
+        marks |= {tag for member, tag in MARK_TAGS.items() if member not in sent} & stored_marks
+    # Storage would write the same tags in another order as a change.
     is_same = (names, marks) == (stored_names, stored_marks)
     return stored if is_same else (*names, *sorted(marks))
 
@@ -263,28 +261,30 @@ def _tags_to_store(sent: Mapping[str, object], stored: Tags, replaces_tags: bool
 def _parse_tags(names: object) -> Tags:
     """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
+    # Clients, which separate tags by spaces, send a no-break space for the space in a tag.
     return tuple(tag.replace(_NO_BREAK_SPACE, " ") for tag in rules.clean({"tags": names})["tags"])
 
 
-def _is_mark(tag: str) -> bool:
-    return fold_tag(tag) in MARKS.values()  # Clients get a member, such as `unread`, in its place.
+def _is_mark_tag(tag: str) -> bool:
+    return fold_tag(tag) in MARK_TAGS.values()  # Clients get a member such as `is_archived`.
 
 
 def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
     """Return a bookmark as linkding shows it."""
-    stored = set(map(fold_tag, bookmark.tags))
-    names = [tag for tag in bookmark.tags if not _is_mark(tag)]
+    folded_tags = set(map(fold_tag, bookmark.tags))
+    names = [tag for tag in bookmark.tags if not _is_mark_tag(tag)]
     return {
-        "id": number_of(bookmark.id),
+        "id": number_of(bookmark.id),  # The ids of linkding are numbers.
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": bookmark.description,
         "notes": "",  # The description contains them.
         "web_archive_snapshot_url": "",
-        **{member: tag in stored for member, tag in MARKS.items()},
+        **{member: tag in folded_tags for member, tag in MARK_TAGS.items()},
+        # A tag with a space would be two tags for clients.
         "tag_names": [name.replace(" ", _NO_BREAK_SPACE) for name in names],
-        "date_added": bookmark.created.replace("Z", _Z_WITH_FRACTION),
-        "date_modified": bookmark.modified.replace("Z", _Z_WITH_FRACTION),
+        "date_added": bookmark.created.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction.
+        "date_modified": bookmark.modified.replace("Z", ".000000Z"),
         # The service fetches no page, so it does not know these.
         **dict.fromkeys(("favicon_url", "preview_image_url")),
         **dict.fromkeys(("website_title", "website_description")),
@@ -297,9 +297,9 @@ def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
-        "id": number_of(fold_tag(tag)),
-        "name": tag.replace(" ", _NO_BREAK_SPACE),
-        "date_added": date.replace("Z", _Z_WITH_FRACTION),
+        "id": number_of(fold_tag(tag)),  # The ids of linkding are numbers.
+        "name": tag.replace(" ", _NO_BREAK_SPACE),  # With a space, it would be two tags.
+        "date_added": date.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction of seconds.
     }
 
 
@@ -308,15 +308,15 @@ def _respond(document: object, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem in linkding's shape: 400 names the members, the others have a detail."""
+    """Return the problem in linkding's shape: a 400 has reasons by member, another a detail."""
     status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
     errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
-    document: dict[str, list[str]] = {}
+    reasons_by_member: dict[str, list[str]] = {}
     for field, reason in errors.get(status, problem.errors):
         status = 400  # linkding's only status for wrong members, in place of 409 and 422.
-        document.setdefault(_LINKDING_NAMES.get(field, field), []).append(reason)
-    reason_phrase = HTTPStatus(status).phrase
-    response = _respond(document or {"detail": problem.detail}, f"{status} {reason_phrase}")
+        reasons_by_member.setdefault(_LINKDING_NAMES.get(field, field), []).append(reason)
+    document: object = reasons_by_member or {"detail": problem.detail}
+    response = _respond(document, f"{status} {HTTPStatus(status).phrase}")
     response.headers += problem.headers.items()
     return response
 
@@ -325,7 +325,7 @@ def respond_unhealthy(request: Request, problem: Problem, base: BaseUrl) -> Resp
     """Return the problem of GET /health: 503 if the data folder cannot be read."""
     if problem.status != 503:
         return respond_problem(request, problem, base)
-    return _respond({"status": "unhealthy", "version": VERSION}, "503 Service Unavailable")
+    return _respond({"status": "unhealthy", "version": LINKDING_VERSION}, "503 Service Unavailable")
 
 
 _list_active = partial(list_bookmarks, query=Query(without_tag="archived"))
@@ -340,9 +340,9 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/tags/": {"GET": list_tags, "POST": add_tag},
     "/api/tags/{number}/": {"GET": get_tag},
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
-    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_BUNDLES)},
+    "/api/bundles/": {"GET": lambda service, request: _respond(_EMPTY_PAGE)},  # Saved searches.
     "/api/": {},  # No methods: 404 in linkding's shape.
-    "/api/{rest}": {},  # {rest} has a slash: /api/title is a field of the bookmark `api`.
+    "/api/{rest}": {},  # {rest} contains a slash: /api/title is the title of the bookmark `api`.
 }
 ROUTES = (
     *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),

@@ -16,7 +16,7 @@ from formats.http.credentials import (
     find_token,
     make_login,
 )
-from formats.http.login_page import PATH, check_target, read_login_form, split_login_form
+from formats.http.login_page import PATH, check_target, read_form_at_login, split_login_form
 from formats.http.request import query_parameters
 from formats.http.response import Response, respond_with, see_other
 from formats.http.routing import Route, Service
@@ -42,7 +42,7 @@ def log_in(service: Service, request: Request) -> Response:
     a login, the login page holds this pending form, and the response shows it to be sent again.
     """
     _require_tokens(service)
-    fields = read_login_form(request)
+    fields = read_form_at_login(request)
     sent = dict(fields).get("token", "").strip().encode()
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.add(client_address(request.environ))
@@ -53,8 +53,8 @@ def log_in(service: Service, request: Request) -> Response:
     if pending:
         response = respond_with(HTML, write_pending_form(base, target, pending))
     else:
-        # The login page redirects to the target. With one redirect alone, the script of the target
-        # would tell the user that a form was saved.
+        # The login page redirects once more, to the target. The script of a page that a browser
+        # reaches by exactly one redirect shows "Saved.", which is right only after other forms.
         response = see_other(f"{base.url}{PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response

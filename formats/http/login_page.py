@@ -26,13 +26,13 @@ _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
-    """Return the login page in place of the page that the request asked for.
+    """Return the login page in place of the requested page; the caller sets the status.
 
     A form that the request sent becomes the pending form of the page: the user sends it again after
     the login. After a login form with a wrong token, the page shows `error`.
     """
     try:
-        fields = read_login_form(request) if request.method == "POST" else []
+        fields = read_form_at_login(request) if request.method == "POST" else []
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
     if request.environ.get("PATH_INFO") == PATH:
@@ -41,8 +41,8 @@ def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
 
 
-def read_login_form(request: Request) -> Parameters:
-    """Return the fields of a login form, those of the pending form among them.
+def read_form_at_login(request: Request) -> Parameters:
+    """Return the fields of a form that was sent without a login, or of a login form that holds one.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -56,14 +56,14 @@ def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
 
 
 def check_target(target: str) -> str:
-    """Return the path to show after the login, that of all bookmarks if the path is unsafe."""
+    """Return the path to show after the login; for an unsafe path `/`, the list of bookmarks."""
     return target if _SAFE_TARGET.fullmatch(target) else "/"
 
 
 def _requested_page(request: Request) -> str:
     """Return the path and query of the request, as a target."""
     environ: Mapping[str, str] = request.environ
-    # WSGI has decoded both as Latin-1.
+    # WSGI has decoded the bytes of the path and of the query as Latin-1.
     path = quote(environ.get("PATH_INFO", "").encode("latin-1")) or "/"
     query = quote(environ.get("QUERY_STRING", "").encode("latin-1"), safe=_UNQUOTED_IN_QUERY)
     return f"{path}?{query}" if query else path

@@ -12,7 +12,7 @@ from formats.base_url import Parameters
 from formats.errors import HTTPError
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. A longer header counts as absent: a cache keeps each header.
+MAX_ACCEPT = 4096  # In characters. Longer headers count as absent: they would fill the lru_cache.
 # Clients that accept `text/html;charset=utf-8` get `text/html`, but WebOb would refuse them: remove
 # all parameters except q, the quality.
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
@@ -47,7 +47,8 @@ def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[s
 def _best_media_type(accept: str, offers: tuple[str, ...], aliases: tuple[str, ...]) -> str | None:
     # Offer only aliases that Accept names, so that a wildcard such as */* selects no alias.
     offers += tuple(alias for alias in aliases if alias in accept.lower())
-    ranges = _PARAMETER_EXCEPT_Q.sub("", accept).strip(", \t")  # Elements of a list may be empty.
+    # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.
+    ranges = _PARAMETER_EXCEPT_Q.sub("", accept).strip(", \t")
     acceptable = create_accept_header(ranges or None).acceptable_offers(offers)
     media_types = [str(media_type) for media_type, _quality in acceptable]
     return media_types[0] if media_types else None
