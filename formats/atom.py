@@ -25,7 +25,7 @@ _TO_PERCENT_ENCODE = re.compile(
 _UP_TO_IP_LITERAL = re.compile(
     r"[A-Za-z0-9+.-]+://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?\[[A-Za-z0-9:.%_~-]+\]"
 )
-# From the names in `Listing.links` to the link relations of RFC 5005.
+# From the names in `Listing.links`, which are those of HTTP headers, to the relations of RFC 5005.
 _RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
@@ -77,7 +77,7 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
         f'<link rel="alternate" href="{bookmark_iri}"/>\n'
-        # Programs follow `self`; feed readers that show no link for it show `related`.
+        # Both lead to the page of the bookmark: programs use `self`, and people see `related`.
         f'<link rel="self" href="{entry_url}"/>\n<link rel="related" href="{entry_url}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"

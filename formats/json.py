@@ -27,8 +27,8 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     yield b"[]\n" if is_empty else b"\n]\n"
 
 
-def write_bookmark(bookmark: Bookmark, *context: object) -> Iterator[bytes]:
-    """Write an object."""
+def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
+    """Write an object. The writer of HTML uses the other arguments."""
     yield _encode(bookmark) + b"\n"
 
 
@@ -40,7 +40,10 @@ def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
 def write_tags(
     counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
 ) -> Iterator[bytes]:
-    """Write an array of objects, each with a tag and the number of its bookmarks."""
+    """Write an array of objects, each with a tag and the number of its bookmarks.
+
+    The writer of HTML uses the other arguments.
+    """
     yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
 
 
@@ -55,12 +58,15 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # Its message has no subject, such as "is nested too deeply".
+    except Malformed as error:  # The message is a predicate, such as "is nested too deeply".
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
+    """Return a list of the fields of the one bookmark in a body. Raises Malformed or Invalid.
+
+    `parameters` are those of the media type, which only readers of other types use.
+    """
     value = read_value(body)
     if not isinstance(value, dict):
         raise Invalid([("body", "must be a JSON object")])
@@ -70,7 +76,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 def parse_strictly(text: str) -> object:
     """Return the value of a JSON text. Refuse NaN and repeated names, which Python accepts.
 
-    Raises Malformed with a message without a subject, such as "is nested too deeply".
+    Raises Malformed with a message to put after a subject, such as "is nested too deeply".
     """
     try:
         return _decoder.decode(text)
@@ -78,7 +84,8 @@ def parse_strictly(text: str) -> object:
         raise Malformed("is nested too deeply") from None
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
-        reason = reason.removesuffix(" at").removesuffix(" starting")  # A position would follow.
+        # Some messages of Python end so, because str(error) has a position after them.
+        reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 
 

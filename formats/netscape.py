@@ -22,8 +22,8 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-# Firefox stores searches as bookmarks with such uris.
-_PLACE_SCHEME = re.compile(r"\A(place):", re.IGNORECASE)
+# The beginning of the uri of a bookmark that is a saved search of Firefox.
+_FIREFOX_SEARCH = re.compile(r"\A(place):", re.IGNORECASE)
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
@@ -46,18 +46,18 @@ def _entry(b: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return a timestamp as a number of seconds since 1970 that no reader takes for unknown."""
+    """Return the seconds since 1970, in a form that no reader takes for an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
-    if text not in UNKNOWN_DATES:  # Texts such as "0" and "-1", which other programs write.
+    if text not in UNKNOWN_DATES:  # Other programs write "0" for an unknown date.
         return text
-    # A zero before the first digit distinguishes 1970-01-01T00:00:00Z, "00", from an unknown date.
+    # With a zero before its first digit, "00" is the true date 1970-01-01T00:00:00Z.
     return re.sub(r"\d", r"0\g<0>", text, count=1)
 
 
 def _href(uri: str) -> str:
-    # The import of this service and other readers skip these searches, which they find by the
-    # text `place:`. With an escaped colon they read the entry, and unescape the same uri.
-    return _PLACE_SCHEME.sub(r"\1&#58;", _escape(uri))
+    # Readers skip the searches of Firefox, whose text begins with `place:`. With an escaped colon
+    # they keep the bookmark, and unescape the same uri.
+    return _FIREFOX_SEARCH.sub(r"\1&#58;", _escape(uri))
 
 
 def _escape(value: str) -> str:

@@ -30,8 +30,8 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     return _document(bookmarks)
 
 
-def write_bookmark(bookmark: Bookmark, *context: object) -> Iterator[bytes]:
-    """Write a document of one bookmark."""
+def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
+    """Write a document of one bookmark. The writer of HTML uses the other arguments."""
     return _document([bookmark])
 
 

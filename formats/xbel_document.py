@@ -37,8 +37,8 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    The parser passes the text of an element in pieces. `_text_pieces` collects those of the open
-    element `_text_element`, which is `_text_depth` elements deep. `_text_pieces` is None while no
+    The parser passes the text of an element in pieces. `_text_pieces` collects the pieces of the
+    open element `_text_element`, whose depth in the document is `_text_depth`. It is None while no
     text is collected.
     """
 
@@ -60,7 +60,7 @@ class XbelDocument:
         self.root = self.root or tag
         if self._entry:
             is_child = len(self._path) == self._entry.depth + 1 and tag in _CHILDREN
-            if tag in _METADATA or is_child:  # Metadata has other elements around it.
+            if tag in _METADATA or is_child:  # Metadata may be at any depth of the bookmark.
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(())

@@ -6,15 +6,15 @@ from xml.etree.ElementTree import ParseError
 from xml.sax.saxutils import escape
 
 from defusedxml import DefusedXmlException
-from defusedxml.ElementTree import XMLParser
+from defusedxml.ElementTree import DefusedXMLParser
 
 from formats.errors import Malformed
 from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
-# The charset in an XML declaration, unless it is ASCII: expat knows ASCII itself, and the Encoding
-# Standard would read it as windows-1252. The limits keep the search in any document short.
+# The charset in an XML declaration, not ASCII: expat decodes ASCII itself, but `find_codec` takes it
+# for windows-1252. The limits 200 and 40 keep the search short in any document.
 _CHARSET = re.compile(
     rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
 )
@@ -38,7 +38,7 @@ def parse(document: bytes, target: Any) -> None:
     """
     declared = _CHARSET.match(document)
     codec = find_codec(declared[1].decode("ascii")) if declared else None
-    parser = XMLParser(target=target)
+    parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value
     target.line = lambda: int(expat.CurrentLineNumber)
@@ -49,12 +49,13 @@ def parse(document: bytes, target: Any) -> None:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
         raise Malformed(f"The XML is malformed: {error}.") from None
-    except (LookupError, ValueError):
+    except (LookupError, ValueError):  # An unknown charset, or bytes that it does not have.
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
 def _refuse_default_value(
     element: str, name: str, kind: str, default: str | None, required: bool
 ) -> None:
+    """Refuse a default value, which every element would repeat; expat calls this per attribute."""
     if default is not None:
         raise Malformed("XML with a default value of an attribute is refused.")

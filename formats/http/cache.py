@@ -55,7 +55,7 @@ class ResponseCache:
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
-            # `refresh` may find no data folder. Then `make` responds: a style sheet needs no folder.
+            # `refresh` needs the data folder; if it cannot, `make` may still serve a style sheet.
             with suppress(Unavailable):
                 # The first comparison saves a refresh, which takes longer.
                 if change_count == self._store.change_count == self._store.refresh():

@@ -36,7 +36,7 @@ def _is_compressed(request: Request) -> bool:
 @functools.lru_cache(maxsize=256)
 def _prefers_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
-    # x-gzip is another name of gzip (section 8.4.1.3). WebOb refuses a list that begins with a comma.
+    # x-gzip is another name of gzip (section 8.4.1.3). WebOb refuses a leading comma in a list.
     accepted = accepted.lower().replace("x-gzip", "gzip").strip(", \t")
     if "gzip" not in accepted:
         return False

@@ -170,8 +170,7 @@ def _is_older_than_if_modified_since(request: Request, resource: Resource) -> bo
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # Dates have whole seconds: a resource that changed less than a second ago may change once more
-    # without another date.
+    # Dates have whole seconds: in the second of its last change, the resource may change once more.
     return resource.changed_at < time.time() - 1
 
 

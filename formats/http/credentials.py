@@ -62,7 +62,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     if token is None or token == "":  # An empty environment variable BOOKMARKS_TOKEN is no token.
         return []
     tokens = [token] if isinstance(token, str) else token
-    # A list is meant to have tokens: an empty one must not start a service that needs none.
+    # A list is meant to have tokens: an empty one must not start a service without tokens.
     if not tokens or "" in tokens:
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.

@@ -20,7 +20,7 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# In bytes: a body with one bookmark or a form, and a file to import.
+# In bytes. MAX_BODY limits one bookmark and a form, MAX_FILE a file to import.
 MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
 
 
@@ -53,7 +53,7 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 def read_bookmark(
     request: Request, readers: Mapping[str, formats.Reader]
 ) -> tuple[dict[str, object], form.HiddenFields | None]:
-    """Return the fields of the one bookmark in the body, and if it is a form its hidden fields.
+    """Return the fields of the one bookmark in the body, and the hidden fields of a form, or None.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -69,7 +69,7 @@ def read_bookmark_or_file(
 ) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.HiddenFields | None]:
     """Return the fields of the one bookmark in the body, or the entries if the body is a file.
 
-    The second result is the hidden fields of a form, None if the body is a file or no form.
+    Also return the hidden fields if the body is a form with a bookmark, None for other bodies.
 
     Raises HTTPError, Malformed or Invalid.
     """
@@ -82,8 +82,9 @@ def read_bookmark_or_file(
         if isinstance(content, form.UploadedFile):
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
+    # `is_file` decodes the body, which takes too long if there are too many values in more bytes.
     if posted.file_format == "json" and len(body) > MAX_BODY:
-        limit_json_values(body)  # `is_file` decodes the body, which needs this limit.
+        limit_json_values(body)
     # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.
     if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
         return _read_file(body, posted.file_format), None
@@ -100,13 +101,13 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":
+    if format == "json":  # While many values are decoded, the service cannot respond to others.
         limit_json_values(data)
     return formats.read_entries(data, format)
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the value of a field that the body consists of. Raises HTTPError or Malformed."""
+    """Return the value of a field: the body has nothing else. Raises HTTPError or Malformed."""
     media_type, _ = _check_type(request, formats.FIELD_READERS, default="text/plain")
     value = formats.FIELD_READERS[media_type](_read_body(request))
     # A text separates tags by line breaks or commas; JSON has an array of them.
@@ -131,7 +132,7 @@ def _check_type(
     if media_type not in accepted:
         raise _unsupported(f"The body must be one of {', '.join(accepted)}.", accepted)
     charset = parameters.get("charset", "utf-8").lower()
-    # An XML document declares its own charset.
+    # An XML document declares its own charset, in which its reader decodes it.
     if charset not in ("utf-8", "us-ascii") and not media_type.endswith(("xml", "xbel")):
         raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
     return media_type, parameters
@@ -188,7 +189,7 @@ def _too_large(limit: int) -> HTTPError:
 # --- The limit of values in a JSON document ---
 
 # No other thread runs while msgspec decodes an array: 0.3 s for 4 million values, but 1.3 s for
-# the 16 million that fit into 32 MiB. An object or array takes more time than another value.
+# the 16 million that fit into 32 MiB. Objects and arrays take longer, so fewer of them may come.
 MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 # Each match is a string, or the text between two strings, which is group 1. The possessive `++`
 # and `*+` never try a string again with another end, so that the time grows only with the length.
@@ -198,10 +199,11 @@ _STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 def limit_json_values(document: bytes) -> None:
     """Raise HTTPError 413 if the document has too many values, or Malformed.
 
-    Counting outside of strings takes a hundred times as long as counting everywhere, which counts
-    too many values, but is enough for most documents.
+    The first count includes the commas and brackets in strings: if it finds few, there are few
+    values. Only otherwise the second count leaves out the strings, in a hundred times the time.
     """
-    document = decode_strictly(document).encode()  # It may be UTF-16.
+    # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
+    document = decode_strictly(document).encode()
     if _has_few_values([document]):
         return
     gaps = (match[1] for match in _STRING_OR_GAP.finditer(document) if match[1])

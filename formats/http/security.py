@@ -74,7 +74,7 @@ class AccessControl:
         method = request.environ["REQUEST_METHOD"]
         if self.tokens:
             self._check_token(request, method)
-        elif method not in SAFE_METHODS:  # Everybody may write, except by another site's page.
+        elif method not in SAFE_METHODS:  # Another site's page must not write for its visitor.
             self._check_site(request)
 
     def _check_token(self, request: Request, method: str) -> None:
@@ -142,7 +142,7 @@ class AccessControl:
         if not HOST.fullmatch(host):
             raise HTTPError(400, "The Host header is not the name or address of a host.")
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
-        # and may then read and write here. It has no token, so tokens protect from it, too.
+        # and may then read and write here. Tokens make this check needless: that page has none.
         if not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _NOT_OWN_HOST.format(scheme=request.scheme, host=host))
 
@@ -175,7 +175,7 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
-    # RFC 6454 section 6.2. A proxy may send the service another host than browsers see.
+    # RFC 6454 section 6.2. Behind a proxy, the header Host may differ from the browser's address.
     base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))
     return origin is not None and origin not in (request.host_url, base_origin)
 
@@ -192,8 +192,8 @@ def _proves_own_site(request: Request) -> bool:
 def _may_be_browser(request: Request) -> bool:
     """Return whether the client may be a browser or an extension in it.
 
-    Browsers send Sec-Fetch-Site, but not over plain http to another machine. An extension there
-    sends a token in the header Authorization, so a client that does so may be one.
+    Browsers send Sec-Fetch-Site, but not over plain http to another machine. An extension then
+    sends a token in Authorization, that of linkding with the scheme Token.
     """
     scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
     return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
