@@ -96,6 +96,7 @@ def _iri(uri: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
+    """Percent-encode the characters that an IRI excludes, and `#`, which only begins a fragment."""
     return _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text).replace("#", "%23")
 
 

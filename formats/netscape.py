@@ -55,7 +55,7 @@ def _seconds(timestamp: str) -> str:
 
 
 def _href(uri: str) -> str:
-    # Readers skip the searches of Firefox, whose text begins with `place:`. With an escaped colon
+    # Readers skip the searches of Firefox, whose HREF begins with `place:`. With an escaped colon
     # they keep the bookmark, and unescape the same uri.
     return _FIREFOX_SEARCH.sub(r"\1&#58;", _escape(uri))
 

@@ -38,8 +38,8 @@ class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
     The parser passes the text of an element in pieces. `_text_pieces` collects the pieces of the
-    open element `_text_element`, whose depth in the document is `_text_depth`. It is None while no
-    text is collected.
+    open element `_text_element`, whose depth in the document is `_text_depth`, or is None while
+    no text is collected.
     """
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class ResponseCache:
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
-            # `refresh` needs the data folder; if it cannot, `make` may still serve a style sheet.
+            # Without the data folder `refresh` raises, but `make` can still serve a style sheet.
             with suppress(Unavailable):
                 # The first comparison saves a refresh, which takes longer.
                 if change_count == self._store.change_count == self._store.refresh():

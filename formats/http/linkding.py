@@ -242,7 +242,7 @@ def _add_notes(description: object, notes: object) -> object:
 def _tags_to_store(sent: Mapping[str, object], stored: Tags, keeps_stored_tags: bool) -> Tags:
     """Return the new tags of a bookmark, with those of marks. Raises Invalid.
 
-    A member that is sent replaces the stored tags, or if `keeps_stored_tags` is true adds to them.
+    A sent member replaces its stored tags, or with `keeps_stored_tags` only adds to them.
     """
     stored_names = tuple(tag for tag in stored if not _is_mark_tag(tag))
     stored_marks = {fold_tag(tag) for tag in stored if _is_mark_tag(tag)}
@@ -266,7 +266,7 @@ def _parse_tags(names: object) -> Tags:
 
 
 def _is_mark_tag(tag: str) -> bool:
-    return fold_tag(tag) in MARK_TAGS.values()  # Clients get a member such as `is_archived`.
+    return fold_tag(tag) in MARK_TAGS.values()  # For clients, marks are members, not tags.
 
 
 def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:

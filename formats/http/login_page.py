@@ -42,7 +42,7 @@ def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
 
 
 def read_form_at_login(request: Request) -> Parameters:
-    """Return the fields of a form that was sent without a login, or of a login form that holds one.
+    """Return the fields of a form sent without a login, or of a login form that may hold one.
 
     Raises HTTPError, Malformed or Invalid.
     """

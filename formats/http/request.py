@@ -82,7 +82,7 @@ def read_bookmark_or_file(
         if isinstance(content, form.UploadedFile):
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
-    # `is_file` decodes the body, which takes too long if there are too many values in more bytes.
+    # `is_file` decodes the body. Up to MAX_BODY bytes have too few values to take long.
     if posted.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(body)
     # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.

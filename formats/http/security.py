@@ -26,7 +26,7 @@ from storage.store import Store
 log = logging.getLogger("bookmarks")
 
 MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
-_HOW_TO_MAKE_ONE = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+_HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
 # An IPv6 address in brackets or a name, and perhaps a port (RFC 3986 section 3.2.2). Names in the
@@ -111,7 +111,7 @@ class AccessControl:
         return Credentials.NONE
 
     def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
-        # A client that sends a wrong token must learn of that, even where none is needed.
+        # Public reading needs no token, but a client with a wrong token must learn of the error.
         if credentials is Credentials.NONE and self.public_read and method in ("GET", "HEAD"):
             return True
         has_token = credentials not in (Credentials.NONE, Credentials.WRONG)
@@ -122,7 +122,7 @@ class AccessControl:
         lengths = [len(token.decode(errors="replace")) for token in self.tokens]
         if lengths and min(lengths) < MIN_TOKEN_LENGTH:
             text = "A token of less than %d characters can be guessed. %s"
-            log.warning(text, MIN_TOKEN_LENGTH, _HOW_TO_MAKE_ONE)
+            log.warning(text, MIN_TOKEN_LENGTH, _HOW_TO_MAKE_A_TOKEN)
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if everybody can read bookmarks that are tagged `private`."""
