@@ -30,7 +30,7 @@ for _name in ("storage", "formats"):  # An embedding program may have packages o
 import formats
 from formats import Format, FormatTable, commands
 from formats.base_url import BaseUrl, Parameters
-from formats.commands import add_option
+from formats.commands import add_flag, add_option
 from formats.errors import HTTPError
 from formats.form import DELETED_BOOKMARK, HiddenFields, complete_address
 from formats.html import MEDIA_TYPE as HTML
@@ -66,7 +66,7 @@ from storage.store import Store, retry_if_stale
 __version__ = "0.1.0"
 Body = Mapping[str, object]
 
-# The bookmarks in an HTML list and in a feed, unless the query has a `limit`.
+# How many bookmarks an HTML list and a feed have, unless the query has a `limit`.
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
 _NOTHING_HERE = "There is nothing at this address."
@@ -96,7 +96,7 @@ class Application:
             try:
                 self.access_control.check(request)
                 response = self._cache.get(request, self._respond)
-            except (HTTPError, *problems.PROBLEMS) as error:  # type: ignore[misc]
+            except problems.EXCEPTIONS as error:
                 response = self._finish(request, self._problem(request, error))
         except Exception:
             problem = problems.log_internal_error(request)
@@ -123,13 +123,14 @@ class Application:
         if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
             return Response(NO_CONTENT, [("Allow", allow_of_server(ROUTES))])
         route, arguments = find_route(ROUTES, path)
-        if route is None or not route.handlers:  # Without handlers: linkding's unknown paths.
+        # linkding's unknown paths match a route without handlers, which shapes their 404.
+        if route is None or not route.handlers:
             if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
                 self._raise_if_deleted(unknown_field["id"])
             raise HTTPError(404, _NOTHING_HERE)
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            # OPTIONS and wrong methods are 410, too. The handlers of GET raise Gone themselves.
+            # 410 comes before 405, and OPTIONS is 410 too. GET's handlers raise Gone themselves.
             self._raise_if_deleted(arguments["id"])
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
@@ -160,7 +161,7 @@ class Application:
     def _list(
         self, request: Request, name: str, format: Format, parameters: Parameters, query: Query
     ) -> Response:
-        if response := not_modified(request, name, self.store.state):
+        if response := not_modified(request, name, get_resource=self.store.state):
             return response
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
@@ -174,15 +175,15 @@ class Application:
         return response
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """GET /?uri=, the bookmarklet: respond with the form of its bookmark, or of a new one."""
-        values = first_values(parameters)
-        values["uri"] = complete_address(values["uri"])
-        if entry := self.store.holder(values["uri"].strip()):
-            return self._show_unless_unchanged(request, "html", entry, values)
-        state = self.store.state()  # The form suggests tags of the whole collection.
+        """GET /?uri=, the bookmarklet: offer its values in the form of an old or new bookmark."""
+        values_to_add = first_values(parameters)
+        values_to_add["uri"] = uri = complete_address(values_to_add["uri"])
+        if existing := self.store.holder(uri.strip()):
+            return self._show_unless_unchanged(request, "html", existing, query=values_to_add)
+        state = self.store.state()  # The page suggests tags of other bookmarks: any may change it.
         if response := not_modified(request, "html", get_resource=lambda: state):
             return response
-        page = write_add_page(values, self.base(request), self.store.host_tags(values["uri"]))
+        page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
         response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
         return response
@@ -190,7 +191,7 @@ class Application:
     def tags(self, request: Request, table: FormatTable = formats.TAGS) -> Response:
         """GET /tags and /tags.json: respond with all tags and the numbers of their bookmarks."""
         name = negotiate(request, table, query_parameters(request))
-        if response := not_modified(request, name, self.store.state):
+        if response := not_modified(request, name, get_resource=self.store.state):
             return response
         counts, untagged, state = self.store.tag_counts()
         response = respond(table[name], table[name].write(counts, untagged, self.base(request)))
@@ -202,7 +203,7 @@ class Application:
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, _NOTHING_HERE)
         response = conditional.respond_asset(request, asset)
-        # For a year, as a changed file has another name; public, as no file needs a token.
+        # Caches may keep a file for a year: a changed file has another name. None needs a token.
         caching = "public, max-age=31536000, immutable"
         response.headers += [("Cache-Control", caching), ("Vary", VARY)]
         return response
@@ -223,20 +224,20 @@ class Application:
     def _show_unless_unchanged(
         self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str]
     ) -> Response:
-        # The validators of a page have the state of the collection, whose tags the page suggests.
-        validated_name, validated = conditional.validated_by(format_name, entry, self.store.state)
-        unchanged = not_modified(request, validated_name, get_resource=lambda: validated)
+        # The ETag of a page depends on the whole collection: the page suggests others' tags.
+        etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
+        unchanged = not_modified(request, etag_suffix, get_resource=lambda: resource)
         return unchanged or self._show(request, format_name, entry, query)
 
     def _show(
         self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str] = {}
     ) -> Response:
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
-        # Read the state before the tags: if they change in between, the ETag is outdated at once.
-        validated_name, validated = conditional.validated_by(format_name, entry, self.store.state)
+        # Read the state before the tags of other bookmarks: a change in between outdates the ETag.
+        etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
         tags = self.store.host_tags(b.uri) if format_name == "html" else ()
         response = respond(format, format.write(b, base, entry.version, query, tags))
-        add_validators(response, validated_name, validated)
+        add_validators(response, etag_suffix, resource)
         return response
 
     def get_field(self, request: Request, id: str, field: str) -> Response:
@@ -261,12 +262,12 @@ class Application:
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
         if form and form.version == DELETED_BOOKMARK:  # The form adds a deleted bookmark again.
-            # By default `modified` is `created`, so clients that sync would miss the bookmark.
+            # By default `modified` is the form's old `created`, which clients have already synced.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
         # Negotiate before storing, so that a request with the status 406 has no effect.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, body, fields, form))
+        entry, status = retry_if_stale(lambda: self._post(request, fields, form, dates_from=body))
         return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
@@ -278,31 +279,32 @@ class Application:
         return responses.respond_with(*write_report(media_type, report, self.base(request)))
 
     def _post(
-        self, request: Request, body: Body, fields: Fields, form: HiddenFields | None
+        self, request: Request, fields: Fields, form: HiddenFields | None, dates_from: Body
     ) -> tuple[Entry, str]:
-        """Create or update once. Conditions such as If-Match concern the whole collection."""
+        """Create or update the bookmark; raise Stale if another client's change interferes."""
+        # Conditions such as If-Match concern the collection, which must stay in the checked state.
         is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
-        seen_state = self.store.state() if is_conditional else None
-        require_conditions(request, seen_state)
+        checked_state = self.store.state() if is_conditional else None
+        require_conditions(request, checked_state)
         try:
-            if holder := self.store.holder(fields["uri"]):
+            if existing := self.store.holder(fields["uri"]):
                 if form and form.version == DELETED_BOOKMARK:  # Another request has put it back.
-                    return holder, OK
+                    return existing, OK
                 if form and form.version:
                     # The page's form, unlike those of other programs, has a version and sends
                     # empty fields too, which would overwrite those of the stored bookmark.
-                    raise errors.PreconditionFailed("You have this bookmark already.", holder)
-                changed = rules.update(holder.bookmark, fields)
-                return self.store.replace(changed, holder, seen_state), OK
-            new = _new_bookmark(fields, body, self.store.mint())
-            return self.store.add(new, seen_state), CREATED
-        except (errors.Conflict, errors.Gone):  # Another client has added or deleted the holder.
+                    raise errors.PreconditionFailed("You have this bookmark already.", existing)
+                changed = rules.update(existing.bookmark, fields)
+                return self.store.replace(changed, existing, seen_state=checked_state), OK
+            new = _new_bookmark(self.store.mint(), fields, dates_from)
+            return self.store.add(new, seen_state=checked_state), CREATED
+        except (errors.Conflict, errors.Gone):  # Another client added this uri, or deleted it.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
         self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
-        body, form = read_bookmark(request, formats.READERS)
+        body, form = read_bookmark(request, formats.POST_READERS)
         # HTML forms can only send POST, so the form to delete a bookmark has a field for DELETE.
         method = body.pop("_method", "POST") if form else "POST"
         if method not in ("POST", "DELETE"):
@@ -311,29 +313,29 @@ class Application:
             deleted = self._delete(request, id, form.version)
             page = write_deleted(deleted, self.base(request), form.list_query)
             return responses.respond_with(HTML, page)
-        fields = rules.clean_changes(body, id)  # The body may repeat the id.
+        fields = rules.clean_changes(body, id)  # Invalid if the body has another id.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, form)
         return self._respond_stored(request, form_or_format, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
-        body, _ = read_bookmark(request, formats.WHOLE_READERS)
-        fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
+        body, _ = read_bookmark(request, formats.PUT_READERS)
+        fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
         format_name = negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._put(request, id, body, fields))
+        entry, status = retry_if_stale(lambda: self._put(request, id, fields, dates_from=body))
         return self._respond_stored(request, format_name, entry, status)
 
     def _put(
-        self, request: Request, id: str, body: Body, fields: Fields
+        self, request: Request, id: str, fields: Fields, dates_from: Body
     ) -> tuple[Entry, str]:
         try:
             entry = self.store.get(id)
         except errors.NotFound:
             require_conditions(request, resource=None)
-            return self.store.add(_new_bookmark(fields, body, id)), CREATED
+            return self.store.add(_new_bookmark(id, fields, dates_from)), CREATED
         require_conditions(request, entry)
-        return self.store.replace(rules.update(entry.bookmark, fields), entry), OK
+        return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
@@ -352,8 +354,7 @@ class Application:
         body, form = read_bookmark(request, formats.RETAGGING_READERS)
         retagging = clean_retagging(body)
         reports = formats.RETAG_REPORTS
-        # The format of the report; None for a form, which gets a redirect.
-        format = None if form else reports[negotiate(request, reports)]
+        format = None if form else reports[negotiate(request, reports)]  # A form gets a redirect.
         entries, state = self.store.select_entries(retagging.query)
         require_conditions(request, state)
         retagging.require_expected(len(entries))  # The number that the page has shown the user.
@@ -369,12 +370,12 @@ class Application:
             entry = self.store.get(id)
             require_conditions(request, entry)
             changes = conditional.merge_form(entry, fields, form)
-            return self.store.replace(rules.update(entry.bookmark, changes), entry)
+            return self.store.replace(rules.update(entry.bookmark, changes), seen=entry)
 
         return retry_if_stale(attempt)
 
     def _delete(self, request: Request, id: str, form_version: str = "") -> Bookmark:
-        """Delete the bookmark and return it; `form_version` is empty if no form asks for it."""
+        """Delete the bookmark and return it. Only a form of the page sends a `form_version`."""
 
         def attempt() -> Bookmark:
             entry = self.store.get(id)
@@ -385,29 +386,28 @@ class Application:
         return retry_if_stale(attempt)
 
     def _raise_if_deleted(self, id: str) -> None:
-        """Raise Gone for a deleted bookmark, or Unreadable."""
-        with suppress(errors.NotFound):  # An id that was never used.
-            self.store.get(id)
+        with suppress(errors.NotFound):  # The id was never used.
+            self.store.get(id)  # Raises Gone if the bookmark was deleted.
 
     def _respond_stored(
         self, request: Request, form_or_format: HiddenFields | str, entry: Entry, status: str
     ) -> Response:
         """Redirect the browser that sent the form, or respond with the bookmark in the format."""
-        base, id = self.base(request), entry.bookmark.id
+        base, id, is_new = self.base(request), entry.bookmark.id, status == CREATED
         url = base.bookmark(id)
         if isinstance(form_or_format, HiddenFields):
-            return see_other(address_after_saving(base, id, form_or_format, status == CREATED))
+            return see_other(address_after_saving(base, id, form_or_format, is_new=is_new))
         response = self._show(request, form_or_format, entry)
         response.status = status
         response.headers.append(("Content-Location", url))
-        if status == CREATED:
+        if is_new:
             response.headers.append(("Location", url))
         return response
 
     # --- Parts of every response ---
 
     def _cache_control(self, directive: str) -> str:
-        """Return the value of Cache-Control. No shared cache may keep what needs a token."""
+        """Return Cache-Control: only a browser's own cache may keep what needs a token."""
         return f"private, {directive}" if self.access_control.tokens else directive
 
     def base(self, request: Request) -> BaseUrl:
@@ -416,9 +416,9 @@ class Application:
 
     def _problem(self, request: Request, error: Exception) -> Response:
         problem = problems.problem_from_exception(error, self.base(request))
-        if problem.status == 410:  # Deletions are for ever, so caches need not ask within a day.
-            public = "" if self.access_control.tokens else "public, "
-            problem.headers["Cache-Control"] = self._cache_control(f"{public}max-age=86400")
+        if problem.status == 410:  # No id is used again, so caches may keep a 410, here for a day.
+            scope = "private" if self.access_control.tokens else "public"
+            problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
         return self._respond_problem(request, problem)
 
     def _respond_problem(self, request: Request, problem: Problem) -> Response:
@@ -428,26 +428,26 @@ class Application:
 
 
 def _path(request: Request) -> str:
-    return request.environ.get("PATH_INFO") or "/"  # Ids are ASCII: no need to decode it.
+    return request.environ.get("PATH_INFO") or "/"  # Not decoded: all paths of routes are ASCII.
 
 
-def _new_bookmark(fields: Fields, body: Body, id: str) -> Bookmark:
-    """Return a new bookmark, which may bring its dates. The dates of a stored one are read-only."""
-    return rules.create(fields | rules.clean_read_only(body), id)
+def _new_bookmark(id: str, fields: Fields, dates_from: Body) -> Bookmark:
+    """Return a new bookmark with the dates in the body; later its dates are read-only."""
+    return rules.create(fields | rules.clean_read_only(dates_from), id)
 
 
 # --- Routes ---
 
 App = Application
-ROUTES = (  # The first match serves a path. The third argument has the values of {field}.
+ROUTES = (  # The first route that matches a path serves it.
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
     Route("/tags", {"GET": App.tags, "POST": App.retag}),
     Route("/tags.json", {"GET": functools.partial(App.tags, table=formats.TAGS_JSON)}),
     Route("/openapi.json", {"GET": App.description}),
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
-    Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, WRITABLE_FIELDS),
-    Route("/{id}/{field}", {"GET": App.get_field}, READ_ONLY_FIELDS),
+    Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, fields=WRITABLE_FIELDS),
+    Route("/{id}/{field}", {"GET": App.get_field}, fields=READ_ONLY_FIELDS),
     Route("/{file}", {"GET": App.file}),  # File names have a dot, ids have none.
     *linkding.ROUTES,
     *login.ROUTES,
@@ -503,15 +503,15 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
-    add_option(serve, "--listen", "127.0.0.1:8080", "the address to listen on", metavar="HOST:PORT")
-    add_option(serve, "--base-url", None, "the service's address for others", metavar="URL")
-    add_option(serve, "--token-file", None, "a file with the tokens, one per line", metavar="FILE")
-    add_option(serve, "--public-read", None, "require a token for changes only")
-    # Without a token, AccessControl answers only to local names and the name in the base address.
-    add_option(serve, "--no-auth", None, "listen on any address without a token; see --base-url")
-    add_option(serve, "--trusted-proxy", None, "trust X-Forwarded headers of it", metavar="ADDRESS")
-    add_option(serve, "--access-log", None, "log one line for each request")
-    add_option(serve, "--data", "data", "the data folder", metavar="DIR")
+    add_option(serve, "--listen", "HOST:PORT", "the address to listen on", default="127.0.0.1:8080")
+    add_option(serve, "--base-url", "URL", "the service's address for others")
+    add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
+    add_flag(serve, "--public-read", "require a token for changes only")
+    # With --no-auth, the Host of a request must still be a local name or that of --base-url.
+    add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
+    add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
+    add_flag(serve, "--access-log", "log one line for each request")
+    add_option(serve, "--data", "DIR", "the data folder", default="data")
     commands.add_parsers(subparsers)
     return parser
 
@@ -537,7 +537,7 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    if not is_local or options.trusted_proxy or options.base_url:  # Other machines reach it.
+    if not is_local or options.trusted_proxy or options.base_url:  # Not for this machine only.
         app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
@@ -545,12 +545,12 @@ def _serve(options: argparse.Namespace) -> int:
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, settings)
-    port = getattr(server, "effective_port", port)  # With port 0 the system chooses one.
+    port = getattr(server, "effective_port", port)  # For port 0 the kernel chooses one.
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()  # Reads all bookmarks now, so that the first request need not.
     app.access_control.warn_of_public_bookmarks(app.store)
-    gc.freeze()  # Later collections skip the bookmarks: eight clients create a third more a second.
+    gc.freeze()  # The collector skips bookmarks now: 8 clients create a third more per second.
     gc.enable()
     server.run()
     return 0

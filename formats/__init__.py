@@ -46,8 +46,8 @@ class FormatTable(dict[str, Format]):
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         super().__init__(formats)
-        # Accept selects no download: the one of LISTS has the media type text/html of the HTML
-        # page, which browsers ask for. Only the parameter `format=` selects a download.
+        # Only the parameter `format=` selects a download. If Accept did, browsers, which ask for
+        # text/html, could get the download `netscape`, which is text/html, in place of the page.
         negotiable = {name: format for name, format in formats.items() if not format.download_name}
         sent_types = {f.media_type.partition(";")[0]: name for name, f in negotiable.items()}
         others = {other: name for name, f in negotiable.items() for other in f.other_media_types}
@@ -95,7 +95,7 @@ FIELD_VALUES = FormatTable(
 )
 
 # The writers of TAGS take each tag with its count of bookmarks, the count of bookmarks without
-# tags, and the service's address. GET /tags.json has TAGS_JSON, so that no Accept selects html.
+# tags, and the service's address. GET /tags.json uses TAGS_JSON: a browser gets JSON there, too.
 TAGS_JSON = FormatTable({"json": Format("application/json", json.write_tags)})
 TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, html_tags.write_tags)})
 
@@ -122,10 +122,11 @@ class PostedType(NamedTuple):
 
 
 FORM, MULTIPART_FORM = "application/x-www-form-urlencoded", "multipart/form-data"
-# The arguments are read, read_whole, file_format and is_file.
-_POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, "xbel", xbel.is_file)
+# The first argument reads a bookmark for POST, the second for PUT.
+_POSTED_JSON = PostedType(json.read, json.read, file_format="json", is_file=import_json.is_file)
+_POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, file_format="xbel", is_file=xbel.is_file)
 POSTED_TYPES: Mapping[str, PostedType] = {
-    "application/json": PostedType(json.read, json.read, "json", import_json.is_file),
+    "application/json": _POSTED_JSON,
     **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), _POSTED_XBEL),
     FORM: PostedType(form.read),
     MULTIPART_FORM: PostedType(form.read_multipart),
@@ -133,10 +134,10 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     "text/html": PostedType(None, file_format="netscape"),
     "text/plain": PostedType(None),  # A file whose format is detected.
 }
-# Readers by media type, of one bookmark: for PUT, for POST, and for POST by an HTML form.
-WHOLE_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}
-READERS = {name: type.read for name, type in POSTED_TYPES.items() if type.read}
-FORM_READERS = {name: READERS[name] for name in (FORM, MULTIPART_FORM)}
+# The readers of one bookmark by media type. FORM_READERS are those of POST by an HTML form.
+PUT_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}
+POST_READERS = {name: type.read for name, type in POSTED_TYPES.items() if type.read}
+FORM_READERS = {name: POST_READERS[name] for name in (FORM, MULTIPART_FORM)}
 # For POST /tags, which changes the tags of many bookmarks.
 RETAGGING_READERS: Mapping[str, Reader] = {"application/json": json.read, **FORM_READERS}
 # For PUT /{id}/{field}, whose body is one value.
@@ -148,7 +149,7 @@ FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
 
 # --- Reading files ---
 
-# By the name of the format, as in `bookmarks import --format`.
+# The readers of files by the name of the format, as in `bookmarks import --format`.
 FILE_READERS: Mapping[str, FileReader] = {
     "json": import_json.read_file,
     "xbel": import_xbel.read_file,
@@ -173,4 +174,5 @@ def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEnt
     except Malformed as error:
         if is_empty:
             raise
+        # Line 0 stands for the whole file.
         yield ImportedEntry(line=0, fields={}, skip_reason=f"The rest cannot be read: {error}")

@@ -86,23 +86,29 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
     tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
     tags.add_argument("--dry-run", action="store_true", help="only say what would happen")
     for command in (checks, imports, exports, tags):
-        add_option(command, "--data", "data", "the data folder", metavar="DIR")
+        add_option(command, "--data", "DIR", "the data folder", default="data")
 
 
 def add_option(
-    parser: argparse.ArgumentParser, name: str, default: str | None, help: str, metavar: str = ""
+    parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
 ) -> None:
-    """Add an option, or without `metavar` a flag; BOOKMARKS_NAME in the environment sets it too."""
-    variable = "BOOKMARKS_" + name.strip("-").replace("-", "_").upper()
+    """Add an option with a value, which a variable of the environment sets too."""
+    variable = _environment_variable(name)
     value = os.environ.get(variable) or default
-    if metavar:
-        default_text = f"default: {default}; " if default else ""
-        help = f"{help} ({default_text}{variable})"
-        parser.add_argument(name, default=value, metavar=metavar, help=help)
-    else:
-        is_set = (value or "").lower() in ("1", "true", "yes", "on")
-        help = f"{help} ({variable}=1)"
-        parser.add_argument(name, action="store_true", default=is_set, help=help)
+    default_text = f"default: {default}; " if default else ""
+    help = f"{help} ({default_text}{variable})"
+    parser.add_argument(name, default=value, metavar=metavar, help=help)
+
+
+def add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    """Add an option without a value, which a variable of the environment sets too."""
+    variable = _environment_variable(name)
+    is_set = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
+    parser.add_argument(name, action="store_true", default=is_set, help=f"{help} ({variable}=1)")
+
+
+def _environment_variable(option: str) -> str:
+    return "BOOKMARKS_" + option.strip("-").replace("-", "_").upper()
 
 
 # --- Commands ---

@@ -1,4 +1,4 @@
-"""Errors in a request or in the syntax of a file; `storage.errors.Invalid` is for its values."""
+"""Errors in a request or in the syntax of a file; invalid values raise `storage.errors.Invalid`."""
 
 
 class Malformed(Exception):

@@ -96,7 +96,7 @@ def test_the_operations_are_those_of_the_routes():
     for route in OWN_ROUTES:
         if route.template.startswith("/-/"):
             continue  # Only browsers use these pages.
-        for field in route.field_names or [""]:
+        for field in route.fields or [""]:
             path = route.template.replace("{field}", field).replace("/{file}", FILE)
             routed |= {(method, path) for method in route.allow.split(", ")}
     for method, path in OPERATIONS:
@@ -119,8 +119,8 @@ SENT = {
 RECEIVED = {
     ("POST", "/"): formats.POSTED_TYPES,
     ("POST", "/tags"): formats.RETAGGING_READERS,
-    ("POST", "/{id}"): formats.READERS,
-    ("PUT", "/{id}"): formats.WHOLE_READERS,
+    ("POST", "/{id}"): formats.POST_READERS,
+    ("PUT", "/{id}"): formats.PUT_READERS,
     ("PUT", "/{id}/tags"): formats.FIELD_READERS,
     ("PUT", "/{id}/{field}"): formats.FIELD_READERS,
 }

@@ -398,10 +398,10 @@ def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data,
     store, other = app.app.store, Store(data)
     replace = store.replace
 
-    def delete_first(*arguments):
+    def delete_first(*arguments, **named):
         monkeypatch.undo()
         other.delete(other.get(deleted["id"]))
-        return replace(*arguments)
+        return replace(*arguments, **named)
 
     monkeypatch.setattr(store, "replace", delete_first)
     created = app.post_json("/", {"uri": URI, "title": "New"}, status=201).json

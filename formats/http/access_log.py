@@ -11,7 +11,7 @@ MAX_ADDRESS = 64  # In characters. A client can send an X-Forwarded-For of any l
 
 
 class AccessLog:
-    """WSGI middleware that logs each response of an application whose bodies are lists.
+    """WSGI middleware that logs one line for each response.
 
     A line has the client's address, the method, path, status, bytes of the body and milliseconds.
     It never has a token or a body, and control characters are escaped.
@@ -21,29 +21,30 @@ class AccessLog:
         self._app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        started, status = time.perf_counter(), ""
+        started = time.perf_counter()
+        status = ""  # Until the application calls `start`.
 
         def start(status_line, headers, exc_info=None):  # type: ignore[no-untyped-def]
             nonlocal status
-            status = status_line[:3]
+            status = status_line[:3]  # The three digits, without the reason phrase.
             return start_response(status_line, headers, exc_info)
 
-        chunks = list(self._app(environ, start))
+        chunks = list(self._app(environ, start))  # This application streams no bodies.
         milliseconds = 1000 * (time.perf_counter() - started)
         method, path = _escape(environ["REQUEST_METHOD"]), _escape(environ.get("PATH_INFO", ""))
-        address, sent = client_address(environ), sum(map(len, chunks))
-        log.info("%s %s %s %s %d %.1f", address, method, path, status, sent, milliseconds)
+        address, body_size = client_address(environ), sum(map(len, chunks))
+        log.info("%s %s %s %s %d %.1f", address, method, path, status, body_size, milliseconds)
         return chunks
 
 
 def _escape(text: str) -> str:
     """Return the text with control characters escaped, so that no client can forge a line."""
-    return ascii(text)[1:-1]  # Without the quotes of the literal.
+    return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
     """Return the client's address for a log, `-` without one.
 
-    waitress takes it from X-Forwarded-For if the request comes from the trusted proxy.
+    waitress takes REMOTE_ADDR from X-Forwarded-For if the request comes from the trusted proxy.
     """
     return _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"

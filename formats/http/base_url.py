@@ -29,7 +29,7 @@ def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
 def _requested_base(request: Request) -> BaseUrl:
     values = map(request.environ.get, ADDRESS_VARIABLES)
     if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
-        # A refused request gets a page with links too, but its long Host must not fill the cache.
+        # Bypass the cache, which long Hosts would fill: a request with one is refused with a page.
         return _make_base_url.__wrapped__(*values)
     return _make_base_url(*values)
 
@@ -57,7 +57,7 @@ def parse_base_url(text: str | None) -> BaseUrl | None:
     if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
         reason = "must be an address, such as https://example.com/bookmarks"
         raise Invalid([("base_url", reason)])
-    # Browsers leave the default port out of Origin (RFC 6454 section 6.2).
+    # Browsers leave a default or empty port out of Origin (RFC 6454 section 6.2).
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # The administrator may have percent-encoded the path: a second time would change it.
     path = quote(parts.path.rstrip("/"), safe=f"{_PATH_CHARACTERS}%")

@@ -38,7 +38,7 @@ _TEXT_MEMBERS = ("url", "title", "description", "notes")
 _MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *MARK_TAGS)
 # linkding's names of the fields of a bookmark that have other names here.
 _LINKDING_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
-_READERS = {"application/json": formats.READERS["application/json"], **formats.FORM_READERS}
+_READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # linkding's clients separate tags by spaces: in a tag, they get and send this character instead.

@@ -14,20 +14,21 @@ MEDIA_TYPE = "application/json"
 def document(base: str, version: str, has_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    If the service has a token, every operation needs it; GET and HEAD do not with `public_read`.
+    If the service has a token, every operation needs the token. With `public_read`, GET and HEAD
+    need none.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not has_token:
-        description["security"] = []  # The file requires a token for every operation.
+        description["security"] = []  # In the file, every operation requires a token.
     elif public_read:
         for path in description["paths"].values():
             for method in ("get", "head"):
                 path[method]["security"] = [{}]  # The empty object stands for no credentials.
     body = msgspec.json.encode(description) + b"\n"
-    digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags have 128 bits.
+    digest = int.from_bytes(sha256(body).digest()[:16])  # An entity tag begins with 128 bits.
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 

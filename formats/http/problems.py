@@ -29,8 +29,9 @@ from storage.index import Entry
 
 log = logging.getLogger("bookmarks")
 
-# Of responses with a problem, in the order of preference.
-MEDIA_TYPES = ("application/problem+json", "application/json", "text/html")
+PROBLEM_JSON = "application/problem+json"
+# The media types that Accept can select for a problem, in the order of preference.
+MEDIA_TYPES = (PROBLEM_JSON, "application/json", "text/html")
 
 # The status of the response to a request that raises this exception.
 PROBLEMS: Mapping[type[Exception], int] = {
@@ -46,13 +47,15 @@ PROBLEMS: Mapping[type[Exception], int] = {
     errors.Unavailable: 503,
     errors.Full: 507,
 }
+# Every exception that becomes a problem document. HTTPError has its own status.
+EXCEPTIONS: tuple[type[Exception], ...] = (HTTPError, *PROBLEMS)
 
 
 def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
     """Return the problem that an HTTPError or an exception in PROBLEMS means to the client."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
-    problem = Problem(PROBLEMS[type(error)], str(error))
+    problem = Problem(status=PROBLEMS[type(error)], detail=str(error))
     if isinstance(error, errors.Invalid):
         problem.errors = error.errors
     if isinstance(error, errors.Conflict):
@@ -66,8 +69,8 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
     """Return the problem as a document, or as a page for a browser."""
-    media_type = MEDIA_TYPES[0]
-    with suppress(HTTPError):  # If Accept excludes all of them, the client still gets a document.
+    media_type = PROBLEM_JSON
+    with suppress(HTTPError):  # Accept may exclude all three: the client gets a document anyway.
         media_type = best_media_type(request, MEDIA_TYPES)
     if media_type == "text/html" and problem.status == 401:
         response = respond_login_page(request, base, problem.detail)
@@ -77,7 +80,7 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
         page = write_problem(problem, base, _sent_form(request, problem, base))
         response = respond_with(HTML, page)
     else:  # Also for application/json, because a problem document is JSON.
-        response = respond_with(MEDIA_TYPES[0], _document(problem))
+        response = respond_with(PROBLEM_JSON, _document(problem))
     response.status = f"{problem.status} {problem.title}"
     response.headers += problem.headers.items()
     return response
@@ -107,8 +110,9 @@ def log_internal_error(request: Request) -> Problem:
 
 def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | None:
     """Return the form of a request that failed, to show what the user typed; None without one."""
-    # A page of another site may have sent what these statuses refuse: do not fill a form with it.
-    if request.method != "POST" or problem.status in (401, 403, 421):
+    # Access control has refused the request: another site's page may have sent forged values.
+    may_be_forged = problem.status in (401, 403, 421)
+    if request.method != "POST" or may_be_forged:
         return None
     try:
         fields, hidden_fields = read_bookmark(request, formats.FORM_READERS)
@@ -117,7 +121,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     assert hidden_fields  # The readers of forms return these for each form.
     path = request.environ.get("PATH_INFO", "")  # `request.path_info` fails if it is not UTF-8.
     if path == "/tags":  # The page cannot show this form, only the way back to its list.
-        return SentForm("", {}, hidden_fields)
+        return SentForm(action="", values={}, hidden_fields=hidden_fields)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
     if isinstance(problem.current, Entry):  # Another client has changed or added the bookmark.
@@ -136,10 +140,11 @@ def _stale_form(
 ) -> SentForm:
     """Return the form of a bookmark that has changed since the form was opened.
 
-    The form has the fields that the user has changed, and the version and the other fields that
-    are stored now. When the user saves it again, only the user's own changes overwrite anything.
+    A field that the user has changed has the user's value, any other field the stored value. When
+    the user saves this form, it overwrites only the fields that the user has changed.
     """
-    stored, is_new = entry.bookmark, hidden_fields.version == form.NEW_BOOKMARK
+    stored = entry.bookmark
+    is_new = hidden_fields.version == form.NEW_BOOKMARK  # The uri to add is that of `stored`.
     values = _typed_values(fields)
     conflicts: Sequence[str] = ()
     if not is_new and not is_deletion:

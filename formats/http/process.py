@@ -12,10 +12,11 @@ from wsgiref.types import WSGIApplication
 
 from formats.http.request import MAX_FILE
 
-# Settings of waitress, in bytes and seconds.
-WAITRESS: Mapping[str, object] = {
+# Sizes are in bytes, times in seconds.
+WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Above the service's own limit, which refuses a body with a problem document, not plain text.
+    # Twice the service's own limit, so that the service refuses a body, with a problem document.
+    # waitress would refuse it with plain text.
     "max_request_body_size": 2 * MAX_FILE,
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
@@ -24,16 +25,18 @@ WAITRESS: Mapping[str, object] = {
     # file. Beyond it, a thread would wait for the client.
     "outbuf_high_watermark": 1024**3,
 }
-# The headers of the trusted proxy that waitress takes the client's and the service's address from.
+# From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-MAX_CONNECTIONS = 300  # With three files each, they fit into the usual limit of 1,024 open files.
+# Each connection opens up to three files (see `connection_limit`): 900 of the 1,024 that a process
+# may usually open.
+MAX_CONNECTIONS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
 
 
 def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[str, object]:
     """Return the settings of a server that listens on this address."""
-    settings = {**WAITRESS, "host": host, "port": port}
+    settings = {**WAITRESS_SETTINGS, "host": host, "port": port}
     if trusted_proxy:
         settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
     return settings
@@ -52,7 +55,7 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     # The threads that start later inherit this mask, so that no signal interrupts a write. Only
     # the thread of `stop_on_signal` receives the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    channels: dict[int, Any] = {}  # waitress keeps its open connections here, by descriptor.
+    channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
     limit = connection_limit()
     try:
         server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
@@ -72,7 +75,8 @@ def connection_limit() -> int:
     if max_files == resource.RLIM_INFINITY:
         return MAX_CONNECTIONS
     # A connection takes up to three descriptors: a socket, and temporary files for a long request
-    # and a long response. 64 descriptors are left for the data folder and the libraries.
+    # and a long response. 64 descriptors are left for the data folder and the libraries. With a
+    # very low limit, ten connections can still be open.
     return max(10, min(MAX_CONNECTIONS, (max_files - 64) // 3))
 
 
@@ -85,8 +89,9 @@ def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.1)  # Let the event loop read what arrived before the signal.
-        # Listening sockets are in `channels` too, but have no unsent output.
+        # Listening sockets are in `channels` too. They have no output, and not this attribute.
         unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
         if not (tasks.queue or tasks.active_count or any(unsent)):
             break
-    os._exit(0)  # A write is durable before its response is sent, so there is nothing to clean up.
+    # In this thread sys.exit would not end the process. Each stored change is durable already.
+    os._exit(0)

@@ -19,8 +19,8 @@ COMMON_HEADERS = (
         "frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
-    # With `no-referrer`, browsers would send forms over plain http with `Origin: null`, and the
-    # service refuses a form whose Origin is not its own.
+    # With `no-referrer`, browsers would send forms with `Origin: null`. The service would refuse
+    # these over plain http, where browsers send no Sec-Fetch-Site.
     ("Referrer-Policy", "same-origin"),
 )
 

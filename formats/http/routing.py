@@ -17,14 +17,14 @@ from formats.problem import Problem
 from storage.bookmark import ID
 from storage.store import Store
 
-# The regular expression of each variable of a path template; that of {field} is in its Route.
+# The regular expression of each variable of a path template, except {field}: see `Route.fields`.
 _PATTERNS = {
     "id": ID.pattern,
     "file": FILE_NAME,  # A file name has a dot, an id has none.
     "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
-    # `/api/{rest}` is every unknown path of linkding's API. The slash in the rest excludes paths
-    # such as /api/title, the title of a bookmark whose id is `api`.
+    # `/api/{rest}` is every unknown path of linkding's API. The rest must have a slash: the path
+    # /api/title has none, and is the title of a bookmark whose id is `api`.
     "rest": ".*/.*",
 }
 
@@ -46,13 +46,13 @@ class Service(Protocol):
 class Route:
     """A path template such as `/{id}/{field}`, with a handler for each HTTP method.
 
-    `field_names` are the values that `{field}` may have. `respond_problem` makes the responses to
-    requests that fail; a route without `handlers` serves nothing and only chooses their shape.
+    `fields` are the names that `{field}` may stand for. `respond_problem` makes the response to a
+    request that fails. If a route has no `handlers`, the response to every request is such a 404.
     """
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
-    field_names: Sequence[str] = ()
+    fields: Sequence[str] = ()
     respond_problem: Callable[[Request, Problem, BaseUrl], Response] = respond_problem
 
     @functools.cached_property
@@ -68,7 +68,7 @@ class Route:
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        patterns = {**_PATTERNS, "field": "|".join(self.field_names)}
+        patterns = {**_PATTERNS, "field": "|".join(self.fields)}
 
         def named_group(variable: re.Match[str]) -> str:
             return f"(?P<{variable['name']}>{patterns[variable['name']]})"

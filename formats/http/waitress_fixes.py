@@ -9,20 +9,20 @@ from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
-MAX_CHUNK_LINE, MAX_TRAILER = 4096, 16_384  # In bytes.
+MAX_CHUNK_SIZE_LINE, MAX_TRAILER = 4096, 16_384  # In bytes.
 
 
-class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]
-    """A reader of chunked bodies that limits the lines with chunk sizes and the trailer.
+class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress has no types.
+    """A reader of chunked bodies that limits the length of chunk-size lines and of the trailer.
 
     waitress limits neither, and copies an unfinished line or trailer again for each packet: 8 MiB
     take 4 seconds of CPU.
     """
 
     def received(self, data: bytes) -> int:
-        data = data[:MAX_CHUNK_LINE]  # waitress's HTTPChannel passes the rest with its next call.
+        data = data[:MAX_CHUNK_SIZE_LINE]  # HTTPChannel passes the rest with its next call.
         if self.control_line:  # The unfinished chunk-size line, which `data` continues.
-            max_size = MAX_CHUNK_LINE + len(b"\r\n")
+            max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")
             line = (self.control_line + data)[:max_size]
             if len(line) == max_size and b"\r\n" not in line:
                 self.error = BadRequest("The chunk-size line is too long")
@@ -33,22 +33,21 @@ class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]
         return consumed
 
 
-class FixedParser(HTTPRequestParser):  # type: ignore[misc]
+class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
-        # The client of a complete or refused request needs no `100 Continue`. If HTTPChannel sent
-        # one now, it would never respond to the request itself.
-        if self.completed:
+        if self.completed:  # The request is complete or refused, so it needs no `100 Continue`.
+            # If HTTPChannel sent `100 Continue` now, it would never respond to the request itself.
             self.expect_continue = False
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
-        if self.chunked:  # Replace the ChunkedReceiver that waitress has created.
+        if self.chunked:  # The receiver of waitress takes chunk-size lines of any length.
             self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
-class FixedChannel(HTTPChannel):  # type: ignore[misc]
+class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
 
     def write_soon(self, data: bytes) -> object:

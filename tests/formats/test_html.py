@@ -660,7 +660,7 @@ def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type
 
 def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     id = add("https://1.example/")["id"]
-    monkeypatch.setattr(app.app.store, "replace", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(app.app.store, "replace", lambda *arguments, **named: 1 / 0)
     values = {"uri": "https://1.example/", "title": "Typed"}
     form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=500))
     assert (form.action, form["title"].value) == (f"/{id}", "Typed")
