@@ -107,7 +107,7 @@ class Application:
         try:
             response = self._dispatch(request)
         except errors.Gone as error:
-            # `__call__` handles other errors; a 410 is returned, so that the cache can keep it.
+            # Handle a 410 here, not in `__call__`: the cache keeps only responses returned here.
             response = self._problem(request, error)
         return self._finish(request, response)
 
@@ -123,7 +123,7 @@ class Application:
         if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
             return Response(NO_CONTENT, [("Allow", allow_of_server(ROUTES))])
         route, arguments = find_route(ROUTES, path)
-        # linkding's unknown paths match a route without handlers, which shapes their 404.
+        # An unknown path of linkding's API has a route, for the shape of its 404, but no handlers.
         if route is None or not route.handlers:
             if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
                 self._raise_if_deleted(unknown_field["id"])
@@ -180,7 +180,7 @@ class Application:
         values_to_add["uri"] = uri = complete_address(values_to_add["uri"])
         if existing := self.store.holder(uri.strip()):
             return self._show_unless_unchanged(request, "html", existing, query=values_to_add)
-        state = self.store.state()  # The page suggests tags of other bookmarks: any may change it.
+        state = self.store.state()  # The page changes with the tags of other bookmarks.
         if response := not_modified(request, "html", get_resource=lambda: state):
             return response
         page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
@@ -262,7 +262,7 @@ class Application:
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
         if form and form.version == DELETED_BOOKMARK:  # The form adds a deleted bookmark again.
-            # By default `modified` is the form's old `created`, which clients have already synced.
+            # Without this, `modified` is the old `created`, so clients that sync miss the bookmark.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
         # Negotiate before storing, so that a request with the status 406 has no effect.
@@ -273,10 +273,10 @@ class Application:
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
         require_conditions(request, self.store.state())
         media_type, importer = best_media_type(request, MEDIA_TYPES), Importer(self.store)
-        for entry in entries:
-            importer.add(*entry)
-        report = importer.finish()
-        return responses.respond_with(*write_report(media_type, report, self.base(request)))
+        for line, fields, skip_reason in entries:
+            importer.add(line, fields, skip_reason)
+        content_type, body = write_report(media_type, importer.finish(), self.base(request))
+        return responses.respond_with(content_type, body)
 
     def _post(
         self, request: Request, fields: Fields, form: HiddenFields | None, dates_from: Body
@@ -298,7 +298,7 @@ class Application:
                 return self.store.replace(changed, existing, seen_state=checked_state), OK
             new = _new_bookmark(self.store.mint(), fields, dates_from)
             return self.store.add(new, seen_state=checked_state), CREATED
-        except (errors.Conflict, errors.Gone):  # Another client added this uri, or deleted it.
+        except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
             raise errors.Stale from None
 
     def post_one(self, request: Request, id: str) -> Response:
@@ -537,7 +537,7 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    if not is_local or options.trusted_proxy or options.base_url:  # Not for this machine only.
+    if not is_local or options.trusted_proxy or options.base_url:  # Others can guess a token.
         app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:

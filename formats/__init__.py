@@ -18,9 +18,9 @@ from formats.imports import xbel as import_xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 
-# Takes a body and the parameters of its media type; returns the fields of each bookmark in it.
+# A Reader takes a body and its media type's parameters; it returns the fields of each bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], list[dict[str, object]]]
-# Takes the bytes of a file and yields its entries.
+# A FileReader takes the bytes of a file and yields the file's entries.
 FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
@@ -57,7 +57,7 @@ class FormatTable(dict[str, Format]):
 
 # --- Writing ---
 
-# Media types that ask for XBEL, too. Responses have application/x-xbel.
+# Accept may name these media types for XBEL too, but responses have application/x-xbel.
 _XML_TYPES = ("application/xml", "text/xml")
 _XBEL_TYPES = ("application/xbel+xml", *_XML_TYPES)
 
@@ -130,9 +130,9 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), _POSTED_XBEL),
     FORM: PostedType(form.read),
     MULTIPART_FORM: PostedType(form.read_multipart),
-    "text/csv": PostedType(None, file_format="csv"),
-    "text/html": PostedType(None, file_format="netscape"),
-    "text/plain": PostedType(None),  # A file whose format is detected.
+    "text/csv": PostedType(read=None, file_format="csv"),
+    "text/html": PostedType(read=None, file_format="netscape"),
+    "text/plain": PostedType(read=None),  # A file whose format is detected.
 }
 # The readers of one bookmark by media type. FORM_READERS are those of POST by an HTML form.
 PUT_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}

@@ -10,6 +10,7 @@ from formats import Format
 
 OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 
+# The headers of a request that determine the format and the compression of the response.
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = (
     (
