@@ -37,8 +37,8 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A fast test for timestamps in the stored form. It accepts only days up to the 28th, which every
-# month has: for a later day `datetime` must find out whether the date exists.
+# A fast test for timestamps in the stored form. Days after the 28th do not match, because some
+# months lack them: `_check_timestamp` lets `datetime` find out whether such a date exists.
 _CANONICAL_TIMESTAMP = re.compile(
     "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
@@ -116,8 +116,8 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # The space is the only printable character that is forbidden, so that two fast tests save most
-    # uris the slow regular expression.
+    # The slow regular expression matches only spaces and unprintable characters, and two fast tests
+    # find out that most uris have none.
     if (" " in uri or not uri.isprintable()) and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     return _check_length(uri, MAX_URI)
@@ -230,16 +230,16 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 
 
 def clean_changes(
-    values: Mapping[str, object], id: str | None = None, required: Iterable[str] = ()
+    values: Mapping[str, object], id_in_address: str | None = None, required: Iterable[str] = ()
 ) -> Fields:
     """Return the writable fields among the values, cleaned.
 
-    Raises Invalid, also if a required field is missing, or if the values have an id that is not
-    the `id` in the address of the request.
+    Raises Invalid, also if a required field is missing, or if the values have an id other than
+    `id_in_address`. That is None for a new bookmark, whose values must have no id.
     """
     errors = [(name, "is required") for name in required if name not in values]
-    if values.get("id", id) != id:
-        errors.append(("id", f"must be {id}, as in the address, or absent"))
+    if values.get("id", id_in_address) != id_in_address:
+        errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
     return clean(changes, errors)
 

@@ -11,13 +11,14 @@ from storage import files
 from storage.bookmark import ID
 from storage.errors import Invalid, Unavailable
 from storage.record import decode_bookmark, decode_tombstone
-from storage.tsid import number_of
+from storage.tsid import linkding_number
 from storage.uri import uri_key
 
 _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
+# linkding's API finds neither of two bookmarks whose ids have the same `linkding_number`.
 _ADD_UNDER_OTHER_ID = "add it again under another id if linkding's clients need it, then delete it"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
@@ -99,14 +100,14 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
-    # Two ids must not share a number, because linkding's clients address a bookmark by its number.
-    ids_by_number = {number_of(id): id for id in deleted}
+    ids_by_linkding_number = {linkding_number(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
-        exists = bookmark is not None or problem != ""  # The service may have removed the file.
         if finding := _check_name(path):
             yield finding
-        elif path.stem in deleted and exists:
+        elif bookmark is None and not problem:
+            continue  # The service has removed the file since the folder was listed.
+        elif path.stem in deleted:
             yield _deleted_finding(path, deleted[path.stem], problem)
         elif problem:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
@@ -114,8 +115,9 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
             if first_name != path.name:
                 yield Finding(path, f"has the same uri as {first_name}", "delete one of the two")
-            first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
-            if first_id != path.stem:
+            number = linkding_number(path.stem)
+            first_id = ids_by_linkding_number.setdefault(number, path.stem)
+            if first_id != path.stem:  # linkding's clients could not tell the two apart.
                 problem = f"has an id with the same number as {first_id}"
                 yield Finding(path, problem, _ADD_UNDER_OTHER_ID)
 

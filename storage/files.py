@@ -20,11 +20,11 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 
-# Of one bookmark's or tombstone's file. A bookmark needs less than 1 MiB, the rest is for unknown
-# members. Without a limit one huge file in the folder would fill the memory.
+# Of one bookmark's or tombstone's file. A bookmark needs less than 1 MiB, the rest is for members
+# of other programs. Without a limit one huge file in the folder would fill the memory.
 MAX_FILE_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0  # A writer waits this long for the lock, then its client is told to try again.
-# Writing a file takes seconds: the writer of a temporary file that is an hour old has died.
+# A crash left a temporary file that is an hour old, because writing a file takes only seconds.
 ABANDONED_SECONDS = 3600.0
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -36,7 +36,9 @@ _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 # No file descriptor or no memory is free, or the data folder is no folder: reading any other file
 # would fail in the same way. Other errors concern one file alone.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# The errors by which file systems say that they do not support hard links, or O_TMPFILE.
+# The errors of systems without hard links, and of those without O_TMPFILE. Linux before 3.11 gives
+# EISDIR or ENOENT, and a system that does not know the flag may give EINVAL. If ENOENT means that
+# the folder is missing, creating the file with a temporary name fails too.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
@@ -56,7 +58,7 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
-    MAX_FILE_SIZE or unreadable; Unavailable if the system cannot open or read any file now.
+    MAX_FILE_SIZE or unreadable; Unavailable if no file at all can be read now.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS)
@@ -78,7 +80,7 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
 def _read_bytes(descriptor: int, size: int) -> bytes:
     """Return all bytes of an open file, whose size was `size` when it was opened.
 
-    The first call asks for one byte more than `size`, so that it also shows whether the file has
+    The first call asks for one byte more than `size`: if it returns `size` bytes, the file has not
     grown. Only a grown file, or a network file system that returns less, needs more calls.
     """
     data = chunk = os.read(descriptor, size + 1)
@@ -140,7 +142,7 @@ class Staged:
     A context manager, which discards unpublished content at its end. Raises Full or Unavailable.
     """
 
-    def __init__(self, folder: Path, name: str, data: bytes, durable: bool = True) -> None:
+    def __init__(self, folder: Path, name: str, data: bytes, sync_now: bool = True) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._has_temporary_name = False
@@ -148,7 +150,7 @@ class Staged:
             self.descriptor = self._open(folder)
             try:
                 _write_bytes(self.descriptor, data)
-                if durable:
+                if sync_now:
                     os.fsync(self.descriptor)
             except BaseException:
                 self._discard()
@@ -169,7 +171,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed: publishing counts too, so ask after `publish`."""
+        """When the file was last changed. Publishing changes the file's ctime: read this after."""
         with translate_disk_errors():
             return changed_at(os.fstat(self.descriptor))
 
@@ -183,8 +185,8 @@ class Staged:
             except OSError as error:
                 if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
-                # FAT has no links. A rename would replace an existing file, but no file has the
-                # name: the caller has checked that, and locked the folder against other writers.
+                # FAT has no links, so rename the file. That would replace a file of this name, but
+                # the caller has locked the folder and checked that there is none.
                 os.rename(self._temporary, self._target)
                 self._has_temporary_name = False
 
@@ -244,7 +246,7 @@ def sync_folder(folder: Path, *published_files: int) -> None:
 
     After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
     of a file fails. Without the sync of the files 10 acknowledged writes were lost in power cuts,
-    with it none of 8,494. After Unavailable the new names exist, but a power cut may remove them.
+    with it none of 8,494. If this raises Unavailable, a power cut may remove the new names again.
     """
     try:
         with open_folder(folder) as descriptor:
@@ -277,28 +279,30 @@ def sync_name(folder: Path, name: str) -> None:
 _TYPES_WITH_SYNCFS = ("ext4", "xfs", "btrfs")
 
 
-def sync_files(open_folder: int, open_files: Iterable[int], names: Iterable[str] = ()) -> None:
-    """Make open files durable, and the stored files with these names in the open folder.
+def sync_files(
+    folder_descriptor: int, file_descriptors: Iterable[int], names: Iterable[str] = ()
+) -> None:
+    """Make the open files durable, and the folder's files that have these names.
 
     One syncfs makes an import 4 times faster than one fsync for each file. It reports only errors
     that occurred after the folder was opened, so open it before writing. Raises Full, Unavailable.
     """
     with translate_disk_errors():
-        if file_system(open_folder) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
-            if syncfs(open_folder):  # It returns -1 after an error.
+        if file_system(folder_descriptor) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
+            if syncfs(folder_descriptor):  # It returns -1 after an error.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             return
-        for descriptor in open_files:
+        for descriptor in file_descriptors:
             os.fsync(descriptor)
         for name in names:
-            _sync_file(open_folder, name)
+            _sync_file(folder_descriptor, name)
 
 
-def _sync_file(open_folder: int, name: str) -> None:
+def _sync_file(folder_descriptor: int, name: str) -> None:
     """Make a file of the open folder durable, unless another client has deleted it meanwhile."""
     # This path leads into the open folder, even if another folder has taken its place.
-    path = f"/proc/self/fd/{open_folder}/{name}"
+    path = f"/proc/self/fd/{folder_descriptor}/{name}"
     with suppress(FileNotFoundError), _opened(path) as descriptor:
         os.fsync(descriptor)
 

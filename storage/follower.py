@@ -68,7 +68,7 @@ class Follower:
         self._must_rescan = False
         return self._index
 
-    def refresh_unless_all_reads_fail(self) -> Index:
+    def refresh_or_raise_if_all_reads_failed(self) -> Index:
         """Return the up-to-date index for a response in which bookmarks must not be missing.
 
         Raises Unavailable also if reading every file failed: clients would take an empty list for
@@ -100,7 +100,7 @@ class Follower:
     # --- Which files have changed ---
 
     def _failed_bookmark_reads(self) -> list[_FileKey]:
-        """Return the bookmarks' files that the system failed to read; it has read invalid ones."""
+        """Return the bookmark files whose reading failed, without those of invalid content."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
@@ -115,7 +115,8 @@ class Follower:
     def _find_changed_files(self) -> Iterator[_FileKey]:
         """Yield each file whose identity, size or times differ from those at its last reading.
 
-        Unreadable files are always among these. Raises OSError if a folder cannot be listed.
+        Yield also each unreadable file, because its error may have passed. Raises OSError if a
+        folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):
             known = self._signatures[kind]
@@ -131,7 +132,7 @@ class Follower:
     def _read_files(self, keys: Iterable[_FileKey]) -> None:
         """Read these files and update the index with their content.
 
-        Raises Unavailable, and changes nothing, if the system can read no file now.
+        If no file at all can be read now, raises Unavailable and keeps the index as it is.
         """
         try:
             self._read_and_commit(keys)
@@ -139,8 +140,8 @@ class Follower:
             raise Unavailable(f"The data folder cannot be read: {error.strerror}.") from error
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
-        """Read the tombstones first: the file of a bookmark that has one is not read."""
-        started_ns = time.time_ns()  # The next rescan reads files again that are newer than this.
+        """Read the tombstones first, then only the files of bookmarks without a tombstone."""
+        reading_began_ns = time.time_ns()
         changed_at = self._folders_changed_at()
         bookmark_ids: dict[str, None] = {}  # A set of ids that keeps their order.
         tombstone_ids: dict[str, None] = {}
@@ -148,12 +149,12 @@ class Follower:
             ids = bookmark_ids if kind == BOOKMARKS else tombstone_ids
             ids[id] = None
         folder = self.folders[TOMBSTONES]
-        tombstones = _Batch(folder, tombstone_ids, _parse_tombstone, started_ns)
+        tombstones = _Batch(folder, tombstone_ids, _parse_tombstone, reading_began_ns)
         # A bookmark whose tombstone was removed is active again: read its file too.
         changed_ids = bookmark_ids | tombstone_ids
         deleted = dict.fromkeys(id for id in changed_ids if self._has_tombstone(id, tombstones))
         active = [id for id in changed_ids if id not in deleted]
-        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, started_ns)
+        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, reading_began_ns)
         bookmarks.values.update(deleted)  # The value None removes an entry from the index.
         changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
         self._commit(bookmarks, tombstones, changed_at)
@@ -167,7 +168,7 @@ class Follower:
     def _commit(
         self, bookmarks: "_Batch[Entry]", tombstones: "_Batch[TombstoneEntry]", changed_at: float
     ) -> None:
-        """Update the index; count this as a change if anything differs from before."""
+        """Update the index; increase `change_count` if anything differs from before."""
         index = self._index
         is_change = (
             changed_at > index.changed_at  # Responses carry this time as Last-Modified.
@@ -183,7 +184,8 @@ class Follower:
     def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
         """Return whether the batch may change the index, or changes the error of a file.
 
-        Without this each GET of an unreadable id would empty the response cache.
+        Each GET of an unreadable id reads its files again. If these readings counted as changes,
+        they would empty the response cache.
         """
         errors_before = self._unreadable[kind]
         for id, value in batch.values.items():
@@ -205,7 +207,7 @@ class Follower:
     def _folders_changed_at(self) -> float:
         """Return when a file name in the folders last changed, in seconds since 1970."""
         bookmarks, tombstones = self.folders
-        # Removing the folder of tombstones changes its parent.
+        # If the folder of tombstones was removed, the time of the parent folder shows when.
         existing = tombstones if tombstones.exists() else tombstones.parent
         return max(files.changed_at(bookmarks.stat()), files.changed_at(existing.stat()))
 
@@ -222,7 +224,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],
-        started_ns: int,
+        reading_began_ns: int,
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
@@ -232,7 +234,9 @@ class _Batch(Generic[_Value]):
             self.values[id] = None
             try:
                 data, status = files.read(f"{folder}/{id}{SUFFIX}")
-                self.signatures[id] = _signature(status, started_ns)
+                # A file that was changed just now may change again with the same times, so
+                # `_signature` returns `_READ_AGAIN` for it.
+                self.signatures[id] = _signature(status, reading_began_ns)
                 changed_at = files.changed_at(status)
                 self.changed_at = max(self.changed_at, changed_at)
                 self.values[id] = parse(id, data, changed_at)
@@ -285,21 +289,21 @@ def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
     return changed + [id for id in ids if id and id not in known]
 
 
-def _signature_of(folder: int, id: str, started_ns: int) -> int:
+def _signature_of(folder: int, id: str, reading_began_ns: int) -> int:
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
         return _READ_AGAIN
-    return _signature(status, started_ns)
+    return _signature(status, reading_began_ns)
 
 
-def _signature(status: os.stat_result, started_ns: int) -> int:
+def _signature(status: os.stat_result, reading_began_ns: int) -> int:
     """Return a number that changes with a file's identity, size or times.
 
-    `started_ns` is a time, in nanoseconds, before the file was read. Returns `_READ_AGAIN` if the
-    file had just changed then, because another change may leave the same times.
+    Returns `_READ_AGAIN` if the file was changed later than two seconds before `reading_began_ns`,
+    because another change may leave the same times.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
-    if max(modified, changed) > started_ns - _TIME_RESOLUTION_NS:
+    if max(modified, changed) > reading_began_ns - _TIME_RESOLUTION_NS:
         return _READ_AGAIN
     return hash((status.st_ino, status.st_size, modified, changed))

@@ -1,4 +1,4 @@
-"""Import many bookmarks: create or update by uri, in batches that are synced once."""
+"""Import bookmarks: create or update each by its uri, in batches with one sync for all files."""
 
 import time
 from collections import Counter
@@ -25,9 +25,10 @@ from storage.uri import uri_key
 # skipped entry is cut to MAX_VALUE_LENGTH characters.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
-# Of one batch: many entries may have the same uri, and so belong to one of its MAX_CHANGES changes.
+# A batch has at most this number of entries. MAX_CHANGES does not limit them, because entries with
+# the same uri make one change together.
 MAX_PENDING_ENTRIES = 2_000
-# Of storing one batch, if other clients change its bookmarks each time just before.
+# A batch is tried this often: other clients may change its bookmarks just before each attempt.
 _MAX_ATTEMPTS = 20
 # The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
 IGNORED = "is no bookmark"
@@ -42,17 +43,14 @@ class SkippedEntry(msgspec.Struct):
 
 
 class ImportReport(msgspec.Struct):
-    """The numbers of entries by outcome; `entries` has the first 10,000 skipped ones.
-
-    A skipped entry could not be imported; an ignored one is no bookmark.
-    """
+    """The numbers of entries by outcome."""
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-    ignored: int = 0
-    skipped: int = 0
-    entries: list[SkippedEntry] = []
+    ignored: int = 0  # Entries that are no bookmarks, such as separators.
+    skipped: int = 0  # Entries that break a rule or cannot be stored.
+    entries: list[SkippedEntry] = []  # The first MAX_REPORTED_ENTRIES of the skipped ones.
 
     def summary(self) -> str:
         """Return the numbers in one line."""
@@ -70,9 +68,9 @@ class _Plan:
     imported entries with this uri. `outcomes` counts these entries by outcome, such as "created".
     """
 
-    def __init__(self, stored: Entry | None) -> None:
+    def __init__(self, stored: Entry | None, result: Bookmark) -> None:
         self.stored = stored
-        self.result = stored.bookmark if stored else None
+        self.result = result
         self.entries: list[tuple[int, Fields]] = []
         self.outcomes: Counter[str] = Counter()
 
@@ -91,9 +89,9 @@ class Importer:
         self._plans_by_key: dict[str, _Plan] = {}  # The key of a uri, see `uri_key`.
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
         self._planned_entry_count = 0
-        # The bookmarks that an entry leaves as they are. Their files are synced with the batch,
-        # because another program may have written them without a sync.
-        self._unchanged_by_id: dict[str, Entry] = {}
+        # By id, the bookmarks that an entry leaves as they are. Their files are synced with the
+        # batch, because another program may have written them without a sync.
+        self._unchanged_to_sync: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
@@ -112,14 +110,14 @@ class Importer:
         if (
             len(self._plans_by_key) >= MAX_CHANGES
             or self._planned_entry_count >= MAX_PENDING_ENTRIES
-            or len(self._unchanged_by_id) >= MAX_PENDING_ENTRIES
+            or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES
         ):
             self.flush()
 
     def finish(self) -> ImportReport:
         """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
         self.flush()
-        if self._dry_run:  # Then `flush` does nothing, and all plans are still here.
+        if self._dry_run:  # `flush` has stored and counted nothing, so count all plans here.
             for plan in self._plans_by_key.values():
                 self._count(plan)
         return self.report
@@ -134,19 +132,24 @@ class Importer:
     def _plan(self, line: int, fields: Fields) -> None:
         """Add an entry to the plan of its uri, or begin the plan. Raises Invalid."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
-        plan = self._plans_by_key.get(key) or _Plan(self._store.holder(fields["uri"]))
-        before = plan.result
-        if before is None:
-            plan.result, outcome = create(fields, self._choose_id(fields), now), "created"
+        plan = self._plans_by_key.get(key)
+        stored = plan.stored if plan else self._store.holder(fields["uri"])
+        if plan:
+            before: Bookmark | None = plan.result
         else:
-            is_new = plan.stored is None  # Then an earlier entry of the import has created it.
-            plan.result = _merge_entries(before, fields) if is_new else merge(before, fields, now)
-            outcome = "unchanged" if plan.result is before else "updated"
-        if plan.stored and plan.result is plan.stored.bookmark:
+            before = stored.bookmark if stored else None
+        if before is None:
+            result, outcome = create(fields, self._choose_id(fields), now), "created"
+        else:
+            result = merge(before, fields, now) if stored else _merge_into_unstored(before, fields)
+            outcome = "unchanged" if result is before else "updated"
+        if stored and result is stored.bookmark:
             # No entry has changed this bookmark so far, so it needs no plan.
             self.report.unchanged += 1
-            self._unchanged_by_id[plan.stored.bookmark.id] = plan.stored
+            self._unchanged_to_sync[stored.bookmark.id] = stored
             return
+        plan = plan or _Plan(stored, result)
+        plan.result = result
         plan.outcomes[outcome] += 1
         if not self._dry_run:  # If the plan fails, all its entries are planned again.
             plan.entries.append((line, fields))
@@ -176,26 +179,25 @@ class Importer:
             return
         for _ in range(_MAX_ATTEMPTS):
             plans, self._plans_by_key = self._plans_by_key, {}
-            unchanged, self._unchanged_by_id = self._unchanged_by_id, {}
+            unchanged_to_sync, self._unchanged_to_sync = self._unchanged_to_sync, {}
             self._planned_ids, self._planned_entry_count = set(), 0
-            changes = [Change(p.result, p.stored) for p in plans.values() if p.result]
-            failed = self._store.write_all(changes, unchanged.values())
+            changes = [Change(plan.result, plan.stored) for plan in plans.values()]
+            failed = self._store.write_all(changes, unchanged_to_sync.values())
             errors_by_id = {change.bookmark.id: error for change, error in failed}
             for plan in plans.values():
-                error = errors_by_id.get(plan.result.id) if plan.result else None
-                if error:
+                if error := errors_by_id.get(plan.result.id):
                     self._plan_again_or_skip(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans_by_key and not self._unchanged_by_id:
+            if not self._plans_by_key and not self._unchanged_to_sync:  # Nothing to try again.
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
     def _plan_again_or_skip(self, failed: _Plan, error: StorageError) -> None:
         """Plan the entries of a failed plan again, on top of another client's change.
 
-        Skip them if they are invalid, or if the bookmark to update has become unreadable. If a new
-        bookmark failed because its id has an unreadable file, it gets another id.
+        Skip them if they are invalid, or if the file of the bookmark to update has become
+        unreadable. A bookmark to create whose id belongs to an unreadable file gets another id.
         """
         is_update = failed.stored is not None
         is_final = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
@@ -216,7 +218,7 @@ class Importer:
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields, without an id in another program's form. Raises Invalid."""
+    """Return the cleaned fields; drop an id in another program's form. Raises Invalid."""
     id = values.get("id")
     if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):
         values = {name: value for name, value in values.items() if name != "id"}
@@ -226,10 +228,10 @@ def _clean_entry(values: Mapping[str, object]) -> Fields:
     return fields
 
 
-def _merge_entries(before: Bookmark, fields: Fields) -> Bookmark:
+def _merge_into_unstored(before: Bookmark, fields: Fields) -> Bookmark:
     """Merge an entry into a bookmark that was made from earlier entries and is not stored yet.
 
-    The result has the later `modified` of the two: the import itself modifies nothing.
+    The result has the later `modified` of the two, not the time of the import.
     """
     modified = fields.get("modified") or fields.get("created") or before.modified
     merged = merge(before, fields, before.modified)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import Query
 from storage.search import Kind, Search, Term, fold_text
-from storage.tsid import number_of
+from storage.tsid import linkding_number
 
 # The version of the whole collection is the sum of the 128-bit versions of all files, and has 128
 # bits too. One changed file updates a sum in constant time, whatever the order of the changes.
@@ -30,7 +30,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     `version` is the digest of the file's bytes; `uri_key` the normalized uri, which is equal for
     uris that count as the same; `tags` the folded tags; `changed_at` when the file was last
-    changed, in seconds since 1970; `text` the folded text that is searched, empty until then.
+    changed, in seconds since 1970; `text` the folded text, empty until the first search.
     """
 
     bookmark: Bookmark
@@ -106,15 +106,15 @@ class Index:
     _by_tag: dict[str, list[Entry]] = field(default_factory=dict)  # By folded tag.
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
-    # Each time of a modification or deletion: the last one is the collection's `modified`.
-    _sorted_timestamps: list[str] = field(default_factory=list)
-    # All ids, sorted by `number_of`: the integer by which some clients know each id.
-    _ids_by_number: list[str] = field(default_factory=list)
+    # Every `modified` of a bookmark and `deleted` of a tombstone: the last one is the collection's.
+    _sorted_modified_times: list[str] = field(default_factory=list)
+    # The ids of all bookmarks and tombstones, sorted by `linkding_number`.
+    _sorted_ids: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> State:
         """The validators of the whole collection as it is now."""
-        latest = self._sorted_timestamps[-1] if self._sorted_timestamps else _EPOCH
+        latest = self._sorted_modified_times[-1] if self._sorted_modified_times else _EPOCH
         return State(self.version, latest, self.changed_at)
 
     # --- Reading ---
@@ -128,7 +128,7 @@ class Index:
 
         The result may be a list of the index itself: do not change it, and copy it to keep it.
         """
-        if query.without_tag in self._by_tag:  # Not the default "", which is no bookmark's tag.
+        if query.without_tag in self._by_tag:  # Never true for the default "": no tag is empty.
             others = self.matches(replace(query, without_tag=""))
             return [entry for entry in others if query.without_tag not in entry.tags]
         has_all_tags = frozenset(query.tags).issubset
@@ -151,11 +151,11 @@ class Index:
         entries = newest_first(self._sorted_tombstones, query.limit, query.offset)
         return [entry.tombstone for entry in entries]
 
-    def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids, those of tombstones too, whose `number_of` is this number."""
-        start = bisect_left(self._ids_by_number, number, key=number_of)
-        stop = bisect_right(self._ids_by_number, number, start, key=number_of)
-        return self._ids_by_number[start:stop]
+    def ids_of_linkding_number(self, number: int) -> Sequence[str]:
+        """Return the ids, those of tombstones too, whose `linkding_number` is this number."""
+        start = bisect_left(self._sorted_ids, number, key=linkding_number)
+        stop = bisect_right(self._sorted_ids, number, start, key=linkding_number)
+        return self._sorted_ids[start:stop]
 
     # --- Changing ---
 
@@ -176,19 +176,20 @@ class Index:
             self._change_tombstone(id, tombstone)
         for id, entry in changed_entries.items():
             self._change_entry(id, entry)
+        # Both loops are over: an id stays in use while it has an entry or a tombstone.
         for id in {*changed_tombstones, *changed_entries}:
-            self._update_ids_by_number(id)
+            self._update_sorted_ids(id)
 
     def _change_tombstone(self, id: str, tombstone: TombstoneEntry | None) -> None:
         if old := self.tombstones.pop(id, None):
             self.version = (self.version - old.version) % _VERSION_MODULUS
             _remove_sorted(self._sorted_tombstones, old, _tombstone_order)
-            self._remove_timestamp(old.tombstone.deleted)
+            self._remove_modified_time(old.tombstone.deleted)
         if tombstone:
             self.version = (self.version + tombstone.version) % _VERSION_MODULUS
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
-            insort(self._sorted_timestamps, tombstone.tombstone.deleted)
+            insort(self._sorted_modified_times, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         if old := self.entries.pop(id, None):
@@ -199,19 +200,19 @@ class Index:
             self.entries[id] = entry
             self._insert(entry)
 
-    def _update_ids_by_number(self, id: str) -> None:
-        """Insert an id that has become used; remove an id whose files are gone."""
+    def _update_sorted_ids(self, id: str) -> None:
+        """Insert an id that has become used; remove an id without an entry and a tombstone."""
         is_used = id in self.entries or id in self.tombstones
-        was_used = id in self.ids_of_number(number_of(id))
+        was_used = id in self.ids_of_linkding_number(linkding_number(id))
         if is_used and not was_used:
-            insort(self._ids_by_number, id, key=number_of)
+            insort(self._sorted_ids, id, key=linkding_number)
         elif was_used and not is_used:
-            self._ids_by_number.remove(id)
+            self._sorted_ids.remove(id)
 
     def _insert(self, entry: Entry) -> None:
         others = self.with_uri_key(entry.uri_key)
         self._by_uri_key[entry.uri_key] = tuple(sorted((*others, entry), key=_entry_order))
-        insort(self._sorted_timestamps, entry.bookmark.modified)
+        insort(self._sorted_modified_times, entry.bookmark.modified)
         insort(self._sorted_entries, entry, key=_entry_order)
         for tag in entry.tags:
             insort(self._by_tag.setdefault(tag, []), entry, key=_entry_order)
@@ -224,7 +225,7 @@ class Index:
         else:
             del self._by_uri_key[entry.uri_key]
         _remove_sorted(self._sorted_entries, entry, _entry_order)
-        self._remove_timestamp(entry.bookmark.modified)
+        self._remove_modified_time(entry.bookmark.modified)
         for tag in entry.tags:
             _remove_sorted(self._by_tag[tag], entry, _entry_order)
             if not self._by_tag[tag]:
@@ -232,20 +233,21 @@ class Index:
         if not entry.tags:
             self.untagged_count -= 1
 
-    def _remove_timestamp(self, timestamp: str) -> None:
-        del self._sorted_timestamps[bisect_left(self._sorted_timestamps, timestamp)]
+    def _remove_modified_time(self, timestamp: str) -> None:
+        """Remove a time from the list whose last item is the collection's `modified`."""
+        del self._sorted_modified_times[bisect_left(self._sorted_modified_times, timestamp)]
 
     def _rebuild_from_entries_and_tombstones(self) -> None:
         items: Iterable[Entry | TombstoneEntry]
         items = chain(self.entries.values(), self.tombstones.values())
         self.version = sum(item.version for item in items) % _VERSION_MODULUS
-        self._ids_by_number = sorted({*self.entries, *self.tombstones}, key=number_of)
+        self._sorted_ids = sorted({*self.entries, *self.tombstones}, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
         deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)
         modified = (entry.bookmark.modified for entry in self._sorted_entries)
-        # All are kept: after the newest is removed, the next one is the collection's `modified`.
-        self._sorted_timestamps = sorted(chain(modified, deleted))
+        # Keep all times: after the newest is removed, the collection's `modified` is the next one.
+        self._sorted_modified_times = sorted(chain(modified, deleted))
         by_uri_key: dict[str, tuple[Entry, ...]] = {}
         by_tag: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in self._sorted_entries:
@@ -271,7 +273,7 @@ def _most_used(counts: Iterable[tuple[str, int]], limit: int | None) -> list[tup
 
 
 def _spelling(tag: str, entries: Iterable[Entry]) -> str:
-    """Return a folded tag as the first of the entries with this tag spells it."""
+    """Return the spelling of a folded tag in the first entry that has this tag."""
     first = next(entry for entry in entries if tag in entry.tags)
     return next(spelled for spelled in first.bookmark.tags if fold(spelled) == tag)
 
@@ -292,7 +294,7 @@ def is_match(entry: Entry, query: Query) -> bool:
 
 
 def search_entries(entries: Sequence[Entry], search: Search) -> list[Entry]:
-    """Return the entries that meet the search, in order; test no term twice on an entry."""
+    """Return the entries that meet the search, in the given order."""
     if "or" in search or "not" in search:
         return _evaluate(entries, search)
     # The only operator is `and`: an entry has to meet all terms.
@@ -317,7 +319,7 @@ def _evaluate(entries: Sequence[Entry], search: Search) -> list[Entry]:
     One large integer has the outcomes of a term for all entries, in one byte for each: 1 or 0. An
     operator combines the outcomes for all entries by one operation on these integers.
     """
-    all_true = int.from_bytes(b"\1" * len(entries))
+    all_true = int.from_bytes(b"\1" * len(entries))  # The outcome 1 for every entry.
     stack: list[int] = []
     for step in search:
         if isinstance(step, Term):

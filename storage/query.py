@@ -11,7 +11,7 @@ from storage.search import Search, fold_client_tag, parse_search
 from storage.uri import uri_key
 
 MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits, all of which fit in 64 bits.
-_NUMBER = re.compile("[0-9]{1,18}")
+UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -25,8 +25,8 @@ class Query(msgspec.Struct, frozen=True):
 
     tags: tuple[str, ...] = ()
     search: Search = ()
-    uri_key: str | None = None  # None: any uri.
-    without_tag: str = ""  # Empty: leave out no bookmark.
+    uri_key: str | None = None  # The normalized uri, equal for equivalent uris; None: any uri.
+    without_tag: str = ""  # linkding's list is without the tag `archived`; "": leave out none.
     limit: int | None = None  # None: all.
     offset: int = 0
     deletions: bool = False
@@ -69,6 +69,6 @@ def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
 def _parse_number(values: Mapping[str, str], name: str) -> int | None:
     if name not in values:
         return None
-    if not _NUMBER.fullmatch(values[name]):
+    if not UP_TO_18_DIGITS.fullmatch(values[name]):
         raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_NUMBER}.")
     return int(values[name])

@@ -46,7 +46,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     record = _decode(_tombstone_decoder, id, data)
     try:
-        # The rule of `created` is that of every timestamp; a bookmark has no field `deleted`.
+        # `clean` knows only the fields of a bookmark: check `deleted` as if it were `created`.
         return Tombstone(id, clean({"created": record.deleted})["created"])
     except Invalid as error:
         raise Invalid([("deleted", reason) for _, reason in error.errors]) from None

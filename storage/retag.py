@@ -1,6 +1,5 @@
 """Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -17,11 +16,11 @@ from storage.errors import (
     Unreadable,
 )
 from storage.index import Entry, is_match
-from storage.query import Query, fold_tags
+from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Change, Store
 
-# Of writing one batch, if other writers change its bookmarks each time just before.
+# A batch is tried this often: other writers may change its bookmarks just before each attempt.
 _MAX_ATTEMPTS = 20
 
 
@@ -103,7 +102,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
             errors.append((name, f"cannot be used: {error}"))
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
     if not (errors or query.tags or query.search):  # Such a change would concern all bookmarks.
-        # The name of the member and the reason together are the sentence "tag or q is required, …".
+        # Clients see the member and the reason as one sentence: "tag or q is required, …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
@@ -139,9 +138,9 @@ def _parse_tags(value: object) -> tuple[str, ...]:
 
 
 def _parse_count(value: object) -> int:
-    if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value):
-        return int(value)  # A form sends text. 18 digits are the limit of the query's numbers too.
-    # The numbers of a JSON document are read as floats.
+    if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
+        return int(value)
+    # The reader of JSON makes every number a float.
     if not isinstance(value, float) or value < 0 or not value.is_integer():
         raise _invalid_value("must be a whole number")
     return int(value)
@@ -152,7 +151,7 @@ _RULES: Mapping[str, Callable[[object], object]] = {
     "q": _parse_search,
     "remove": _parse_tags,
     "add": _parse_tags,
-    "expected": _parse_count,
+    "expected": _parse_count,  # The number of selected bookmarks that the client has seen.
 }
 
 
@@ -188,7 +187,7 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
-            # Another program may have written the unchanged files without a sync: sync them too.
+            # `write_all` also syncs the unchanged files: another program may not have synced them.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)

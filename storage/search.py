@@ -32,8 +32,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-# An operator with a greater number binds more strongly. An open parenthesis on the stack of
-# operators has the smallest number, so that the operators before it wait for its end.
+# An operator with a greater number binds more strongly. An open parenthesis has the smallest
+# number, so that an operator within the parentheses never applies the operators before them.
 _PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
@@ -55,8 +55,8 @@ class Term(NamedTuple):
 # By the word after the exclamation mark. The tag `unread` marks what linkding calls unread.
 _KEYWORDS = {"untagged": Term(Kind.UNTAGGED, ""), "unread": Term(Kind.TAG, "unread")}
 
-# In postfix notation, an operator after its operands: a, b, "not", "and" means `a -b`. Every
-# bookmark meets a search without steps.
+# In postfix notation, an operator after its operands: a, b, "not", "and" means `a -b`. The empty
+# tuple selects every bookmark.
 Search = tuple[Term | str, ...]
 
 
@@ -72,7 +72,7 @@ def parse_search(text: str) -> Search:
     try:
         return parse_expression(text)
     except _NotAnExpression:
-        # Remove parentheses and double quotes around a word, but keep a word of nothing else.
+        # Strip parentheses and double quotes from each word, except from a word such as `("`.
         words = [word.strip('()"') or word for word in text.split()]
         return _Parser().parse(Term(Kind.TEXT, fold_text(word)) for word in words)
 
@@ -90,8 +90,8 @@ def words_to_mark(text: str) -> list[str]:
 
     Negated ones are left out. Raises BadQuery.
     """
-    # Each operand has the pair of the words that it looks for and the words that it excludes.
-    stack: list[tuple[list[str], list[str]]] = [([], [])]  # This pair is for an empty search.
+    # For each operand: the list of the words to look for, and the list of the words to exclude.
+    stack: list[tuple[list[str], list[str]]] = [([], [])]  # For an empty search.
     for step in parse_search(text):
         if isinstance(step, Term):
             stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
@@ -102,7 +102,7 @@ def words_to_mark(text: str) -> list[str]:
             (right_wanted, right_excluded), (wanted, excluded) = stack.pop(), stack.pop()
             stack.append((wanted + right_wanted, excluded + right_excluded))
     wanted, _ = stack.pop()
-    return [word for word in wanted if word]  # Folding leaves nothing of a lone accent.
+    return [word for word in wanted if word]  # A lone accent is folded to "".
 
 
 def fold_text(text: str) -> str:
@@ -152,7 +152,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self._steps: list[Term | str] = []
-        self._operators: list[str] = []  # Those without their right operand, and open parentheses.
+        self._operators: list[str] = []  # Not applied yet; also open parentheses.
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:

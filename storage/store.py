@@ -31,7 +31,7 @@ from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, Index, Page, State, count_tags, newest_first, search_entries
 from storage.query import Query
 from storage.record import digest, encode
-from storage.tsid import Minter, number_of
+from storage.tsid import Minter, linkding_number
 from storage.uri import host_of, uri_key
 
 log = logging.getLogger("bookmarks")
@@ -41,7 +41,7 @@ _Result = TypeVar("_Result")
 RETRY_SECONDS = 5.0  # How long `retry_if_stale` tries before it raises Busy.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
-MAX_HOST_TAGS = 30
+MAX_HOST_TAGS = 30  # The form offers a few of these: those that the bookmark does not have.
 
 
 class Change(NamedTuple):
@@ -108,12 +108,13 @@ class Store:
         return entry
 
     def get_numbered(self, number: int) -> Entry:
-        """Return the bookmark whose id has this number. Raises NotFound or Unreadable.
+        """Return the bookmark whose id has this `linkding_number`. Raises NotFound or Unreadable.
 
         If several ids have this number, it raises NotFound: a client could change the wrong one.
         """
         with self._mutex:
-            ids = self._follower.refresh_unless_all_reads_fail().ids_of_number(number)
+            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            ids = index.ids_of_linkding_number(number)
         with suppress(Gone):
             if len(ids) == 1:
                 return self.get(ids[0])
@@ -137,10 +138,13 @@ class Store:
     def state(self) -> State:
         """Return the validators of the whole collection."""
         with self._mutex:
-            return self._follower.refresh_unless_all_reads_fail().state
+            return self._follower.refresh_or_raise_if_all_reads_failed().state
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest if several have it, or None."""
+        """Return the bookmark that has this uri, the oldest if several have it, or None.
+
+        Unreadable files are left out: they must not prevent clients from adding bookmarks.
+        """
         key = uri_key(uri)
         with self._mutex:
             return next(iter(self._follower.refresh().with_uri_key(key)), None)
@@ -151,13 +155,13 @@ class Store:
         Return also the number of bookmarks without tags, and the state.
         """
         with self._mutex:
-            index = self._follower.refresh_unless_all_reads_fail()
+            index = self._follower.refresh_or_raise_if_all_reads_failed()
             return index.tag_counts(), index.untagged_count, index.state
 
     def select_entries(self, query: Query) -> tuple[list[Entry], State]:
         """Return every entry that has the query's tags and meets its search, and the state."""
         with self._mutex:
-            index = self._follower.refresh_unless_all_reads_fail()
+            index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = list(index.matches(query)), index.state
         return search_entries(matches, query.search), state
 
@@ -169,7 +173,7 @@ class Store:
         key = uri_key(uri)
         if not (host := host_of(key)):
             return []
-        with self._mutex:  # If no file can be read, the form only lacks these tags.
+        with self._mutex:  # Even if all reads failed, the form is useful without these tags.
             entries = list(self._follower.refresh().matches(Query()))
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
@@ -183,7 +187,7 @@ class Store:
         # Without a filter the index has the counts already.
         must_count_tags = tag_count_limit > 0 and is_filter
         with self._mutex:
-            index = self._follower.refresh_unless_all_reads_fail()
+            index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)
@@ -203,12 +207,15 @@ class Store:
     # --- Writing ---
 
     def mint(self) -> str:
-        """Return an id for a new bookmark, with a number that no other id has."""
+        """Return an id for a new bookmark, whose `linkding_number` no other id has.
+
+        Different ids can have the same number, which is shorter than an id.
+        """
         with self._mutex:
             index = self._follower.refresh()
             while True:
                 id = self._minter.mint()
-                if not index.ids_of_number(number_of(id)):
+                if not index.ids_of_linkding_number(linkding_number(id)):
                     return id
 
     def add(self, bookmark: Bookmark, seen_state: State | None = None) -> Entry:
@@ -224,10 +231,11 @@ class Store:
         """Store the bookmark durably in place of the version that the caller saw.
 
         Only syncs the file if `bookmark` is `seen.bookmark`, unchanged. Raises Stale if the version
-        that the caller saw is no longer the current one; Gone or Unreadable; Conflict if another
-        bookmark has the new uri; Busy, Full or Unavailable.
+        or the state that the caller saw is no longer the current one; Gone if the bookmark was
+        deleted; Unreadable if its file cannot be used; Conflict if another bookmark has the new
+        uri; Busy, Full or Unavailable.
         """
-        if bookmark is seen.bookmark:
+        if bookmark is seen.bookmark:  # Nothing is overwritten, so `seen_state` does not matter.
             return self._sync_unchanged(seen)
         return self._write(Change(bookmark, seen), seen_state)
 
@@ -238,25 +246,25 @@ class Store:
                 if seen_state and seen_state.version != index.version:
                     raise Stale
                 self._publish(index, file, change)
-            # The file is synced again: on XFS only its sync reports a disk that has failed.
+            # On XFS the sync of a folder succeeds on a failed disk; that of a file reports it.
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
             return new_entry(change.bookmark, data, file.changed_at)
 
     def write_all(
-        self, changes: Sequence[Change], unchanged: Iterable[Entry] = ()
+        self, changes: Sequence[Change], unchanged_to_sync: Iterable[Entry] = ()
     ) -> list[tuple[Change, StorageError]]:
         """Store up to `MAX_CHANGES` bookmarks durably, and sync the files of the unchanged ones.
 
-        Another program may have written these without a sync. All files share one sync where the
-        file system can do this. Returns the changes that were not made, each with its error.
-        Raises Busy, Full or Unavailable; some bookmarks may be stored then, each of them whole.
+        Another program may have written the unchanged files without a sync. All files share one
+        sync where the file system can do this. Returns the changes that were not made, each with
+        its error. Raises Busy, Full or Unavailable: some changes may be stored then, each whole.
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
         with files.translate_disk_errors(), ExitStack() as stack:
-            descriptor = stack.enter_context(files.open_folder(folder))
+            folder_descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
-            files.sync_files(descriptor, [file.descriptor for _, file in staged])
+            files.sync_files(folder_descriptor, [file.descriptor for _, file in staged])
             with self._locked_index() as index:
                 for change, file in staged:
                     try:
@@ -264,10 +272,10 @@ class Store:
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            # A file is synced again: on XFS only its sync reports a disk that has failed.
+            # On XFS the sync of a folder succeeds on a failed disk; that of any file reports it.
             last_file = [file.descriptor for _, file in staged[-1:]]
-            unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged]
-            files.sync_files(descriptor, last_file, unchanged_names)
+            unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
+            files.sync_files(folder_descriptor, last_file, unchanged_names)
         return failed
 
     def _stage_all(
@@ -280,19 +288,20 @@ class Store:
             except (Stale, Invalid, Unreadable) as error:
                 failed.append((change, error))
                 continue
-            file = self._stage(BOOKMARKS, change.bookmark.id, data, durable=False)
+            # `write_all` syncs all staged files at once.
+            file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
             yield change, stack.enter_context(file)
 
     def _new_content(self, change: Change) -> bytes:
-        """Return the file's new content, with the unknown members of the content it replaces."""
+        """Return the bookmark's file with the members that other programs added to the stored one."""
         if change.seen is None:  # A new bookmark replaces no content.
             return encode(change.bookmark)
-        return encode(change.bookmark, self._read_seen(change.seen))
+        return encode(change.bookmark, self._read_unchanged_file(change.seen))
 
-    def _read_seen(self, seen: Entry) -> bytes:
-        """Return the content of a bookmark's file if it is the version that the caller saw.
+    def _read_unchanged_file(self, seen: Entry) -> bytes:
+        """Return the content of a bookmark's file, which must be the version that the caller saw.
 
-        Raises Stale or Unreadable otherwise, after updating the index with the file.
+        Raises Stale or Unreadable if it is not, after updating the index with the file.
         """
         id = seen.bookmark.id
         try:
@@ -315,7 +324,8 @@ class Store:
             self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
-        # A bookmark may keep a uri that another program has given to a second bookmark too.
+        # Another program may have stored two bookmarks with one uri. A change of other fields must
+        # be possible then, so check only a new uri.
         if seen is None or key != seen.uri_key:
             for holder in index.with_uri_key(key):
                 if holder.bookmark.id != id:
@@ -344,7 +354,7 @@ class Store:
         Another program may have written the file without a sync.
         """
         id = seen.bookmark.id
-        self._read_seen(seen)  # Raises Stale even if no inotify event has reported the change.
+        self._read_unchanged_file(seen)  # inotify may miss a change, so read the file.
         files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)
         with suppress(NotFound):  # The file may have changed while it was synced.
             if self.get(id).version == seen.version:
@@ -359,13 +369,13 @@ class Store:
         """
         id = seen.bookmark.id
         data = encode(Tombstone(id, timestamp(time.time())))
-        self._read_seen(seen)  # Raises Stale even if no inotify event has reported the change.
+        self._read_unchanged_file(seen)  # inotify may miss a change, so read the file.
         files.make_folder(self._folders[TOMBSTONES])
         with self._stage(TOMBSTONES, id, data) as file:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            # The file is synced again: on XFS only its sync reports a disk that has failed.
+            # On XFS the sync of a folder succeeds on a failed disk; that of a file reports it.
             files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
@@ -373,8 +383,8 @@ class Store:
         except StorageError as error:  # The bookmark is deleted; `check --repair` removes the file.
             log.warning("The file of the deleted bookmark %s remains: %s", id, error)
 
-    def _stage(self, kind: int, id: str, data: bytes, durable: bool = True) -> files.Staged:
-        return files.Staged(self._folders[kind], id + SUFFIX, data, durable)
+    def _stage(self, kind: int, id: str, data: bytes, sync_now: bool = True) -> files.Staged:
+        return files.Staged(self._folders[kind], id + SUFFIX, data, sync_now)
 
     def _path(self, kind: int, id: str) -> Path:
         return self._folders[kind] / (id + SUFFIX)

@@ -34,7 +34,7 @@ def uri_key(uri: str) -> str:
     if path.startswith("/"):
         path = _remove_dot_segments(path)
     if path.startswith("//") and not authority:
-        path = "/." + path  # Without "/." the key would begin with an authority (section 5.3).
+        path = "/." + path  # Otherwise `//` would begin an authority (RFC 3986 5.3).
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
 
@@ -51,9 +51,10 @@ def _normalize_authority(scheme: str, authority: str) -> str:
     port = _PORT.search(host)
     if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
         host = host[: port.start()]
-    # Decoding `%41` gives an upper-case letter, so the host is converted to lower case again. That
-    # makes `%C3` into `%c3`, so the encoding is normalized again.
-    host = _normalize_encoding(_normalize_encoding(host.lower()).lower())
+    host = _normalize_encoding(host.lower())  # `Ä` is lowered before it becomes `%C3%84`.
+    # Decoding `%41` has given an upper-case letter, so convert the host to lower case again. That
+    # makes `%C3` into `%c3`, so normalize the encoding again.
+    host = _normalize_encoding(host.lower())
     return _normalize_encoding(userinfo) + at + host
 
 

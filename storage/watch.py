@@ -27,14 +27,15 @@ if sys.platform == "linux":
         | flags.MOVED_TO
         | flags.DELETE
         | flags.ONLYDIR
-        | flags.EXCL_UNLINK  # Otherwise writing to a staged file, which has no name, is an event.
+        | flags.EXCL_UNLINK  # No events of writes to staged files, which have no name yet.
     )
     # A folder was created, removed or replaced.
     _PARENT_EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# FIONREAD returns the size of the queued events as a C int: this is zero, an empty queue.
+# FIONREAD writes the size of the queued events, a C int, into a copy of this buffer. If the result
+# is still zero, the queue is empty.
 _EMPTY_QUEUE = bytes(4)
 
 
@@ -42,7 +43,7 @@ class Watch:
     """Watch some folders of one parent by inotify, where the system has it.
 
     All folders but the first may be missing. The kernel queues an event inside the system call
-    that changes a folder, so `read_events` returns every change that any process finished before.
+    that changes a folder, so `read_events` returns every change that was finished before the call.
     A forked child has to open a watch of its own. `first_folder_identity` is the device and inode
     that the first folder had when the watch was opened.
     """
@@ -50,22 +51,22 @@ class Watch:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
         self._first_folder = str(folders[0])
-        self._names = {folder.name for folder in folders}
-        self._numbers_by_watch: dict[int, int] = {}  # Positions in `folders` by watch descriptor.
+        self._folder_names = {folder.name for folder in folders}
+        self._folder_numbers_by_watch: dict[int, int] = {}  # By watch descriptor.
         self.first_folder_identity: tuple[int, int] | None = None
         self._inotify: INotify | None = None
-        self._has_warned = False
+        self._has_logged_missing_inotify = False
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the number of the folder and the file name of each change since the last call.
 
         The number is the folder's position in `folders`. An empty name stands for the folder
-        itself. Returns None if any file may have changed: at the first call, after a folder was
-        replaced or the queue overflowed, and always without inotify. Raises Unavailable if the
-        first folder is missing.
+        itself. Returns None if events are missing, so that the caller has to compare all files: at
+        the first call, after a folder was replaced or the queue overflowed, and at each call
+        without inotify. Raises Unavailable if the first folder is missing.
         """
-        # The parent's watch reports a replaced folder. No watch reports a replaced parent, but then
-        # another folder is at the path of the first one.
+        # The parent's watch reports a replaced folder. A replaced parent causes no event, but it
+        # changes the identity of the folder at the first path.
         if self._inotify is None or _identity(self._first_folder) != self.first_folder_identity:
             self._open()
             return None
@@ -75,9 +76,9 @@ class Watch:
         changes = []
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
-            number = self._numbers_by_watch.get(event.wd)
-            is_from_parent = number is None  # Then the name is that of a folder.
-            is_folder_replaced = is_from_parent and event.name in self._names
+            number = self._folder_numbers_by_watch.get(event.wd)
+            is_from_parent = number is None  # Then `event.name` is the name of a folder.
+            is_folder_replaced = is_from_parent and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()
                 return None
@@ -104,7 +105,7 @@ class Watch:
         others = range(1, len(self._folders))
         # The first folder is required: if it is missing, `_identity` raises Unavailable.
         numbers = [0, *(number for number in others if self._folders[number].exists())]
-        # The identity of every folder is read, because `_identity` refuses a symbolic link.
+        # Only the first identity is kept, but `_identity` refuses each folder that is a link.
         identities = [_identity(str(self._folders[number])) for number in numbers]
         self.first_folder_identity = identities[0]
         try:
@@ -112,15 +113,15 @@ class Watch:
                 self._watch(numbers)
         except OSError as error:  # Such as the limit of inotify instances of this user.
             self.close()
-            if not self._has_warned:
+            if not self._has_logged_missing_inotify:
                 log.warning("Without inotify each request compares all files: %s", error)
-            self._has_warned = True
+            self._has_logged_missing_inotify = True
 
     def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # The parent comes first: a folder may be replaced before it has a watch itself.
+        # Watch the parent first: it reports a folder that is replaced before that has its watch.
         self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
-        self._numbers_by_watch = {
+        self._folder_numbers_by_watch = {
             self._inotify.add_watch(self._folders[number], _FOLDER_EVENTS): number
             for number in numbers
         }

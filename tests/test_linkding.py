@@ -12,7 +12,7 @@ import webtest
 from bookmarks import make_app
 from formats.http import linkding
 from storage import files
-from storage.tsid import number_of
+from storage.tsid import linkding_number
 from tests.conftest import URI, documentation
 
 MEMBERS = {
@@ -61,7 +61,7 @@ def test_a_bookmark_has_linkdings_members(app, post):
     made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
     assert made.keys() == MEMBERS
     (own,) = stored(app)
-    assert made["id"] == number_of(own["id"])
+    assert made["id"] == linkding_number(own["id"])
     assert (made["title"], made["description"], made["notes"]) == ("T", "D", "")
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
@@ -254,7 +254,7 @@ def test_a_number_that_two_ids_share_is_404_for_every_method(app):
     for id in ("id-3985819", "id-4420602"):  # These have the same number.
         fields = {"uri": f"https://{id}/", "title": "", "description": "", "tags": []}
         app.put_json(f"/{id}", fields)
-    path = f"/api/bookmarks/{number_of('id-3985819')}/"
+    path = f"/api/bookmarks/{linkding_number('id-3985819')}/"
     assert len(results(app)) == 2
     for method in ("get", "delete", "put_json", "patch_json"):
         body = [{"url": URI}] if "json" in method else []
@@ -352,7 +352,7 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     assert 0 < tag["id"] < 2**31
     assert app.get(f"/api/tags/{tag['id']}/").json == tag
     assert app.post_json("/api/tags/", {"name": "a\xa0B"}, status=201).json["id"] == tag["id"]
-    assert app.get(f"/api/tags/{number_of('unread')}/", status=404).json.keys() == {"detail"}
+    assert app.get(f"/api/tags/{linkding_number('unread')}/", status=404).json.keys() == {"detail"}
     assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
 
 

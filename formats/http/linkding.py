@@ -29,7 +29,7 @@ from storage.index import Entry
 from storage.query import Query, first_values, parse_query
 from storage.search import parse_search
 from storage.store import Store, retry_if_stale
-from storage.tsid import number_of
+from storage.tsid import linkding_number
 
 LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
 # From the member of linkding's API for each mark, true or false, to the tag stored for the mark.
@@ -130,7 +130,7 @@ def get_tag(service: Service, request: Request, number: str) -> Response:
     """GET /api/tags/{number}/: respond with the tag whose name has this number."""
     counts, _untagged, _state = service.store.tag_counts()
     for tag, count in counts:
-        if number_of(fold_tag(tag)) == int(number) and not _is_mark_tag(tag):
+        if linkding_number(fold_tag(tag)) == int(number) and not _is_mark_tag(tag):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
@@ -274,7 +274,7 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
     folded_tags = set(map(fold_tag, bookmark.tags))
     names = [tag for tag in bookmark.tags if not _is_mark_tag(tag)]
     return {
-        "id": number_of(bookmark.id),  # The ids of linkding are numbers.
+        "id": linkding_number(bookmark.id),  # The ids of linkding are numbers.
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": bookmark.description,
@@ -297,7 +297,7 @@ def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
-        "id": number_of(fold_tag(tag)),  # The ids of linkding are numbers.
+        "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
         "name": tag.replace(" ", _NO_BREAK_SPACE),  # With a space, it would be two tags.
         "date_added": date.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction of seconds.
     }

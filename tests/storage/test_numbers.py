@@ -6,7 +6,7 @@ from storage.bookmark import create
 from storage.check import check
 from storage.errors import NotFound
 from storage.store import Store
-from storage.tsid import number_of
+from storage.tsid import linkding_number
 
 # The CRC-32 of these ids agrees in its lower 31 bits.
 SAME = ("id-3985819", "id-4420602")
@@ -17,18 +17,18 @@ def new(store, id):
 
 
 def test_a_number_is_a_positive_integer_of_31_bits():
-    numbers = [number_of(f"id-{n}") for n in range(10_000)]
+    numbers = [linkding_number(f"id-{n}") for n in range(10_000)]
     assert all(0 < number < 2**31 for number in numbers)
     assert len(set(numbers)) > 9_990
 
 
 def test_no_number_is_0(monkeypatch):
     monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
-    assert number_of("any") == 1
+    assert linkding_number("any") == 1
 
 
 def test_the_number_of_an_id_never_changes():
-    assert number_of("0s9yex328jt74") == 475727080
+    assert linkding_number("0s9yex328jt74") == 475727080
 
 
 def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(data):
@@ -36,7 +36,7 @@ def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(
     entries = [new(store, f"id-{n}") for n in range(20)]
     for each in (store, other, Store(data)):
         for entry in entries:
-            found = each.get_numbered(number_of(entry.bookmark.id))
+            found = each.get_numbered(linkding_number(entry.bookmark.id))
             assert found.bookmark == entry.bookmark
 
 
@@ -46,23 +46,23 @@ def test_a_number_stays_the_same_when_others_are_deleted(data):
     for entry in entries[::2]:
         store.delete(entry)
         with pytest.raises(NotFound):
-            store.get_numbered(number_of(entry.bookmark.id))
+            store.get_numbered(linkding_number(entry.bookmark.id))
     for entry in entries[1::2]:
-        assert store.get_numbered(number_of(entry.bookmark.id)).bookmark == entry.bookmark
+        assert store.get_numbered(linkding_number(entry.bookmark.id)).bookmark == entry.bookmark
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_no_bookmark_is_found_by_a_number_that_two_ids_share(data, is_deleted):
     store = Store(data)
-    assert number_of(SAME[0]) == number_of(SAME[1])
+    assert linkding_number(SAME[0]) == linkding_number(SAME[1])
     first = new(store, SAME[0])
-    assert store.get_numbered(number_of(SAME[0])).bookmark == first.bookmark
+    assert store.get_numbered(linkding_number(SAME[0])).bookmark == first.bookmark
     new(store, SAME[1])
     if is_deleted:
         store.delete(first)
     for each in (store, Store(data)):
         with pytest.raises(NotFound):
-            each.get_numbered(number_of(SAME[0]))
+            each.get_numbered(linkding_number(SAME[0]))
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -92,4 +92,4 @@ def test_a_removed_file_frees_its_number(data):
     new(store, SAME[0])
     second = new(store, SAME[1])
     (data / "bookmarks" / f"{SAME[0]}.json").unlink()
-    assert store.get_numbered(number_of(SAME[1])).bookmark == second.bookmark
+    assert store.get_numbered(linkding_number(SAME[1])).bookmark == second.bookmark
