@@ -119,12 +119,12 @@ class Follower:
         folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):
-            known = self._signatures[kind]
+            known_signatures = self._signatures[kind]
             if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
-                ids = list(known)  # All known tombstones are gone.
+                ids = list(known_signatures)  # All known tombstones are gone.
             else:
                 with files.open_folder(folder) as descriptor:
-                    ids = _changed_ids(descriptor, known)
+                    ids = _changed_ids(descriptor, known_signatures)
             yield from ((kind, id) for id in [*ids, *self._unreadable[kind]])
 
     # --- Reading the changed files ---
@@ -268,30 +268,30 @@ def _id_of(file_name: str) -> str | None:
     return id if id != file_name and ID.fullmatch(id) else None
 
 
-def _changed_ids(folder: int, known: Mapping[str, int]) -> list[str]:
+def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) -> list[str]:
     """Return the ids in an open folder whose files are new, changed or gone.
 
-    `known` has the signatures of the files that were read before. Raises OSError.
+    `known_signatures` has the signatures of the files that were read before. Raises OSError.
     """
     # A folder without search permission can be listed, but none of its files can be read: raise
     # PermissionError here, once for all files.
-    os.stat(".", dir_fd=folder)
+    os.stat(".", dir_fd=folder_descriptor)
     now_ns = time.time_ns()
     changed = [
         id
-        for id, signature in known.items()
-        if signature == _READ_AGAIN or signature != _signature_of(folder, id, now_ns)
+        for id, signature in known_signatures.items()
+        if signature == _READ_AGAIN or signature != _signature_of(folder_descriptor, id, now_ns)
     ]
-    with os.scandir(folder) as entries:
+    with os.scandir(folder_descriptor) as entries:
         # Reading is faster in this order: similar inode numbers are close together on most disks.
         in_disk_order = sorted(entries, key=os.DirEntry.inode)
     ids = (_id_of(entry.name) for entry in in_disk_order)
-    return changed + [id for id in ids if id and id not in known]
+    return changed + [id for id in ids if id and id not in known_signatures]
 
 
-def _signature_of(folder: int, id: str, reading_began_ns: int) -> int:
+def _signature_of(folder_descriptor: int, id: str, reading_began_ns: int) -> int:
     try:
-        status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(id + SUFFIX, dir_fd=folder_descriptor, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
         return _READ_AGAIN
     return _signature(status, reading_began_ns)

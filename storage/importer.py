@@ -138,7 +138,7 @@ class Importer:
             before: Bookmark | None = plan.result
         else:
             before = stored.bookmark if stored else None
-        if before is None:
+        if before is None:  # The uri is neither stored nor planned yet.
             result, outcome = create(fields, self._choose_id(fields), now), "created"
         else:
             result = merge(before, fields, now) if stored else _merge_into_unstored(before, fields)

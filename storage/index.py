@@ -106,7 +106,7 @@ class Index:
     _by_tag: dict[str, list[Entry]] = field(default_factory=dict)  # By folded tag.
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
-    # Every `modified` of a bookmark and `deleted` of a tombstone: the last one is the collection's.
+    # The times of all modifications and deletions: the last is the collection's `modified`.
     _sorted_modified_times: list[str] = field(default_factory=list)
     # The ids of all bookmarks and tombstones, sorted by `linkding_number`.
     _sorted_ids: list[str] = field(default_factory=list)

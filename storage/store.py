@@ -115,7 +115,7 @@ class Store:
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             ids = index.ids_of_linkding_number(number)
-        with suppress(Gone):
+        with suppress(Gone):  # Deleted bookmarks have numbers too.
             if len(ids) == 1:
                 return self.get(ids[0])
         raise NotFound(str(number))
@@ -273,7 +273,7 @@ class Store:
                         failed.append((change, error))
             files.sync_folder(folder)
             # On XFS the sync of a folder succeeds on a failed disk; that of any file reports it.
-            last_file = [file.descriptor for _, file in staged[-1:]]
+            last_file = [file.descriptor for _, file in staged[-1:]]  # Empty without changes.
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
             files.sync_files(folder_descriptor, last_file, unchanged_names)
         return failed
@@ -293,7 +293,7 @@ class Store:
             yield change, stack.enter_context(file)
 
     def _new_content(self, change: Change) -> bytes:
-        """Return the bookmark's file with the members that other programs added to the stored one."""
+        """Return the bookmark's new file; keep members that other programs added to the old one."""
         if change.seen is None:  # A new bookmark replaces no content.
             return encode(change.bookmark)
         return encode(change.bookmark, self._read_unchanged_file(change.seen))

@@ -25,7 +25,7 @@ class Minter:
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
         # An unset clock, as on a board without a battery, shows 1970: then all bits stay random.
         if milliseconds > 0:
-            number = milliseconds << 22 | number >> 42  # 42 of the 64 random bits are dropped.
+            number = milliseconds << 22 | number >> 42  # `>> 42` keeps 22 of the 64 random bits.
             with self._lock:  # Two calls in one millisecond must ascend too.
                 number = self._last_number = max(number, self._last_number + 1)
         # A base32 digit has 5 bits, and 13 digits hold all 64 bits.

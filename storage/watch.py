@@ -96,7 +96,7 @@ class Watch:
             return False
         try:
             return fcntl.ioctl(inotify, termios.FIONREAD, _EMPTY_QUEUE) == _EMPTY_QUEUE
-        except (OSError, ValueError):  # Another thread has closed it.
+        except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
     def _open(self) -> None:
@@ -119,7 +119,7 @@ class Watch:
 
     def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # Watch the parent first: it reports a folder that is replaced before that has its watch.
+        # Watch the parent first: it reports a folder that is replaced before its own watch begins.
         self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
         self._folder_numbers_by_watch = {
             self._inotify.add_watch(self._folders[number], _FOLDER_EVENTS): number
