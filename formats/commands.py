@@ -115,12 +115,12 @@ def _environment_variable(option: str) -> str:
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print the problems of the data folder; return 1 if there are any that are not repaired."""
+    """Print the problems of the data folder, those repaired now too; return 1 if any remain."""
     findings = check(Path(options.data))
-    repaired, findings = repair(findings) if options.repair else ([], findings)
-    for finding in repaired + findings:
+    repaired, remaining = repair(findings) if options.repair else ([], findings)
+    for finding in repaired + remaining:
         print(finding)
-    return 1 if findings else 0
+    return 1 if remaining else 0
 
 
 def import_files(options: argparse.Namespace) -> int:
@@ -153,6 +153,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
         for line, fields, skip_reason in _show_progress(entries, name):
             importer.add(line, fields, skip_reason)
         importer.flush()
+    # After an error, the entries that precede it in the file are stored by the next flush.
     except Malformed as error:
         importer.add(_WHOLE_FILE, {}, skip_reason=str(error))
     except OSError as error:
@@ -174,7 +175,7 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C) at the end of the block; an error of the block ends the command."""
+    """Handle SIGINT (Ctrl-C) at the end of the block, or drop it if the block raises an error."""
     received: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:

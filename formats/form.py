@@ -15,12 +15,12 @@ from storage.errors import Invalid
 # A form of a million fields would take much memory; a real one has 10, and the suggested tags.
 MAX_FIELDS = 200
 
-# A form sends one of these as `_version`, in place of a stored version, if it adds a bookmark, or
-# adds a deleted bookmark again. Neither of the two forms may change an existing bookmark.
+# The hidden field `_version` of the form that adds a bookmark, and of the one that puts back a
+# deleted bookmark. Other forms have the version of the stored bookmark that they change there.
 NEW_BOOKMARK, DELETED_BOOKMARK = "new", "put-back"
 
 # An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port. A
-# path, query or fragment may follow. A scheme such as `mailto:` is no port: that has only digits.
+# path, query or fragment may follow. A colon before anything but a port ends a scheme.
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
     re.IGNORECASE,
@@ -54,8 +54,8 @@ class HiddenFields(NamedTuple):
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    Append the text of the checkbox `_quote`, if it is ticked, to the description: it is what the
-    user has selected on the page to bookmark.
+    Append the text of the checkbox `_quote`, if it is ticked, to the description: it is the text
+    that the user selected on the bookmarked page.
     """
     list_query = fields.pop("_list", None)
     if selected_text := fields.pop("_quote", ""):
@@ -88,17 +88,17 @@ def parse_pairs(text: bytes) -> list[tuple[str, str]]:
         )
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
-    except ValueError:  # parse_qsl raises it for too many fields, and here for nothing else.
+    except ValueError:  # The only other error of parse_qsl is that of too many fields.
         raise Malformed(f"It has more than {MAX_FIELDS} fields.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list of one bookmark's fields, for a URL-encoded form. Raises Malformed, Invalid."""
+    """Return a list of one item: a URL-encoded form's fields. Raises Malformed or Invalid."""
     return [_fields_by_name(parse_pairs(body))]
 
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list of one bookmark's fields. Raises the errors of `parse_multipart`."""
+    """Return a list of one item: a form's fields. Raises the errors of `parse_multipart`."""
     content = read_multipart_or_file(body, parameters)
     if isinstance(content, UploadedFile):
         raise Invalid([("file", "cannot be sent here")])
@@ -165,7 +165,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
                     parts.append(_Part(event.name, event.filename, bytearray()))
-                elif event:  # A piece of the last part's content; the end of a part is None.
+                elif event:  # A piece of the content. At the end of a part the event is None.
                     parts[-1].value.extend(event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
@@ -185,7 +185,7 @@ _TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
 def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: `tag` and the fields of tags as lists, the others as strings."""
+    """Return the fields by name: lists for `tag` and _TAG_FIELDS, strings for all others."""
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -197,8 +197,8 @@ def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
-    # The form that puts a deleted bookmark back has its stored uri, such as `localhost:80`: nobody
-    # typed that one, so it must stay as it is.
+    # The form that puts back a deleted bookmark has the uri that was stored. That uri must stay as
+    # it is, even one such as `localhost:80`.
     is_typed = fields.get("_version") != DELETED_BOOKMARK
     if "uri" in fields and is_typed:
         fields["uri"] = complete_address(str(fields["uri"]))

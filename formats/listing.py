@@ -13,9 +13,9 @@ from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
 
-# After a form has changed tags, the list says in these parameters how many bookmarks it concerned.
-# Links to other pages must not repeat them: the user would read the old outcome again.
-_OUTCOMES = ("changed", "failed")
+# A form that changes tags leads to a list with these two parameters, numbers of bookmarks. Links to
+# other pages must not repeat them: the user would read the same notice again.
+_RETAGGING_COUNTS = ("changed", "failed")
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -46,12 +46,12 @@ class Listing(msgspec.Struct, frozen=True):
         return urlencode(_selection_and_range(self.parameters))
 
     @property
-    def changed(self) -> int | None:
-        """The number of bookmarks whose tags a form has just changed; None if none was sent."""
+    def retagged_count(self) -> int | None:
+        """The number of bookmarks whose tags a form has just changed; None without a form."""
         return _number(self.parameters, "changed")
 
     @property
-    def failed(self) -> int:
+    def failed_count(self) -> int:
         """The number of bookmarks whose tags a form could not change."""
         return _number(self.parameters, "failed") or 0
 
@@ -63,16 +63,17 @@ def make_listing(
     words = " ".join(value for name, value in parameters if name == "q").strip()
     tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
-    # The feed shows the same range of bookmarks and of deletions on a page: its longer list has the
-    # last page.
+    # A page of the feed shows the same range of the bookmarks and of the deletions, so the feed has
+    # pages until both end.
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(base.url + path, parameters, query, count)
     return Listing(page, base, path, parameters, filter, links, query.offset)
 
 
 def _number(parameters: Parameters, name: str) -> int | None:
-    """Return the number in a parameter, which users can edit; None if it has no number."""
+    """Return the number in a parameter; None if it has none, because users can edit the address."""
     value = first_values(parameters).get(name, "")
+    # int() would raise ValueError for a number of thousands of digits.
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
 
 
@@ -93,15 +94,16 @@ def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is
 def list_address(base: str, list_query: str, id: str = "") -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id` if given.
 
-    Links and forms carry `list_query` as `_list` to lead back to the list. Only the parameters that
-    select and page are used, so that a forged link cannot lead to another page.
+    Links and forms carry `list_query` as `_list` to lead back to the list. All parameters but those
+    of the selection and its range are dropped, so that a forged link cannot lead to another page.
     """
     fragment = f"#b-{id}" if id else ""
     return with_query(f"{base}/", _selection_and_range(parse_qsl(list_query))) + fragment
 
 
 def _selection_and_range(parameters: Parameters) -> Parameters:
-    return [pair for pair in parameters if pair[0] in ("tag", "q", "limit", "offset")]
+    names = ("tag", "q", "limit", "offset")
+    return [(name, value) for name, value in parameters if name in names]
 
 
 def retagged_address(
@@ -110,7 +112,7 @@ def retagged_address(
     """Return the address of the list that shows what a form has changed.
 
     The list has the filter of the form, its `selection`. If the form removed a tag of the filter,
-    the filter is changed like the tags: no changed bookmark would match the old filter.
+    no changed bookmark matches that filter, so the tags of the filter are changed in the same way.
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_tags = retagging.apply(tags)
@@ -127,19 +129,21 @@ def _page_links(
 ) -> dict[str, str]:
     """Return the addresses of the first, previous, next and last page, by link relation (RFC 8288).
 
-    `address` is that of the list without a query. A list on one page gets no links, because each
-    of them repeats the query in a header, and proxies limit the length of headers.
+    `address` is that of the list without a query. If one page shows all `count` items, it needs no
+    links: they would lengthen the headers, whose length proxies limit, by a query each.
     """
     limit, offset = query.limit, query.offset
     if not limit or (offset == 0 and count <= limit):
         return {}
-    last = max(count - 1, 0) // limit * limit
+    last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
-    if offset > 0:  # From an offset beyond the end, the previous page is the last one.
-        offsets["prev"] = max(min(offset, last + limit) - limit, 0)
+    if offset > 0:
+        # For an offset beyond the end, the previous page is the last page.
+        offsets["prev"] = max(min(offset - limit, last_offset), 0)
     if offset + limit < count:
         offsets["next"] = offset + limit
-    offsets["last"] = last
-    others = [pair for pair in parameters if pair[0] not in ("limit", "offset", *_OUTCOMES)]
+    offsets["last"] = last_offset
+    dropped = ("limit", "offset", *_RETAGGING_COUNTS)
+    others = [(name, value) for name, value in parameters if name not in dropped]
     page = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
-    return {relation: f"{page}&offset={start}" for relation, start in offsets.items()}
+    return {relation: f"{page}&offset={offset}" for relation, offset in offsets.items()}

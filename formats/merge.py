@@ -21,17 +21,21 @@ def user_changes(
 ) -> tuple[Fields, list[str]]:
     """Return the fields of a form that the user has changed, and the names of the conflicts.
 
-    `opened_digests` are the `field_digests` of the bookmark that the form was opened with. There is
-    a conflict in a field that another client has changed too, to another value than the user.
+    `opened_digests` are the `field_digests` of the bookmark that the form was opened with. A field
+    is a conflict if the user and another client have both changed it, to different values.
     """
-    # A form can be forged: without its digest, a field counts as changed.
+    # A forged form may have any number of digests. A field without a digest counts as changed.
     opened = dict(zip(WRITABLE_FIELDS, opened_digests.split(), strict=False))
-    changed = {name: v for name, v in fields.items() if _digest(v) != opened.get(name)}
-    stored = {name: _digest(getattr(current, name)) for name in changed}
-    conflicts = [n for n, v in changed.items() if stored[n] not in (opened.get(n), _digest(v))]
+    changed, conflicts = {}, []
+    for name, value in fields.items():
+        user_digest, current_digest = _digest(value), _digest(getattr(current, name))
+        if user_digest != opened.get(name):
+            changed[name] = value
+            if current_digest not in (opened.get(name), user_digest):
+                conflicts.append(name)
     return changed, conflicts
 
 
 def _digest(value: object) -> str:
-    # 8 bytes keep a form short: two values of one field have the same digest only by forgery.
+    # 8 bytes keep a form short, and only forged values of a field have the same digest.
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()

@@ -35,7 +35,7 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text without the address at its beginning or end, and without a joining dash."""
+    """Return the text without the address at its beginning or end, and without a dash between."""
     before, _, after = text.partition(address)
     if _has_words(before) and _has_words(after):  # Without the address the text would have a gap.
         return text

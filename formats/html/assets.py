@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# The pattern of a name that a file is served under, such as `style-0123456789ab.css`. The id of a
-# bookmark has no dot, so no file has the address of a bookmark.
+# The pattern of a name that a file is served under, such as `style-0123456789ab.css`. It has a dot
+# and the id of a bookmark has none, so a file and a bookmark never have the same address.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
@@ -22,8 +22,8 @@ _MEDIA_TYPES = {
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
-# The manifest names these files.
-_ICONS = ("icon.svg", "icon.png", "large.png", "touch.png")
+_ICONS_IN_MANIFEST = ("icon.svg", "icon.png", "large.png", "touch.png")
+_DIGITS_IN_NAME = 12  # Of the hexadecimal digest: enough to differ for each content of a file.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # The digest of the body; the entity tag begins with it.
-    changed_at: float = 0.0  # The date 1970: the name of the file changes with its body anyway.
+    changed_at: float = 0.0  # A constant, the date 1970: a changed file gets another name.
 
 
 @functools.cache
@@ -44,23 +44,24 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return the file's name with a part of its digest, so that browsers can cache it for ever."""
+    """Return a name for the file's present content, which browsers can cache for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"
-    return f"{stem}-{digest[:12]}.{suffix}"
+    return f"{stem}-{digest[:_DIGITS_IN_NAME]}.{suffix}"
 
 
 @functools.cache
 def assets_digest() -> str:
     """Return a digest of the files for the entity tags of pages, which link to the files."""
-    return hashlib.sha256(" ".join(assets()).encode()).hexdigest()[:12]
+    names_with_digests = " ".join(assets())
+    return hashlib.sha256(names_with_digests.encode()).hexdigest()[:_DIGITS_IN_NAME]
 
 
 @functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":
-        for icon in _ICONS:
+        for icon in _ICONS_IN_MANIFEST:
             body = body.replace(f'"{icon}"'.encode(), f'"{served_name(icon)}"'.encode())
-    digest = hashlib.sha256(body).digest()[:16]  # As long as the versions of bookmarks.
+    digest = hashlib.sha256(body).digest()[:16]  # 16 bytes, like the version of a bookmark.
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))

@@ -8,11 +8,11 @@ from formats.form import NEW_BOOKMARK, HiddenFields, make_hidden_fields
 from formats.html.editor import (
     LABELS,
     delete_form,
-    description_choice,
+    description_checkbox,
     edit_form,
     form_values,
-    other_value,
-    tag_choices,
+    labelled_value,
+    tag_checkboxes,
 )
 from formats.html.frame import END, begin, cut, e
 from formats.html.mark import Escape
@@ -21,7 +21,7 @@ from storage.bookmark import Bookmark, fold, split_tags
 
 # In characters. Pages cut longer titles and uris; the form shows them whole.
 MAX_TITLE, MAX_URI = 300, 200
-MAX_TAG_CHOICES = 8  # On a phone more checkboxes would hide the field below them.
+MAX_TAG_CHECKBOXES = 8  # On a phone more checkboxes would hide the field below them.
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -40,8 +40,8 @@ def write_bookmark(
     """Write the page of one bookmark with the forms that change and delete this version.
 
     If the query has a `uri`, the user wanted to add a bookmark with the query's values, but this
-    bookmark has that uri already. The form suggests `host_tags`, which other bookmarks of the same
-    host have.
+    bookmark has that uri already. The form suggests `host_tags`, the tags of other bookmarks of the
+    same host.
     """
     action = f"{base.path}/{b.id}"
     hidden_fields = make_hidden_fields(query, f"{version:032x}", opened_digests=field_digests(b))
@@ -50,8 +50,8 @@ def write_bookmark(
         form = existing_form(action, b, hidden_fields, query, host_tags)
     else:
         note, values = "", form_values(b)
-        choices = _host_tag_choices(values, host_tags)
-        form = edit_form(action, values, hidden_fields, choices=choices)
+        checkboxes = _host_tag_checkboxes(values, host_tags)
+        form = edit_form(action, values, hidden_fields, checkboxes=checkboxes)
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
     details = (host(b.uri), f"saved {time(b.created)}", changed)  # Empty ones are left out.
     yield (
@@ -69,38 +69,38 @@ def existing_form(
     values_to_add: Mapping[str, str],
     host_tags: Iterable[str] = (),
     *,
-    is_typed: bool = False,
+    from_sent_form: bool = False,
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
     The form adds the tags of `values_to_add` to the bookmark's tags, and has a checkbox that adds
-    their description. If `is_typed` is true, the user has typed the values in a form, so that none
-    may be lost: the checkbox is checked, and the form shows their title too. Otherwise the
-    bookmarklet or an app took the values from a page.
+    the description in `values_to_add`. If `from_sent_form` is true, the user has sent the values in
+    a form, so that none may be lost: the checkbox is checked, and the form shows the title in
+    `values_to_add` too. Otherwise the bookmarklet or an app took the values from a page.
     """
-    values, other_values = form_values(b), {}
+    values, typed = form_values(b), {}
     folded_tags = set(map(fold, b.tags))
     tags_to_add = split_tags(values_to_add.get("tags", ""))
     new_tags = [tag for tag in tags_to_add if fold(tag) not in folded_tags]
     values["tags"] = ", ".join([*b.tags, *new_tags])
     title = values_to_add.get("title", "").strip()
-    if is_typed and title not in ("", b.title):
-        other_values["title"] = other_value("You typed:", title)
-    choices = _host_tag_choices(values, host_tags)
+    if from_sent_form and title not in ("", b.title):
+        typed["title"] = labelled_value("You typed:", title)
+    checkboxes = _host_tag_checkboxes(values, host_tags)
     description = values_to_add.get("description", "").strip()
-    # Browsers send CRLF for each line break. An empty text is a part of every description.
-    if description.replace("\r\n", "\n") not in b.description:
-        choices["description"] = description_choice(description, is_checked=is_typed)
+    # Browsers send CRLF for each line break; stored descriptions have LF.
+    if description and description.replace("\r\n", "\n") not in b.description:
+        checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
     return edit_form(
-        action, values, hidden_fields, other_values=other_values, choices=choices, focus="tags"
+        action, values, hidden_fields, other_version=typed, checkboxes=checkboxes, focus="tags"
     )
 
 
-def _host_tag_choices(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
-    """Return checkboxes below the field `tags` that add tags of other bookmarks of the host."""
+def _host_tag_checkboxes(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
+    """Return, for the field `tags`, checkboxes that add tags of other bookmarks of the host."""
     folded_tags = set(map(fold, split_tags(values["tags"])))
-    unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHOICES]
-    return {"tags": tag_choices(unused, host(values["uri"]))} if unused else {}
+    unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHECKBOXES]
+    return {"tags": tag_checkboxes(unused, host(values["uri"]))} if unused else {}
 
 
 def write_add_page(
@@ -110,8 +110,8 @@ def write_add_page(
     values = {name: query.get(name, "") for name in LABELS}
     hidden_fields = make_hidden_fields(query, version=NEW_BOOKMARK)
     focus = next((name for name in LABELS if not values[name]), "")
-    choices = _host_tag_choices(values, host_tags)
-    form = edit_form(f"{base.path}/", values, hidden_fields, choices=choices, focus=focus)
+    checkboxes = _host_tag_checkboxes(values, host_tags)
+    form = edit_form(f"{base.path}/", values, hidden_fields, checkboxes=checkboxes, focus=focus)
     beginning = begin("Add a bookmark", base, hidden_fields.list_query)
     yield (
         f'{beginning}<main id="main" class="single">\n'
@@ -123,7 +123,8 @@ def link(b: Bookmark, escape_text: Escape = e) -> str:
     """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
     # In a list `escape_text` also marks the words of the search.
     title = escape_text(cut(b.title, MAX_TITLE))
-    if b.uri.partition(":")[0].lower() in LINKED_SCHEMES:
+    scheme, _, _ = b.uri.partition(":")
+    if scheme.lower() in LINKED_SCHEMES:
         return f'<a href="{e(b.uri)}">{title}</a>'
     return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI))}</code>'
 

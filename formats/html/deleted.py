@@ -21,11 +21,12 @@ from storage.bookmark import Bookmark
 def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
-    The service keeps none of its fields, so the hidden fields of the form are the only copy.
+    The service keeps no field of a deleted bookmark, so the form has the only copy of its fields.
     """
     fields = form_values(b) | {"created": b.created}
     bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())
     title = e(cut(b.title, MAX_TITLE))
+    # MULTIPART, because the service would refuse a long bookmark in a URL-encoded form.
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
         f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'

@@ -37,33 +37,33 @@ def edit_form(
     hidden_fields: HiddenFields,
     save_label: str = "Save",
     *,
+    # These three map the name of a field to HTML that is shown below the field.
     errors: Mapping[str, str] = {},
-    other_values: Mapping[str, str] = {},
-    choices: Mapping[str, str] = {},
+    other_version: Mapping[str, str] = {},
+    checkboxes: Mapping[str, str] = {},
     focus: str = "",
     extra_link: str = "",
     has_cancel_link: bool = True,
 ) -> str:
     """Return a form with these values.
 
-    `errors`, `other_values` (of another version of the bookmark) and `choices` (checkboxes that
-    add values) map the name of a field to HTML that is shown below that field. The first field
-    with an error has the focus, or else the field named `focus`. `extra_link` is HTML beside the
-    button. The link that cancels leads back to the list.
+    `checkboxes` add to the value of their field. The first field with an error has the focus, or
+    else the field named `focus`. `extra_link` is HTML beside the button. The link that cancels
+    leads back to the list.
     """
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
         _field(
-            name, values.get(name, ""), errors.get(name, ""), other_values.get(name, ""), focus
+            name, values.get(name, ""), errors.get(name, ""), other_version.get(name, ""), focus
         )
-        + choices.get(name, "")
+        + checkboxes.get(name, "")
         for name in _FIELDS
     )
     # A form that puts back a deleted bookmark keeps the time when the bookmark was created.
     created = hidden_input("created", values["created"]) if "created" in values else ""
     cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
     return (
-        # Otherwise browsers restore text typed before a reload into a form of a newer version.
+        # With autocomplete, a reload would put the text typed before into a newer version's form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
@@ -72,10 +72,10 @@ def edit_form(
     )
 
 
-def _field(name: str, value: str, error: str, other_value: str, focus: str) -> str:
+def _field(name: str, value: str, error: str, other_version: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    # Each note below the field by its CSS class. The notes are HTML already.
-    notes = {"error": error, "hint": hint, "theirs": other_value}
+    # Each note below the field, in HTML, by its CSS class.
+    notes = {"error": error, "hint": hint, "theirs": other_version}
     notes = {css_class: note for css_class, note in notes.items() if note}
     if notes:
         ids = " ".join(f"{name}-{css_class}" for css_class in notes)
@@ -101,13 +101,13 @@ def _input(name: str, value: str, attributes: str) -> str:
     return f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
 
 
-def other_value(label: str, value: str) -> str:
-    """Return a label and the value that a field has in another version of the bookmark."""
+def labelled_value(label: str, value: str) -> str:
+    """Return HTML for the value that a field has in another version of the bookmark."""
     shown = f'<span dir="auto">{e(value)}</span>' if value else "<em>nothing</em>"
     return f"<strong>{label}</strong> {shown}"
 
 
-def tag_choices(tags: Iterable[str], host_html: str) -> str:
+def tag_checkboxes(tags: Iterable[str], host_html: str) -> str:
     """Return checkboxes that add tags which other bookmarks of the host have."""
     boxes = "".join(
         f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'
@@ -117,7 +117,7 @@ def tag_choices(tags: Iterable[str], host_html: str) -> str:
     return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
 
 
-def description_choice(offered_text: str, is_checked: bool) -> str:
+def description_checkbox(offered_text: str, is_checked: bool) -> str:
     """Return a checkbox that adds the offered text to the description when the form is saved."""
     checked = " checked" if is_checked else ""
     return (
@@ -132,14 +132,14 @@ def _cancel_link(action: str, hidden_fields: HiddenFields) -> str:
     """Return a link to the bookmark in the list that the user opened the form from."""
     if hidden_fields.list_query is None:  # The user did not come from a list.
         return ""
-    # The action is the address of the service, with a slash, or that of a bookmark.
-    base, _, id = action.rpartition("/")
-    address = list_address(base, hidden_fields.list_query, id)
+    # The action ends with the id of the bookmark, or with a slash if the form adds one.
+    base_path, _, id = action.rpartition("/")
+    address = list_address(base_path, hidden_fields.list_query, id)
     return f' <a class="button" href="{e(address)}">Cancel</a>'
 
 
 def delete_form(action: str, hidden_fields: HiddenFields) -> str:
-    """Return a form with a button that deletes this version of the bookmark."""
+    """Return a form with a button that deletes the bookmark if it has the version in the fields."""
     return (
         f'<form class="delete" method="post" action="{e(action)}">'
         f"{hidden_input('_method', 'DELETE')}{hidden_inputs(hidden_fields)}"

@@ -19,6 +19,7 @@ MULTIPART = 'enctype="multipart/form-data"'
 
 def e(text: str) -> Markup:
     """Return the text escaped for a page. No text may get into a page in any other way."""
+    # `isprintable` is a fast test: no printable character is invalid in XML.
     return escape(text if text.isprintable() else replace_invalid_xml_chars(text))
 
 
@@ -32,8 +33,8 @@ def begin(
 ) -> str:
     """Return a page up to its main part.
 
-    `list_query` is the query of the list that the form behind the link "Add" returns to, None for
-    no list. The search box keeps the tags of `filter`. A list has a link to its feed.
+    The form behind the link "Add" leads back to the list with the query `list_query`, or to no
+    list if that is None. The search box keeps the tags of `filter`. A list has a link to its feed.
     """
     # An empty `uri` in the query asks for the form that adds a bookmark.
     add_parameters = {"uri": ""} | ({} if list_query is None else {"_list": list_query})
@@ -130,14 +131,14 @@ def notice(content: str, classes: str = "notice") -> str:
 
 def hidden_inputs(hidden_fields: HiddenFields) -> str:
     """Return the hidden fields of a form as HTML."""
-    # An empty `_list` leads back to the list of all bookmarks, so None alone leaves out a field.
+    # None leaves a field out; an empty `_list` leads back to the list of all bookmarks.
     values = {
         "_version": hidden_fields.version or None,
         "_list": hidden_fields.list_query,
         "_close": "1" if hidden_fields.closes_window else None,
         "_opened": hidden_fields.opened_digests or None,
     }
-    return "".join(hidden_input(name, v) for name, v in values.items() if v is not None)
+    return "".join(hidden_input(name, text) for name, text in values.items() if text is not None)
 
 
 def hidden_input(name: str, value: str) -> str:

@@ -26,11 +26,11 @@ from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
 MAX_TAGS_SHOWN = 60
-# In characters. A list cuts a longer description, but shows all that the bookmarklet can save: at
-# most as many characters of selected text.
+# In characters. A list cuts a longer description. The bookmarklet saves at most 2000 characters of
+# selected text, so that a list shows the whole text.
 MAX_DESCRIPTION = 2000
-# In characters, about two lines on a phone. A longer description shows two lines until it unfolds.
-_MAX_UNFOLDED = 90
+# In characters, about two lines on a phone. A list folds a longer description to two lines.
+_MAX_NOT_FOLDED = 90
 
 # The labels of the download links by the names of the formats.
 _EXPORTS = {
@@ -41,7 +41,7 @@ _EXPORTS = {
     "text": "Plain text",
 }
 
-_TagLink = Callable[..., str]  # From a tag, and optionally its count, to a link.
+_TagLink = Callable[..., str]  # A function from a tag, and optionally its count, to a link.
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
@@ -80,7 +80,7 @@ def _list_head(listing: Listing) -> str:
         f'<div class="head">\n<h1 dir="auto">{e(cut(_title(listing), MAX_HEADING))}</h1>\n'
         f'<p class="total" role="status">{_total(listing)}</p>\n'
         f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
-        f"{_outcome(listing)}{_filter(listing)}"
+        f"{_retagging_notice(listing)}{_filter(listing)}"
         f"{'' if listing.page.versions else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
@@ -91,19 +91,19 @@ def _list_head(listing: Listing) -> str:
 def _total(listing: Listing) -> str:
     number_on_page = len(listing.page.versions)  # The page has one version for each bookmark.
     total = number_of_bookmarks(listing.page.total)
-    # Behind the last bookmark a page shows none, and has no first and last number.
-    if number_on_page in (0, listing.page.total):
+    # A page that shows all bookmarks needs no range. One beyond the last bookmark has no range.
+    if number_on_page in (listing.page.total, 0):
         return total
     return f"{listing.offset + 1:,} to {listing.offset + number_on_page:,} of {total}"
 
 
-def _outcome(listing: Listing) -> str:
-    """Return how many bookmarks a form for tags has changed, if it led to this list."""
-    if listing.changed is None:
+def _retagging_notice(listing: Listing) -> str:
+    """Return how many bookmarks a form that changes tags has changed, if it led to this list."""
+    if listing.retagged_count is None:
         return ""
-    text = f"{number_of_bookmarks(listing.changed)} changed."
-    if listing.failed:
-        failed = number_of_bookmarks(listing.failed)
+    text = f"{number_of_bookmarks(listing.retagged_count)} changed."
+    if listing.failed_count:
+        failed = number_of_bookmarks(listing.failed_count)
         text += f" {failed} could not be changed. Repeat the change."
     return f'<p class="saved" role="status">{text}</p>\n'
 
@@ -139,7 +139,8 @@ def _nothing_here(listing: Listing) -> str:
 def _start_page(listing: Listing) -> str:
     hidden_fields = HiddenFields(NEW_BOOKMARK, listing.list_query)
     action = f"{listing.base.path}/"
-    form = edit_form(action, {}, hidden_fields, has_cancel_link=False)  # This is the list itself.
+    # The form is on the page of the list, so that a link back to the list would be useless.
+    form = edit_form(action, {}, hidden_fields, has_cancel_link=False)
     return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 
 
@@ -150,10 +151,10 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     """Return a function that writes the link of a tag, with its count if one is given.
 
     The link adds the tag to the filter of the list, or leads to the same list if the filter has
-    the tag. Only a link without a count, in a bookmark, has the words of the search marked.
+    the tag. A link without a count is part of a bookmark, so it has the words of the search marked.
     """
     path = f"{listing.base.path}/"
-    # Prepared for all links: an address that ends with `tag=`, so that a tag completes it.
+    # The addresses of all links differ only in the tag at the end, after `tag=`.
     address_up_to_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
     same_list_address = e(with_query(path, listing.filter))
     selected_tags = _selected_tags(listing)
@@ -180,11 +181,11 @@ def _item_writer(
     listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
 ) -> Callable[[Bookmark, int], str]:
     """Return a function that writes a bookmark, with buttons to edit and delete this version."""
-    # The page that edits the bookmark leads back to the list with this query.
+    # The page that edits a bookmark leads back to the list whose query is its parameter `_list`.
     path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 
     def item(b: Bookmark, version: int) -> str:
-        edit_address = f"{path}/{b.id}?{edit_query}"
+        edit_address = f"{path}/{b.id}?{edit_query}"  # Escaped, like its parts.
         return (
             f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape_and_mark)}</h2>\n'
             f'{_description(b.description, edit_address, escape_and_mark)}<p class="meta">'
@@ -198,22 +199,19 @@ def _item_writer(
     return item
 
 
-def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
-    """Return the description; a click unfolds one that has more than two lines.
-
-    `edit_address` is escaped already.
-    """
+def _description(description: str, escaped_address: str, escape_and_mark: Escape) -> str:
+    """Return the description, folded if it is long or has a line break; a click unfolds it."""
     text = escape_and_mark(cut(description, MAX_DESCRIPTION))
-    if len(description) <= _MAX_UNFOLDED and "\n" not in description:
+    if len(description) <= _MAX_NOT_FOLDED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION
-    rest = f'<p><a href="{edit_address}">Show the whole description</a></p>' if is_cut else ""
+    rest = f'<p><a href="{escaped_address}">Show the whole description</a></p>' if is_cut else ""
     return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 
 # --- Below and beside the items ---
 
-# The labels by the names in `Listing.links`. The newest bookmarks are on the first page.
+# The labels by the link relations in `Listing.links`. The first page has the newest bookmarks.
 _PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
 
 
@@ -222,9 +220,9 @@ def _page_links(listing: Listing) -> str:
         return ""
     # HTML has the link relations prev and next, but neither first nor last.
     links = (
-        f'<a class="button" href="{e(url)}"{f" rel={name}" if name in ("prev", "next") else ""}>'
-        f"{_PAGE_LABELS[name]}</a>\n"
-        for name, url in listing.links.items()
+        f'<a class="button" href="{e(url)}"{f" rel={rel}" if rel in ("prev", "next") else ""}>'
+        f"{_PAGE_LABELS[rel]}</a>\n"
+        for rel, url in listing.links.items()
     )
     return f'<nav class="pages" aria-label="Pages">\n{"".join(links)}</nav>\n'
 
@@ -232,9 +230,9 @@ def _page_links(listing: Listing) -> str:
 def _aside(listing: Listing, tag_link: _TagLink) -> str:
     base = listing.base
     exports = "\n".join(
-        f'<a href="{e(with_query(f"{base.path}/", [*listing.filter, ("format", name)]))}">'
+        f'<a href="{e(with_query(f"{base.path}/", [*listing.filter, ("format", format)]))}">'
         f"{label}</a>"
-        for name, label in _EXPORTS.items()
+        for format, label in _EXPORTS.items()
     )
     return (
         f'<aside id="more" aria-label="Tags and tools">\n{_tags(listing, tag_link)}'

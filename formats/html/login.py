@@ -13,9 +13,10 @@ def write_login_page(
 ) -> bytes:
     """Return the page with the form to log in.
 
-    After the login the browser goes to `target`, a path below the service's own. `pending_fields`
-    are the fields of a pending form, if one was sent to `target`.
+    After the login the browser goes to `target`, which is appended to the path of the service.
+    `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
+    # MULTIPART, because a URL-encoded form with a long bookmark in it would be too large.
     note = e(error) if error else "A token from the token file of the service."
     note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
     return (
@@ -52,7 +53,7 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
     rows = "".join(
         f'<dt>{LABELS.get(name, e(name))}</dt><dd dir="auto">{e(value)}</dd>\n'
         for name, value in pending_fields
-        if value and not name.startswith("_")  # No user has typed a field such as `_version`.
+        if value and not name.startswith("_")  # The page has made fields such as `_version`.
     )
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'

@@ -41,8 +41,8 @@ def marker(words: Sequence[str]) -> Escape:
 def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of the folded text as spans of the text itself.
 
-    Folding replaces each character of the text by none, one or several. If a folded span has a part
-    of these, the span of the text has the whole character.
+    Folding replaces each character of the text by none, one or several. If a span begins or ends
+    within several that replace one character, its span in the text has that whole character.
     """
     # The place in the folded text where each character of the text begins, and the last one ends.
     starts = [0, *accumulate(len(_fold_character(character)) for character in text)]

@@ -7,12 +7,12 @@ import msgspec
 from formats.base_url import BaseUrl
 from formats.form import HiddenFields
 from formats.html.bookmark import existing_form, link, time
-from formats.html.editor import LABELS, delete_form, edit_form, form_values, other_value
+from formats.html.editor import LABELS, delete_form, edit_form, form_values, labelled_value
 from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
 from storage.bookmark import Bookmark
 
-_MAX_VALUE_SHOWN = 1000  # In characters. The notice cuts the values of a long bookmark.
+_MAX_VALUE_SHOWN = 1000  # In characters. The notice of a refused deletion cuts longer values.
 
 
 class SentForm(msgspec.Struct, frozen=True):
@@ -21,8 +21,9 @@ class SentForm(msgspec.Struct, frozen=True):
     `action` is the path to send the form to again. If another client has changed the bookmark since
     the user opened the form, `current` is the stored bookmark, `conflicts` has the names of the
     fields that the user and the other client have both changed, and the version in `hidden_fields`
-    is that of `current`. `is_new` is true if the form was to add a bookmark. `values` is empty if
-    the form was to change the tags of many bookmarks.
+    is that of `current`. `is_new` is true if the form was to add a bookmark, and `is_deletion` if
+    it was to delete one. A form that was to change the tags of many bookmarks is not shown again:
+    its `values` are empty, and only the `hidden_fields` count, for the link back to its list.
     """
 
     action: str
@@ -59,8 +60,9 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
     """Return the page of a problem, with the form that could not be saved if there is one."""
     heading, text = _HEADINGS_AND_TEXTS.get(problem.status, ("This did not work", ""))
     escaped_detail = e(text or problem.detail)
-    if sent is None or not sent.values:  # The form that changes the tags of many has no values.
-        if sent and problem.status == 412:  # The table's heading is about one bookmark.
+    # A form that changes the tags of many bookmarks has no values, and is not shown again.
+    if sent is None or not sent.values:
+        if sent and problem.status == 412:  # "The bookmark has changed" would be about one.
             heading = "Nothing was changed"
         reasons = _errors(problem) or f"<p>{escaped_detail}</p>\n"
         list_query = sent.hidden_fields.list_query if sent else None
@@ -68,7 +70,7 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
     elif sent.is_deletion:
         main = _not_deleted(sent, escaped_detail) + list_link(base, sent.hidden_fields.list_query)
     elif sent.current and sent.is_new:
-        # The form was to add a bookmark whose uri the bookmark `current` has already.
+        # The user wanted to add a bookmark, but the bookmark `current` has the same uri.
         heading, _ = _HEADINGS_AND_TEXTS[409]
         main = _existing(sent, sent.current)
     elif sent.current:
@@ -83,7 +85,7 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
 
 
 def _errors(problem: Problem) -> str:
-    """Return the wrong fields with the reasons. The fields that the form shows are links to it."""
+    """Return a list of the errors. Each begins with a link to the field if the form shows it."""
     items = [f"<li>{_field_link(name)} {e(reason)}</li>" for name, reason in problem.errors]
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 
@@ -102,20 +104,22 @@ def _conflict_link(problem: Problem) -> str:
 def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     """Return the form as it was sent, with the errors above it and below each wrong field."""
     errors = {name: f"{LABELS[name]} {e(text)}" for name, text in problem.errors if name in LABELS}
-    if link := _conflict_link(problem):
-        errors["uri"] = f"{escaped_detail} {link}"
+    if conflict_link := _conflict_link(problem):
+        errors["uri"] = f"{escaped_detail} {conflict_link}"
     # 410: another client deleted the bookmark after the user opened the form.
-    save_label = "Save it as a new bookmark" if problem.status == 410 else "Save"
+    label = "Save it as a new bookmark" if problem.status == 410 else "Save"
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
         f"</p>\n{_errors(problem) or f'<p>{escaped_detail}</p>'}</div>\n"
-        f"{edit_form(sent.action, sent.values, sent.hidden_fields, save_label, errors=errors)}"
+        f"{edit_form(sent.action, sent.values, sent.hidden_fields, label, errors=errors)}"
     )
 
 
 def _existing(sent: SentForm, current: Bookmark) -> str:
     """Return the form of the bookmark that has the uri already, with the values that were typed."""
-    form = existing_form(sent.action, current, sent.hidden_fields, sent.values, is_typed=True)
+    form = existing_form(
+        sent.action, current, sent.hidden_fields, values_to_add=sent.values, from_sent_form=True
+    )
     return (
         f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
         f"{time(current.created)}.</p>\n<p>The form has that bookmark, and your tags behind its "
@@ -131,8 +135,8 @@ def _both_versions(sent: SentForm, current: Bookmark) -> str:
         sent.action,
         sent.values,
         sent.hidden_fields,
-        "Save mine",
-        other_values={name: other_value("Saved now:", saved[name]) for name in sent.conflicts},
+        save_label="Save mine",
+        other_version={name: labelled_value("Saved now:", saved[name]) for name in sent.conflicts},
         extra_link=keep_link,
     )
     return (
@@ -146,7 +150,7 @@ def _both_versions(sent: SentForm, current: Bookmark) -> str:
 def _not_deleted(sent: SentForm, escaped_detail: str) -> str:
     """Return the notice that nothing was deleted, with the stored bookmark if it has changed.
 
-    The script shows the notice in the list, below the version that the user saw.
+    If the user pressed a button in a list, the script shows the notice there, below the bookmark.
     """
     saved_version = _saved_version(sent, sent.current) if sent.current else ""
     return notice(f"<p>{escaped_detail}</p>\n{saved_version}", "notice alert")
@@ -161,5 +165,6 @@ def _saved_version(sent: SentForm, b: Bookmark) -> str:
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
         f'<div class="buttons"><a class="button" href="{e(sent.action)}">Edit</a>\n'
+        # `hidden_fields` has the version of this saved bookmark, so the button can delete it.
         f"{delete_form(sent.action, sent.hidden_fields)}</div>\n"
     )

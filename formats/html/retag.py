@@ -13,20 +13,21 @@ def retag_section(listing: Listing) -> str:
     if not listing.filter or not listing.page.total or not _has_valid_search(listing):
         return ""
     number = number_of_bookmarks(listing.page.total)
-    forms = _form(listing, "add", "Add tags", f"Add to {number}")
-    forms += _form(listing, "remove", "Remove tags", f"Remove from {number}")
-    if len(listing.filter) == 1 and "tag" in dict(listing.filter):
-        tag = dict(listing.filter)["tag"]
-        label = f"Rename <bdi>{e(tag)}</bdi> to"
-        # To rename a tag is to add the new tag and to remove the old one.
-        forms = _form(listing, "add", label, f"Rename in {number}", renamed_tag=tag) + forms
+    forms = _form(listing, "add", label="Add tags", button=f"Add to {number}")
+    forms += _form(listing, "remove", label="Remove tags", button=f"Remove from {number}")
+    match listing.filter:
+        case [("tag", tag)]:  # The filter is this tag alone.
+            label, button = f"Rename <bdi>{e(tag)}</bdi> to", f"Rename in {number}"
+            # To rename a tag is to add the new tag and to remove the old one.
+            forms = _form(listing, "add", label, button, renamed_tag=tag) + forms
     return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
 
 
 def _has_valid_search(listing: Listing) -> bool:
-    """Return whether the search can be parsed; otherwise a list searches for its plain words.
+    """Return whether the search has no syntax error.
 
-    Those can select more bookmarks than the user wants to change.
+    Despite a syntax error, the list shows the bookmarks that have the words of the search. These
+    can be more bookmarks than the user wants to change.
     """
     try:
         parse_expression(dict(listing.filter).get("q", ""))

@@ -6,11 +6,12 @@ from urllib.parse import quote
 from formats.base_url import BaseUrl
 from formats.html.frame import MULTIPART, e
 
-# Open the form with the page's address and title and the selected text in a window that closes
-# after saving; if the browser opens no window, the form replaces the page. The title is cut to 1000
-# characters and the text to 2000, so that servers accept the length of the address. [...t] cuts
-# between code points, which keeps surrogate pairs whole. toWellFormed replaces half pairs in the
-# page itself, at which encodeURIComponent would throw an error. `bookmarklet` replaces BASE.
+# The script opens a window with the form that adds a bookmark; the window closes after saving. If
+# the browser opens no window, the form replaces the page. The form gets the page's address, title
+# and selected text. The title is cut to 1000 characters and the text to 2000, so that servers
+# accept the length of the address. [...t] cuts between code points, which keeps surrogate pairs
+# whole. toWellFormed replaces half pairs in the page itself, at which encodeURIComponent would
+# throw an error. `bookmarklet` replaces BASE by the address of the service.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\

@@ -8,27 +8,27 @@ from storage.bookmark import fold
 
 
 def write_tags(
-    counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
+    tags_and_counts: Sequence[tuple[str, int]], untagged_count: int, base: BaseUrl
 ) -> Iterator[bytes]:
-    """Write the page of all tags, and of the number of bookmarks that are `untagged`."""
-    by_tag = sorted(counts, key=lambda tag_and_count: fold(tag_and_count[0]))
+    """Write the page of all tags. `untagged_count` is the number of bookmarks without tags."""
+    by_tag = sorted(tags_and_counts, key=lambda tag_and_count: fold(tag_and_count[0]))
     items = "".join(_item(base, tag, count) for tag, count in by_tag)
+    number_of_tags = f"{len(by_tag):,} {'tag' if len(by_tag) == 1 else 'tags'}"
     yield (
         f'{begin("Tags", base)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
-        f'<p class="total">{len(counts):,} {"tag" if len(counts) == 1 else "tags"}</p>\n</div>\n'
-        f"{_untagged(base, untagged)}"
+        f'<p class="total">{number_of_tags}</p>\n</div>\n{_untagged(base, untagged_count)}'
     ).encode()
     tags = f'<ul class="cloud">\n{items}</ul>' if items else "<p>There are no tags yet.</p>"
     yield f"{tags}\n</main>\n{END}".encode()
 
 
-def _untagged(base: BaseUrl, untagged: int) -> str:
-    if not untagged:
+def _untagged(base: BaseUrl, count: int) -> str:
+    if not count:
         return ""
-    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))  # A search for no tags.
+    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))  # Without tags.
     return (
         f'<p class="untagged"><a href="{address}">'
-        f"Bookmarks without tags <span>{untagged:,}</span></a></p>\n"
+        f"Bookmarks without tags <span>{count:,}</span></a></p>\n"
     )
 
 
