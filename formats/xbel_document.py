@@ -30,7 +30,7 @@ class XbelEntry:
     line: int
     depth: int  # The number of open elements at its start, with itself.
     attributes: dict[str, str]
-    folders: tuple[str, ...]
+    tags_of_folders: tuple[str, ...]
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -44,7 +44,7 @@ class XbelDocument:
 
     def __init__(self) -> None:
         self.root = ""
-        self.line: Callable[[], int] = int  # Returns 0 until `xml.parse` sets it.
+        self.line: Callable[[], int] = int  # `int()` is 0; `xml.parse` sets the parser's function.
         self.entries: list[XbelEntry] = []
         self._path: list[str] = []
         self._folders = Folders()
@@ -98,8 +98,8 @@ class XbelDocument:
         if self._entry:
             self._entry.texts.setdefault(self._text_element, []).append(text)
         elif not self._is_toolbar:
-            # Browsers make some of the folders at the top themselves.
-            self._folders.name(folder_tags(text, may_be_built_in=self._folders.depth == 1))
+            # Browsers create folders only at the top, where one folder is open: the named one.
+            self._folders.set_own_tags(folder_tags(text, may_be_built_in=self._folders.depth == 1))
 
 
 def element_fields(entry: XbelEntry) -> dict[str, object]:

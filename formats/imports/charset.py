@@ -10,12 +10,14 @@ from formats.errors import Malformed
 
 # Bookmark files of old Macs declare these labels, which the Encoding Standard does not have.
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
-_HEAD = 64 * 1024  # A file declares its charset in its first bytes.
+_HEAD = 64 * 1024  # A file declares its charset in these first bytes.
 _FindLabel = Callable[[bytes], str | None]
-# The error handler `surrogateescape` puts these characters in place of bytes 0x80 to 0xFF.
+# Handlers of invalid bytes. The first decodes each as one of U+DC80 to U+DCFF, which `decode` then
+# replaces by the character that the byte is in windows-1252.
+_INVALID_AS_WINDOWS_1252, _INVALID_AS_U_FFFD = "surrogateescape", "replace"
 _UNDECODED_BYTE = re.compile("[\udc80-\udcff]")
 # Python's windows-1252 lacks five bytes, which browsers decode as control characters.
-_WINDOWS_1252 = {
+_WINDOWS_1252_BY_UNDECODED_BYTE = {
     chr(0xDC00 + byte): bytes([byte]).decode("cp1252", "ignore") or chr(byte)
     for byte in range(0x80, 0x100)
 }
@@ -29,7 +31,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """
     codec, errors = _choose_codec(data, find_label)
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
-    return _UNDECODED_BYTE.sub(lambda undecoded: _WINDOWS_1252[undecoded[0]], text)
+    return _UNDECODED_BYTE.sub(lambda match: _WINDOWS_1252_BY_UNDECODED_BYTE[match[0]], text)
 
 
 def decode_strictly(data: bytes) -> str:
@@ -38,7 +40,7 @@ def decode_strictly(data: bytes) -> str:
     try:
         return data.decode(codec)
     except UnicodeDecodeError as error:
-        line = data[: error.start].decode(codec, "replace").count("\n") + 1
+        line = data[: error.start].decode(codec, _INVALID_AS_U_FFFD).count("\n") + 1
         charset = "UTF-8" if codec == "utf-8-sig" else "UTF-16"
         raise Malformed(f"It is not valid {charset} in line {line}.") from None
 
@@ -46,27 +48,28 @@ def decode_strictly(data: bytes) -> str:
 def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]:
     """Return the codec for a file, and how the codec handles invalid bytes."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16", "replace"
+        return "utf-16", _INVALID_AS_U_FFFD
     # Without a BOM: in UTF-16 each ASCII character at the beginning of a file is a byte and a NUL.
     are_nul = [byte == 0 for byte in data[:4]]
     if are_nul in ([False, True] * 2, [True, False] * 2):
-        return ("utf-16-be" if are_nul[0] else "utf-16-le"), "replace"
+        return ("utf-16-be" if are_nul[0] else "utf-16-le"), _INVALID_AS_U_FFFD
     label = None
     if find_label and not data.startswith(codecs.BOM_UTF8):
         label = find_label(data[:_HEAD])
     codec = find_codec(label) if label else None
-    if codec in (None, "utf-8"):
-        return "utf-8-sig", "surrogateescape"
-    # Leave the bytes beyond ASCII to the table of windows-1252, which has more than Python's codec.
-    return ("ascii", "surrogateescape") if codec == "cp1252" else (str(codec), "replace")
+    if codec in (None, "utf-8"):  # Old programs write windows-1252 without declaring it.
+        return "utf-8-sig", _INVALID_AS_WINDOWS_1252
+    if codec == "cp1252":  # Python's codec lacks five bytes, so `decode` reads all beyond ASCII.
+        return "ascii", _INVALID_AS_WINDOWS_1252
+    return str(codec), _INVALID_AS_U_FFFD
 
 
 def find_codec(label: str) -> str | None:
     """Return the codec for a declared charset by the Encoding Standard, None if it is unknown."""
     encoding = webencodings.lookup("macintosh" if label.lower() in _MAC_LABELS else label)
-    # The declaration was found as ASCII text, which a file in UTF-16 does not contain. For
-    # x-user-defined Python has no codec.
+    # The caller found the label as ASCII text, so the file cannot be UTF-16, whatever it declares.
+    # Python has no codec for x-user-defined.
     if encoding is None or encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return None
-    # The Encoding Standard decodes gbk as gb18030, which has more characters.
+    # The Encoding Standard decodes gbk as gb18030, which has all of its characters and more.
     return "gb18030" if encoding.name == "gbk" else encoding.codec_info.name

@@ -19,7 +19,7 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
 EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
-_MAX_BEGINNING = 200  # So many characters of a row that cannot be parsed name it in the report.
+_MAX_QUOTED = 200  # In characters: the report quotes the beginning of a row that cannot be parsed.
 # At most 10,000 lines at once, because other threads must wait while Python matches a pattern.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT = "field limit"  # csv.Error has these words in its message for a field over the limit.
@@ -64,15 +64,12 @@ def is_header(line: str) -> bool:
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one line, cut before csv.reader would refuse a cell as too long."""
+    """Return the cells of a line up to the limit of csv.reader, which refuses longer cells."""
     return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
 
 
 class _Row(NamedTuple):
-    """A row: the numbers of its first and last line, its cells, the error if it cannot be parsed.
-
-    If a row cannot be parsed, `cells` has only the beginning of its text, to name it in the report.
-    """
+    """A row. If it cannot be parsed, `error` says why, and `cells` quotes the beginning of it."""
 
     first_line: int
     last_line: int
@@ -83,11 +80,11 @@ class _Row(NamedTuple):
 def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
     """Yield the rows of the text from the present position of `lines`, without blank lines."""
     reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
-    line_number, counted = 1, 0  # The number of the line at the position `counted` of the text.
+    end_of_row, line_after_row = 0, 1  # Before the first row: the beginning of the text.
     while True:
         _skip_blank_lines(text, lines)
         start, error_reason = lines.tell(), ""
-        first_line = line_number + text.count("\n", counted, start)
+        first_line = line_after_row + text.count("\n", end_of_row, start)
         try:
             cells = next(reader)
         except StopIteration:
@@ -95,14 +92,15 @@ def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
         except csv.Error as error:
             is_too_large = _FIELD_LIMIT in str(error)
             error_reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
-            cells = text[start : start + _MAX_BEGINNING].split("\n", 1)[:1]
-        counted = lines.tell()
-        line_number = first_line + text.count("\n", start, counted)
-        yield _Row(first_line, line_number - 1, cells, error_reason)
+            quoted_text, _, _ = text[start : start + _MAX_QUOTED].partition("\n")
+            cells = [quoted_text]
+        end_of_row = lines.tell()
+        line_after_row = first_line + text.count("\n", start, end_of_row)
+        yield _Row(first_line, line_after_row - 1, cells, error_reason)
 
 
 def _refuse_long_line(line: str) -> str:
-    """Raise csv.Error for a line over the limit: other threads wait while csv.reader splits it."""
+    """Raise csv.Error for a long line, because no other thread runs while csv.reader splits it."""
     if len(line) > MAX_ENTRY:
         raise csv.Error(_FIELD_LIMIT)
     return line
@@ -115,13 +113,13 @@ def _skip_blank_lines(text: str, lines: io.StringIO) -> None:
 
 
 def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row. Its last cells may be missing if its uri is not."""
+    """Return the entry in a row. A row that has a uri may lack cells at its end."""
     if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
         return ignored_entry(row.first_line)
     read = _read_own_row if tuple(names) == FIELDS else _read_row
     fields = read(names, row.cells)
     entry = entry_with_uri(row.first_line, fields)
-    # A line break in the uri shows an open quotation mark, which joins the uri with later rows.
+    # A quotation mark that is never closed joins the uri with later rows, line breaks included.
     has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
     is_short = len(row.cells) < len(names) and not has_uri
     is_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
@@ -148,7 +146,7 @@ def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
 
 
 def _tags(cell: str) -> list[str]:
-    """Split a JSON array (Instapaper), or tags with commas, or with `|` (Pocket) or `;` alone."""
+    """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
     if cell.startswith("["):
         try:
             array = json.loads(cell)
@@ -158,6 +156,6 @@ def _tags(cell: str) -> list[str]:
             return [tag for text in array if isinstance(text, str) for tag in split_tags(text)]
         if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.
             return split_tags(",".join(tag.strip("'\" ") for tag in split_tags(cell[1:-1])))
-    if "," not in cell:
+    if "," not in cell:  # Pocket writes `|`. Beside commas, the others are parts of tags.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)

@@ -13,7 +13,8 @@ _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
-_MAX_LENGTH = 64  # Longer texts are no dates.
+_WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
+_MAX_LENGTH = 64  # In characters. Longer texts are no dates.
 # Notion writes the first two, and IFTTT the last.
 _DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
 
@@ -21,7 +22,7 @@ _DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%
 def parse_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value.
 
-    A number counts seconds since 1970. If no year from 1 to 9999 has them, it counts
+    A number counts seconds since 1970. If that is beyond the year 9999, the number counts
     milliseconds, or else microseconds.
     """
     if isinstance(value, str):
@@ -40,8 +41,8 @@ def parse_date(value: object) -> str | None:
 def parse_plausible_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value or an unlikely number.
 
-    A number may count other things than time, so its date must be between 1990 and tomorrow. A
-    later date is wrong: then the number is read as microseconds since 1601, as Chromium counts.
+    A number may count other things than time, so it must give a date between 1990 and tomorrow. If
+    its date is later, the number is read again as Chromium writes dates: microseconds since 1601.
     """
     date = parse_date(value)
     is_number_or_digits = not isinstance(value, str) or _NUMBER.fullmatch(value.strip())
@@ -51,13 +52,13 @@ def parse_plausible_date(value: object) -> str | None:
     if date and date > tomorrow:
         seconds_since_1601 = int(float(str(value))) // 1_000_000
         date = _from_number(seconds_since_1601 - _SECONDS_FROM_1601_TO_1970)
-    return date if date and "1990" < date < tomorrow else None
+    return date if date and _WEB_BEGAN < date < tomorrow else None
 
 
 def _from_number(number: int) -> str | None:
     """Return the date of a number of seconds, or else of milliseconds or microseconds."""
     for units_per_second in (1, 1_000, 1_000_000):
-        with suppress(OverflowError):  # No year from 1 to 9999 has so many seconds.
+        with suppress(OverflowError):  # Beyond the years 1 to 9999: try the next smaller unit.
             return (EPOCH + timedelta(seconds=number // units_per_second)).isoformat() + "Z"
     return None
 

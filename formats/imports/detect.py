@@ -6,7 +6,7 @@ from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
-from formats.imports.opera import OPERA_FIRST_LINE
+from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.text import NO_HEADER, is_list
 
 _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
@@ -46,7 +46,7 @@ def detect_format(data: bytes) -> str:
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
-    if beginning.startswith(OPERA_FIRST_LINE):
+    if beginning.startswith(OPERA_BEGINNING):
         return "opera"
     return _detect_plain_text(beginning)
 
@@ -66,7 +66,7 @@ def _detect_plain_text(beginning: str) -> str:
     header, _, rest = beginning.lstrip().partition("\n")
     if header.lower().startswith(EXCEL_DELIMITER_LINE):
         header, _, _ = rest.lstrip().partition("\n")
-    # A list may begin with `https://a.example | Title`, whose title is a known column name.
+    # `https://a.example | Title` begins a list, although `Title` may also be the name of a column.
     if is_header(header) and not is_list(header):
         return "csv"
     if is_list(beginning):

@@ -1,6 +1,5 @@
 """One entry of an imported file, and the reasons to skip entries that all formats share."""
 
-import re
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -9,25 +8,24 @@ from storage.importer import IGNORED
 
 # No entry may be larger. Every valid bookmark is smaller, even with each character escaped.
 MAX_ENTRY = 1024 * 1024
-MAX_FOLDER_DEPTH = 100  # The names of folders in still more folders become no tags.
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 
 # Browsers percent-encode white space in an address, but remove tabs and line breaks from it:
 # https://url.spec.whatwg.org/#url-parsing. U+3000 is the last character that is white space.
-_ENCODED_SPACES = {c: quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
-_ENCODED_SPACES |= dict.fromkeys("\t\n\r", "")
+_ENCODED_SPACES = {ord(c): quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
+_ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file: the number of its line, its values by field name, a reason to skip it.
+    """An entry of a file, whose values the importer will check.
 
-    The importer checks the values later. It stores only entries whose `skip_reason` is empty.
+    The importer stores only entries whose `skip_reason` is empty.
     """
 
     line: int
-    fields: dict[str, object]
+    fields: dict[str, object]  # Values by the name of the field.
     skip_reason: str = ""
 
 
@@ -37,7 +35,7 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         if len(uri) <= MAX_URI:  # The importer skips longer ones, and encoding them takes long.
-            uri = re.sub(r"\s", lambda space: _ENCODED_SPACES[space[0]], uri)
+            uri = uri.translate(_ENCODED_SPACES)
         fields = fields | {"uri": uri}
     return ImportedEntry(line, fields, "" if uri else NO_URI)
 
@@ -45,8 +43,3 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
 def ignored_entry(line: int) -> ImportedEntry:
     """Return an entry that is no bookmark, such as a separator. The importer only counts it."""
     return ImportedEntry(line, {}, IGNORED)
-
-
-def is_firefox_query(uri: object) -> bool:
-    """Return whether this uri is a search that Firefox stores among its bookmarks."""
-    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from formats.imports.entry import MAX_FOLDER_DEPTH
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
 # The English names of the folders that browsers and Linkwarden create themselves. Users did not
@@ -24,8 +23,8 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for a folder: its name, or the parts of a name with commas.
 
-    Only a folder at the top may be built in, which means that a browser created it: the tag for its
-    reading list is `toread`, its other folders have none.
+    Browsers create built-in folders, but only at the top. The one for pages to read later becomes
+    the tag `toread`; the others become no tags.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
@@ -45,7 +44,7 @@ def merge_tags(own: Iterable[object], more: tuple[str, ...]) -> list[object]:
 class Folders:
     """The folders around the current entry, while a file is read.
 
-    `_tags_by_depth` has the tags of an entry in no folder, in the outermost folder, and so on.
+    An entry inside n folders gets the tags `_tags_by_depth[n]`.
     """
 
     def __init__(self) -> None:
@@ -62,14 +61,16 @@ class Folders:
         return len(self._tags_by_depth) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
-        """Open a folder inside the last one, whose tags its entries have besides these tags."""
+        """Open a folder, which adds these tags to those of the folders around it."""
         self._tags_by_depth.append(self.tags)
-        self.name(tags)
+        self.set_own_tags(tags)
 
-    def name(self, tags: tuple[str, ...]) -> None:
-        """Give these tags to the innermost open folder; XBEL has its title inside the folder."""
-        if tags and self.depth <= MAX_FOLDER_DEPTH:
-            self._tags_by_depth[-1] = (self._tags_by_depth[-2] + tags)[:MAX_TAGS]
+    def set_own_tags(self, tags: tuple[str, ...]) -> None:
+        """Set what the innermost open folder adds; XBEL writes the title inside the folder."""
+        tags_around = self._tags_by_depth[-2]
+        # Folders inside one with all tags share its tuple: a file may nest a million folders.
+        if tags and len(tags_around) < MAX_TAGS:
+            self._tags_by_depth[-1] = (tags_around + tags)[:MAX_TAGS]
 
     def close(self) -> None:
         """Close the innermost open folder. A damaged file may close more than it opened."""

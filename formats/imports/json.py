@@ -1,4 +1,4 @@
-"""Read JSON files: arrays of bookmarks, answers of services, and trees of folders."""
+"""Read JSON files: arrays of bookmarks, responses of services, and trees of folders."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,17 +9,9 @@ from msgspec import Raw
 
 from formats.errors import Malformed
 from formats.imports.charset import decode_strictly
-from formats.imports.entry import (
-    MAX_ENTRY,
-    MAX_FOLDER_DEPTH,
-    NO_URI,
-    ImportedEntry,
-    entry_with_uri,
-    ignored_entry,
-    is_firefox_query,
-)
+from formats.imports.entry import MAX_ENTRY, NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role, role_of
+from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query, role_of
 from formats.json import parse_strictly
 from storage.bookmark import FIELDS, split_tags
 
@@ -30,11 +22,15 @@ _FOLDER_ARRAYS = frozenset("collections folders groups lists sessions windows".s
 _ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
 _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATORS = ("separator", "text/x-moz-place-separator")
-_FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')
-_ACCOUNT_MEMBERS = {"type", "username", "password"}  # floccus exports the settings of accounts.
+_FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')  # Not decoded, so in quotes.
+# floccus exports the servers that it connects to, each with a url; these are no bookmarks.
+_FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
-_MAX_SEARCHED = 1024  # A value is found by so many first bytes; a search for more takes long.
+_BEGINNING_OF_OBJECT_ARRAY = re.compile(rb"\[\s*\{")
+_MAX_DEPTH = 200  # Of arrays and objects, two for a folder: Python limits the recursion.
+# msgspec gives no positions, so the walk searches each value to know its line: only these first
+# bytes, because each array around a value has the bytes of the value again.
+_SEARCHED_BYTES = 1024
 
 _Members = dict[str, Raw]  # By name, the values of an object that are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
@@ -42,7 +38,7 @@ _decode_object = msgspec.json.Decoder(_Members).decode
 # Decodes only the members that show whether a document is a tree or a bookmark, and skips others.
 _Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
 _decode_document = msgspec.json.Decoder(_Document).decode
-# The message of msgspec for all errors except that the end is missing.
+# Every message of msgspec gives a position, except the one for a document whose end is missing.
 _DECODE_ERROR = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
@@ -86,60 +82,58 @@ def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
 
 
 class _Walk:
-    """A walk through the values of a document, in their order to know the line of each."""
+    """A walk through the values of a document in the order of the file, which counts the lines."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._position, self._line = 0, 1
         self._folders, self._depth = Folders(), 0  # The depth counts arrays and objects.
 
-    def entries(self, raw: Raw, member: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in a value, which comes after the present position.
-
-        `member` is the name of the nearest member that contains the value, empty if there is none.
-        """
-        # If a skipped member has an equal text, only the reported line is wrong.
-        start = self._data.index(memoryview(raw)[:_MAX_SEARCHED], self._position)
+    def entries(self, raw: Raw, container: str = "") -> Iterator[ImportedEntry]:
+        """Yield the entries in a value; `container` is the name of the member around it, if any."""
+        # If a skipped member has an equal text before the value, only the reported line is wrong.
+        start = self._data.index(memoryview(raw)[:_SEARCHED_BYTES], self._position)
         self._advance(start)
         first_byte = _first_byte(raw)
         if first_byte not in (b"[", b"{"):
             yield ImportedEntry(self._line, {}, "is no object")
-        elif self._depth > 2 * MAX_FOLDER_DEPTH:  # A folder is an object and an array.
+        elif self._depth > _MAX_DEPTH:
             yield ImportedEntry(self._line, {}, "is nested too deeply")
         elif first_byte == b"[":
-            yield from self._entries_in((member, value) for value in _decode_array(raw))
+            yield from self._entries_in((container, value) for value in _decode_array(raw))
         elif containers := _containers(members := _decode_object(raw), self._depth == 0):
-            # A document without children is no folder; its name is that of a user or an export.
+            # An outermost object without children is an export: its name is not that of a folder.
             if is_folder := self._depth > 0 or "children" in members:
-                is_top = self._folders.depth < 2  # The whole tree may be one folder.
-                # Browsers name their root objects in the user's language, so these have no tags.
-                tags = () if member in _ROOT_OBJECTS else _folder_tags(members, is_top)
+                # Browsers create folders at the top, or in the one folder that is the whole tree.
+                may_be_built_in = self._folders.depth < 2
+                is_named_by_browser = container in _ROOT_OBJECTS  # In the user's language.
+                tags = () if is_named_by_browser else _folder_tags(members, may_be_built_in)
                 self._folders.open(tags)
             yield from self._entries_in(containers)
             if is_folder:
                 self._folders.close()
         else:
-            yield from self._object_entry(raw, members, member)
+            yield from self._object_entry(raw, members, container)
         self._advance(start + len(memoryview(raw)))  # To the end of the value.
 
-    def _object_entry(self, raw: Raw, members: _Members, member: str) -> Iterator[ImportedEntry]:
+    def _object_entry(self, raw: Raw, members: _Members, container: str) -> Iterator[ImportedEntry]:
         """Yield the entry in an object, none for an empty folder."""
         entry = _read_object(raw, self._line, self._folders.tags)
         if entry.skip_reason == NO_URI:
-            if unknown_lists := [name for name, raw in members.items() if _has_objects(raw)]:
-                reason = f"{NO_URI}, and its lists are not read: {', '.join(unknown_lists)}"
+            if skipped := [name for name, value in members.items() if _is_array_of_objects(value)]:
+                reason = f"{NO_URI}, and its lists are not read: {', '.join(skipped)}"
                 entry = entry._replace(skip_reason=reason)
-            elif member in _FOLDER_ARRAYS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
-                return
-            if self._depth == 0:
+            elif container in _FOLDER_ARRAYS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
+                return  # It is a folder, and has neither entries nor folders inside.
+            if self._depth == 0:  # Tell the user to rename the list, so that it is found.
                 raise Malformed(f"The JSON object {entry.skip_reason}. Name its list bookmarks.")
         yield entry
 
     def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
         self._depth += 1
         self._advance(self._position + 1)  # Skip the opening bracket.
-        for member, value in values:
-            yield from self.entries(value, member)
+        for container, value in values:
+            yield from self.entries(value, container)
         self._depth -= 1
 
     def _advance(self, position: int) -> None:
@@ -150,7 +144,8 @@ class _Walk:
 def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
     """Return the members that contain entries or folders, none for an entry.
 
-    An object inside the document that has an address is an entry, whatever lists it has.
+    An object with an address is an entry, whatever lists it has. Only the address of the document
+    itself may be that of a user or a site.
     """
     if not is_document and _has_address(members):
         return []
@@ -165,34 +160,32 @@ def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
         return name in _ROOT_OBJECTS
     # In an entry of Karakeep, `lists` is an array of names; only arrays of objects have folders.
+    # The document itself is no such entry, so its array of folders may be empty.
     if name in _FOLDER_ARRAYS and not is_document:
-        return _has_objects(raw)
+        return _is_array_of_objects(raw)
     return name in _CONTAINERS and _first_byte(raw) == b"["
 
 
 def _has_address(members: _Members) -> bool:
-    return any(
-        _first_byte(raw) == b'"' and bytes(raw) != b'""'
-        for name, raw in members.items()
-        if role_of(name) == "uri"
-    )
+    addresses = [raw for name, raw in members.items() if role_of(name) == "uri"]
+    return any(_first_byte(raw) == b'"' and bytes(raw) != b'""' for raw in addresses)
 
 
 def _first_byte(raw: Raw) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def _has_objects(raw: Raw) -> bool:
-    return bool(_ARRAY_OF_OBJECTS.match(memoryview(raw)))
+def _is_array_of_objects(raw: Raw) -> bool:
+    return bool(_BEGINNING_OF_OBJECT_ARRAY.match(memoryview(raw)))
 
 
-def _folder_tags(members: _Members, is_top: bool) -> tuple[str, ...]:
+def _folder_tags(members: _Members, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for a folder, none for one that Firefox or Chromium creates itself."""
     if members.keys() & {"root", "folderType"}:  # Firefox writes the first, Chromium the second.
         return ()
     raw_title = members.get("title", members.get("name"))
     title = msgspec.json.decode(raw_title) if raw_title else None
-    return folder_tags(title, may_be_built_in=is_top) if isinstance(title, str) else ()
+    return folder_tags(title, may_be_built_in) if isinstance(title, str) else ()
 
 
 def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
@@ -202,11 +195,12 @@ def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> Impor
     except Malformed as error:
         return ImportedEntry(line, {}, str(error))
     assert isinstance(value, dict)
-    if not tags_of_folders and _is_own(value):  # This service writes no folders.
+    if not tags_of_folders and _is_own(value):  # Exports of this service have no folders.
         return entry_with_uri(line, value)
     fields = _fields(value, tags_of_folders)
     is_separator = value.get("type") in _SEPARATORS
-    if is_separator or is_firefox_query(fields.get("uri")) or _ACCOUNT_MEMBERS <= value.keys():
+    is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()
+    if is_separator or is_floccus_account or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)
     return entry_with_uri(line, fields)
 
@@ -232,7 +226,7 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
 
 
 def _is_own(value: dict[str, object]) -> bool:
-    """Return whether an object has no other fields than a bookmark, in the types of this service.
+    """Return whether all members are fields of this service's bookmarks, in their types.
 
     buku writes tags as one text, and other programs write dates as numbers.
     """

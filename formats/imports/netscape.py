@@ -9,9 +9,9 @@ from typing import NamedTuple
 from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date
-from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry, is_firefox_query
+from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role
+from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
 from storage.bookmark import split_tags
 
 _CUT_OFF = "is cut off at the end of the file"
@@ -19,15 +19,15 @@ _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookma
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # No bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents. Web pages have links too, so such a document is
-# a bookmark file only if it has a list whose first item is a link, a heading, <DT> or <P>.
-_HTML = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
-_LIST = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
+# Pocket and Instapaper write whole HTML documents. To tell them from web pages, which have links,
+# too, such a document must have a list whose first item is a link, a heading, <DT> or <P>.
+_HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
+_LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without an HTML element needs only a definition list or a link.
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
-# An entry ends at a <DT>, or at a line that begins with one of the other tags, even if elements are
-# still open. In the middle of a line, the other tags may be part of a text.
+# A segment of the file, and with it an entry, ends at a <DT>, or at a line that begins with one of
+# the other tags. In the middle of a line, the other tags may be part of a text.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 _BOUNDARY = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
 
@@ -39,17 +39,17 @@ _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", r
 _ATTRIBUTE = re.compile(
     r"[\s/\"'=]*+([^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?"
 )
-_TAG_END = re.compile(r"[\s/\"'=]*+>?")
-# Without the semicolon `&copy=2` is part of an address that was not escaped.
+_TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before another tag or at the end.
+# Only with a semicolon: in `?a=1&copy=2`, a program did not escape the `&` of an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
-# A <BR> in collected text. No other carriage return is left, because `decode` replaces them.
+# A <BR> in collected text, until `_join_lines` replaces the mark. `decode` leaves no other one.
 _BREAK_MARK = "\r"
 # The text after these tags belongs to no entry, until the next entry begins.
 _OUTER_TAGS = ("/dd", "/dt", "html", "/html", "head", "/head", "body", "/body", "title", "/title")
 # Tags to drop from texts. Any other name in angle brackets is a part of the text.
-_DROPPED_TAGS = frozenset(
+_FORMATTING_TAGS = frozenset(
     "a abbr b big blockquote center cite code del em font i img ins kbd mark ol p pre q s samp "
     "small span strike strong sub sup tt u ul var wbr".split()
 )
@@ -57,12 +57,12 @@ _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']
 _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the head of the file.
 
 # Browsers set these attributes on headings of the folders that they create themselves. Such folders
-# become no tags; their names differ by language, so the names do not show them.
+# become no tags. Their names are in the user's language.
 _ROOT_ATTRIBUTES = (
     "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
     "places_root".split()
 )
-_SAFARI_READING_LIST = "com.apple.ReadingList"  # An id that is the same in every language.
+_SAFARI_READING_LIST_ID = "com.apple.ReadingList"  # Its pages get the tag `toread`.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -86,7 +86,9 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    return bool((_LIST if _HTML.search(beginning) else _LIST_OR_LINK).search(beginning))
+    # A web page has links, too, so in an HTML document only a list counts.
+    sign_of_bookmarks = _LIST_WITH_ITEM if _HTML_DOCUMENT.search(beginning) else _LIST_OR_LINK
+    return bool(sign_of_bookmarks.search(beginning))
 
 
 def _find_charset(head: bytes) -> str | None:
@@ -99,7 +101,8 @@ def _find_charset(head: bytes) -> str | None:
 def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
     """Yield for each segment the number of its first line, its text, and whether it is the last.
 
-    A segment reaches from one boundary to the next; an entry that is not closed ends with it.
+    A segment begins at a boundary: a link, heading, list or separator. A quotation mark or comment
+    that is never closed ends with its segment, so that no later entry is lost.
     """
     first_line, start = 1, 0
     for boundary in _BOUNDARY.finditer(text, 1):
@@ -111,17 +114,13 @@ def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 class _Token(NamedTuple):
-    """A tag with its name in lower case, a text, or the end of a segment.
-
-    A tag that breaks the line has the text `_BREAK_MARK`. `line` is the number of a tag's line, and
-    `is_cut` is true if the segment ends within the tag.
-    """
+    """A tag with its name in lower case, a text, or the end of a segment."""
 
     name: str
-    text: str = ""
-    line: int = 0
+    text: str = ""  # A tag that breaks the line has `_BREAK_MARK`.
+    line: int = 0  # The number of a tag's line; 0 for other tokens.
     attributes: Mapping[str, str] = {}
-    is_cut: bool = False
+    lacks_end: bool = False  # Whether the segment ends within the tag.
 
 
 def _tokenize(segment: str, line: int) -> Iterator[_Token]:
@@ -132,10 +131,10 @@ def _tokenize(segment: str, line: int) -> Iterator[_Token]:
         line += segment.count("\n", position, tag.start())
         position = tag.end()
         name = tag[1].lower()
-        if name in _HANDLERS or name.lstrip("/") in _DROPPED_TAGS:
-            attributes, position, is_cut = _parse_attributes(segment, position)
+        if name in _HANDLERS or name.lstrip("/") in _FORMATTING_TAGS:  # The latter have no handler.
+            attributes, position, lacks_end = _parse_attributes(segment, position)
             text_of_tag = _BREAK_MARK if name in _LINE_BREAK_TAGS else ""
-            yield _Token(name, text_of_tag, line, attributes, is_cut)
+            yield _Token(name, text_of_tag, line, attributes, lacks_end)
         elif name[0] not in "!?":  # Drop comments and declarations; keep text such as `<int>`.
             yield _Token(_TEXT, tag[0])
         line += segment.count("\n", tag.start(), position)
@@ -144,7 +143,7 @@ def _tokenize(segment: str, line: int) -> Iterator[_Token]:
 
 
 def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bool]:
-    """Return the attributes by lower-case name, the end of the tag, and whether the tag is cut."""
+    """Return the attributes by lower-case name, the tag's end, and whether the `>` is missing."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(text, position):
         name, double_quoted, single_quoted, unquoted = attribute.groups()
@@ -154,8 +153,8 @@ def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bo
         attributes.setdefault(name.lower(), value)
     end = _TAG_END.match(text, position)
     position = end.end() if end else position
-    is_cut = position == len(text) and text[-1] != ">"
-    return attributes, position, is_cut
+    lacks_end = position == len(text) and text[-1] != ">"
+    return attributes, position, lacks_end
 
 
 def _unescape(text: str) -> str:
@@ -199,10 +198,10 @@ class _Reader:
         self._open_text: list[str] | None = None
 
     def read(self, first_line: int, segment: str, is_last: bool) -> Iterator[ImportedEntry]:
-        """Yield the entries in a segment; the last one reaches to the end of the file."""
+        """Yield the entries in a segment. Only the last segment (`is_last`) ends with the file."""
         self._is_last_segment = is_last
         for token in _tokenize(segment, first_line):
-            if handle := _HANDLERS.get(token.name):  # Dropped tags have no handler.
+            if handle := _HANDLERS.get(token.name):  # Formatting tags have none.
                 handle(self, token)
             yield from self._entries
             self._entries.clear()
@@ -215,7 +214,7 @@ class _Reader:
     def begin_link(self, token: _Token) -> None:
         """Handle <A>: begin an entry, unless the link is part of a description."""
         if self._open_text is not self._description:
-            self.end_entry(token)
+            self.end_entry_or_heading(token)
             self._link, self._open_text = token, self._title
 
     def end_link(self, token: _Token) -> None:
@@ -233,28 +232,29 @@ class _Reader:
 
     def begin_heading(self, token: _Token) -> None:
         """Handle <H3>: begin the name of the folder whose list follows."""
-        self.end_entry(token)
+        self.end_entry_or_heading(token)
         self._heading, self._open_text = token, self._title
 
     def begin_list(self, token: _Token) -> None:
         """Handle <DL>: open the folder."""
-        self.end_entry(token)
+        self.end_entry_or_heading(token)
         self._folders.open(self._tags_of_next_list)
         self._tags_of_next_list = ()
 
     def end_list(self, token: _Token) -> None:
         """Handle </DL>: close the folder."""
-        self.end_entry(token)
+        self.end_entry_or_heading(token)
         self._folders.close()
 
     def add_separator(self, token: _Token) -> None:
         """Handle <HR>: a separator."""
-        self.end_entry(token)
+        self.end_entry_or_heading(token)
         self._entries.append(ignored_entry(token.line))
 
-    def end_entry(self, token: _Token) -> None:
+    def end_entry_or_heading(self, token: _Token) -> None:
         """End the open entry or heading, because `token` begins another or ends the segment."""
         if self._link:
+            # Only the end of the file may cut off an entry: other segments end where a tag begins.
             is_end_of_file = self._is_last_segment and token.name == _SEGMENT_END
             self._entries.append(self._entry(self._link, is_end_of_file))
         elif self._heading:
@@ -269,7 +269,7 @@ class _Reader:
         # Some programs end the line without </A>, so the title is complete there.
         is_line_ended = "".join(self._title).endswith(("\n", _BREAK_MARK))
         is_title_cut = self._open_text is self._title and not is_line_ended
-        if is_end_of_file and (link.is_cut or is_title_cut):
+        if is_end_of_file and (link.lacks_end or is_title_cut):
             return ImportedEntry(link.line, fields, _CUT_OFF)
         return entry_with_uri(link.line, fields)
 
@@ -279,7 +279,7 @@ class _Reader:
         values_by_role["description"] = [_join_lines(self._description)]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
-        # Unlike other numbers, these are always dates, so even dates before 1990 are accepted.
+        # Numbers in these attributes are always dates: accept even those before the web began.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             if date := parse_date(attributes.get(attribute)):
                 fields[field] = date
@@ -289,12 +289,13 @@ class _Reader:
         attributes = heading.attributes
         is_root = any(attributes.get(name, "").lower() == "true" for name in _ROOT_ATTRIBUTES)
         name = _one_line(self._title)
-        is_top = self._folders.depth < 2  # Most programs write one list around all folders.
+        # Most programs write all folders inside one outer <DL>, which counts as a folder here.
+        is_top = self._folders.depth < 2
         # Internet Explorer creates the top folder Links; users create others of that name.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()
-        if attributes.get("id") == _SAFARI_READING_LIST:
+        if attributes.get("id") == _SAFARI_READING_LIST_ID:
             return ("toread",)
         return folder_tags(name, may_be_built_in=is_top)
 
@@ -304,13 +305,13 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "a": _Reader.begin_link,
     "/a": _Reader.end_link,
     "dd": _Reader.begin_description,
-    **dict.fromkeys(_LINE_BREAK_TAGS, _Reader.add_text),
+    **dict.fromkeys(_LINE_BREAK_TAGS, _Reader.add_text),  # Their text is `_BREAK_MARK`.
     **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
-    **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_entry),
+    **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_entry_or_heading),
     "dl": _Reader.begin_list,
     "/dl": _Reader.end_list,
-    "dt": _Reader.end_entry,
+    "dt": _Reader.end_entry_or_heading,
     **dict.fromkeys(_OUTER_TAGS, _Reader.end_text),
     "hr": _Reader.add_separator,
-    _SEGMENT_END: _Reader.end_entry,
+    _SEGMENT_END: _Reader.end_entry_or_heading,
 }

@@ -9,7 +9,7 @@ from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role
 
-OPERA_FIRST_LINE = "Opera Hotlist version 2"
+OPERA_BEGINNING = "Opera Hotlist version 2"
 _FOLDER_END = "-"
 # A line with the kind of the record, and below it a line `name=value` for each member.
 _RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?![#-]).*)*+)")
@@ -20,20 +20,20 @@ _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders become tags. Raises Malformed for other files."""
     text = decode(data)
-    if not text.startswith(OPERA_FIRST_LINE):
-        raise Malformed(f"The first line is not {OPERA_FIRST_LINE}.0.")
-    folders, line_number, counted = Folders(), 1, 0
+    if not text.startswith(OPERA_BEGINNING):
+        raise Malformed("The first line is not Opera Hotlist version 2.0.")
+    folders, line_number, line_start = Folders(), 1, 0
     for record in _RECORD.finditer(text):
-        line_number += text.count("\n", counted, record.start())
-        counted = record.start()
+        line_number += text.count("\n", line_start, record.start())
+        line_start = record.start()
         lines = (line.strip().partition("=") for line in record["members"].split("\n"))
         members = ((name, value.replace(_LINE_BREAK, "\n")) for name, _, value in lines)
         fields = fields_of_roles(group_by_role(members), own_tags=(), tags_of_folders=folders.tags)
         if record["kind"] == _FOLDER_END:
             folders.close()
         elif record["kind"] == "#FOLDER":
-            name, is_top = str(fields.get("title", "")), folders.depth == 0
-            folders.open(folder_tags(name, may_be_built_in=is_top))
+            name = str(fields.get("title", ""))
+            folders.open(folder_tags(name, may_be_built_in=folders.depth == 0))
         elif record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:

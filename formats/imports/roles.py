@@ -15,20 +15,25 @@ _NAMES_BY_ROLE = {
     "customdescription",
     "tags": "tags tag labels label keywords taglist tagnames documenttags category categories",
     "folder": "folder folders foldername collection",
-    "status": "status",
+    "status": "status",  # Pocket writes unread or archive.
     "created": "created createdat createdon createdtime creationdate creationtime datecreated "
     "timecreated date dateadded timeadded added addedat addedon adddate addtime importdate "
     "timestamp time savedat saved saveddate datesaved",
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-# Roles whose value true becomes a tag of the same name.
-MARKS = ("private", "toread", "unread")
+# A true value in a column of one of these names becomes a tag of that name.
+_MARKS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
-_ROLE_BY_NAME |= {mark: mark for mark in MARKS}
+_ROLE_BY_NAME |= {mark: mark for mark in _MARKS}
 _TRUE = re.compile(r"\s*(?:1(?:\.0)?|true|yes)\s*", re.IGNORECASE)  # A mark that is set.
-# The tags for the folders that Raindrop and Instapaper create themselves.
+# By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
+
+
+def is_firefox_query(uri: object) -> bool:
+    """Return whether this uri is a search that Firefox stores among its bookmarks."""
+    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"
 
 
 def role_of(name: str) -> str:
@@ -40,7 +45,7 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
     """Return lists of non-empty values by role: a program may write several values of one role."""
     values_by_role: dict[str, list[object]] = {}
     for name, value in members:
-        # The number 0 equals False: as a date it means unknown, and as a mark not set.
+        # 0 equals False: programs write it for an unknown date, or for a mark that is not set.
         if value not in (None, "", [], False) and (role := role_of(name)):
             values_by_role.setdefault(role, []).append(value)
     return values_by_role
@@ -57,13 +62,13 @@ def fields_of_roles(
     """
     texts = {role: [v for v in all if isinstance(v, str)] for role, all in values_by_role.items()}
     fields: dict[str, object] = {}
-    # A custom title comes last, because it replaces the title.
+    # The custom title comes last, to overwrite the title.
     for role, field in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
         if texts.get(role):
             fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    texts_of_marks = {mark: map(str, values_by_role.get(mark, ())) for mark in MARKS}
+    texts_of_marks = {mark: map(str, values_by_role.get(mark, ())) for mark in _MARKS}
     marks = [mark for mark, all in texts_of_marks.items() if any(map(_TRUE.fullmatch, all))]
     if "unread" in (status.lower() for status in texts.get("status", ())):
         marks.append("unread")
@@ -79,8 +84,8 @@ def fields_of_roles(
 
 def _path_tags(path: str) -> Sequence[str]:
     """Return the tags for a path of folders, such as `Travel/Cities`."""
-    if path.lower() in _TAGS_OF_SERVICE_FOLDERS:
+    if path.lower() in _TAGS_OF_SERVICE_FOLDERS:  # Such as Unread of Instapaper.
         return _TAGS_OF_SERVICE_FOLDERS[path.lower()]
     top, *inner = path.split("/")
-    tags = folder_tags(top, may_be_built_in=True)
+    tags = folder_tags(top, may_be_built_in=True)  # Browsers create folders only at the top.
     return [*tags, *(tag for name in inner for tag in folder_tags(name, may_be_built_in=False))]

@@ -33,9 +33,10 @@ _URI = re.compile(
 )
 # The atomic group `(?>…)` ends the title at the last `](` and is not tried again, which saves time.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
-_ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")
+_ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # Without the closing `]]`.
 # An address, and behind the separator a title or the rest of the address.
 _CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
+# Behind a separator inside an address stands a number, as in `/1,2`, or such a sign of an address.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that are not CSV.
 
@@ -43,7 +44,7 @@ _OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each line that is neither empty nor a comment (RFC 2483 section 5).
 
-    Raises Malformed for CSV without a header that has more than two columns.
+    Raises Malformed for CSV that needs a header, because it has more than two columns.
     """
     text = decode(data)
     separator = _find_separator([line for _, line in islice(_lines(text), _EXAMINED_LINES)])
@@ -71,29 +72,32 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _find_separator(lines: Sequence[str]) -> str:
     """Return the separator of a list that is CSV, empty for any other.
 
-    At least every second line of such a list has an address and the separator. An address may
-    contain the separator, too, so most texts behind it must be titles. Raises Malformed for more
-    than two columns, and if the texts may be either.
+    In CSV at least every second line has an address, the separator and a text. Most texts must be
+    titles, not rests of addresses. Raises Malformed for more than two columns, or an equal vote.
     """
     for separator in ";,":
         row = re.compile(_CSV_ROW % (separator, separator))
         rows = [match.groups() for line in lines if (match := row.fullmatch(line))]
-        votes = sum(_vote(uri, text) for uri, text in rows)
-        if len(rows) < len(lines) / 2 or votes < 0 or (votes == 0 and len(rows) <= 1):
+        votes_for_titles = sum(_vote(uri, text) for uri, text in rows)
+        # One row with an equal vote is read as an address, because one line is hardly a table.
+        needed_votes = 0 if len(rows) > 1 else 1
+        if len(rows) < len(lines) / 2 or votes_for_titles < needed_votes:
             continue
-        if votes == 0 or all(separator in text for _, text in rows):
+        has_more_columns = all(separator in text for _, text in rows)
+        if votes_for_titles == 0 or has_more_columns:
             raise Malformed(NO_HEADER)
         return separator
     return ""
 
 
 def _vote(uri: str, text: str) -> int:
-    """Return 1 for a title behind a separator, -1 for the rest of an address, 0 for either."""
-    if " " in _OTHER_SEPARATOR.split(text)[0]:
+    """Return 1 if the text behind a separator is a title, -1 if the rest of the uri, else 0."""
+    candidate, *_ = _OTHER_SEPARATOR.split(text)  # Behind the other separator comes a title anyway.
+    if " " in candidate:
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    # In an address no separator follows a slash, or a host without a path.
+    # A separator ends a uri that is quoted, ends with a slash or has only a host.
     return int(uri.endswith(("/", '"')) or uri.count("/") == 2)
 
 
@@ -112,7 +116,7 @@ def _fields(line: str, separator: str) -> dict[str, object]:
     if separator:
         uri, *titles = split_cells(line, separator)
         return {"uri": uri.strip(), "title": separator.join(titles).strip()}
-    # OneTab; if the title is empty, the space at the end of the line was stripped.
+    # OneTab. If the title is empty, `_lines` has stripped the space behind the bar.
     uri, bar, title = f"{line} ".partition(" | ")
     return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
 

@@ -21,7 +21,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         xml.parse(data, document)
     except Malformed as reason:
         error = reason
-    if document.root not in ("", "xbel"):
+    if document.root not in ("", "xbel"):  # Empty if the error comes before any element.
         raise Malformed("It is no XBEL document, whose root element is xbel.")
     yield from map(_imported_entry, document.entries)
     if error:
@@ -33,12 +33,12 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
-    # An XML id must not begin with a digit, so this service writes the prefix; others rarely do.
+    # This service writes ids as `b-…`. Ids of other programs are dropped.
     if not entry.attributes.get("id", "").startswith("b-"):
         fields.pop("id", None)
-    if tags := merge_tags(_tags_without_folders(entry), entry.folders):
+    if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
         fields["tags"] = tags
-    dates = {name: _parse_xbel_date(entry.attributes.get(name)) for name in ("added", "modified")}
+    dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
     kde_date, *_ = entry.texts.get(xbel.TIME, [""])
     dates["added"] = dates["added"] or parse_date(kde_date)
     for name, date in dates.items():
@@ -47,15 +47,15 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     return entry_with_uri(entry.line, present)
 
 
-def _parse_xbel_date(value: str | None) -> str | None:
+def _read_date(value: str) -> str | None:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
-    if value and len(value) == len("2002"):
-        return parse_date(f"{value}-01-01")
-    return parse_date(f"{value}-01" if value and len(value) == len("2002-09") else value)
+    missing_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
+    return parse_date(value + missing_by_length.get(len(value), ""))
 
 
-def _tags_without_folders(entry: xbel.XbelEntry) -> list[str]:
+def _own_tags(entry: xbel.XbelEntry) -> list[str]:
+    """Return the tags that are written inside the entry's element."""
     # buku writes the attribute in upper case. GNOME writes elements for groups and private entries.
-    own = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""
+    tags = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""
     groups = [tag for text in entry.texts.get(xbel.GROUP, ()) for tag in split_tags(text)]
-    return split_tags(own) + groups + ["private"] * (xbel.PRIVATE in entry.texts)
+    return split_tags(tags) + groups + ["private"] * (xbel.PRIVATE in entry.texts)
