@@ -77,7 +77,6 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
         f'<link rel="alternate" href="{bookmark_iri}"/>\n'
-        # Both lead to the page of the bookmark: programs use `self`, and people see `related`.
         f'<link rel="self" href="{entry_url}"/>\n<link rel="related" href="{entry_url}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"

@@ -199,7 +199,7 @@ def export(options: argparse.Namespace) -> int:
     page = _existing_store(options).select(Query())
     try:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
-    except BrokenPipeError:  # `run` handles it.
+    except BrokenPipeError:
         raise
     except OSError as error:  # Its text may name the temporary file of `_replace`, not this file.
         name = "standard output" if options.file in _STANDARD_OUTPUT else options.file

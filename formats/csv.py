@@ -8,7 +8,7 @@ from formats.listing import Listing
 from storage.bookmark import FIELDS, Bookmark
 
 # The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
-# a formula gets one more, so that the import can remove exactly one from every such cell.
+# a formula gets one more, so that the import can remove exactly one from every cell that matches.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 

@@ -48,7 +48,8 @@ def _entry(b: Bookmark) -> str:
 def _seconds(timestamp: str) -> str:
     """Return the seconds since 1970, in a form that no reader takes for an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
-    if text not in UNKNOWN_DATES:  # Other programs write "0" for an unknown date.
+    # Only "0" and "-11644473600" mean an unknown date.
+    if text not in UNKNOWN_DATES:
         return text
     # With a zero before its first digit, "00" is the true date 1970-01-01T00:00:00Z.
     return re.sub(r"\d", r"0\g<0>", text, count=1)

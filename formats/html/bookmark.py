@@ -21,7 +21,7 @@ from storage.bookmark import Bookmark, fold, split_tags
 
 # In characters. Pages cut longer titles and uris; the form shows them whole.
 MAX_TITLE, MAX_URI = 300, 200
-MAX_TAG_CHECKBOXES = 8  # On a phone more checkboxes would hide the field below them.
+MAX_TAG_CHECKBOXES = 8  # At most so many checkboxes suggest a tag.
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(

@@ -21,7 +21,8 @@ from storage.bookmark import Bookmark
 def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
-    The service keeps no field of a deleted bookmark, so the form has the only copy of its fields.
+    The service keeps only the id of a deleted bookmark, so the form has the only copy of its other
+    fields.
     """
     fields = form_values(b) | {"created": b.created}
     bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())

@@ -18,12 +18,13 @@ _MAX_VALUE_SHOWN = 1000  # In characters. The notice of a refused deletion cuts 
 class SentForm(msgspec.Struct, frozen=True):
     """A form as the user sent it, to be corrected and sent again.
 
-    `action` is the path to send the form to again. If another client has changed the bookmark since
-    the user opened the form, `current` is the stored bookmark, `conflicts` has the names of the
-    fields that the user and the other client have both changed, and the version in `hidden_fields`
-    is that of `current`. `is_new` is true if the form was to add a bookmark, and `is_deletion` if
-    it was to delete one. A form that was to change the tags of many bookmarks is not shown again:
-    its `values` are empty, and only the `hidden_fields` count, for the link back to its list.
+    `action` is the path to send the form to again. `current` is the stored bookmark if it has
+    changed since the user opened the form, or if it has the uri that the form was to add; the
+    version in `hidden_fields` is then that of `current`. `conflicts` has the names of the fields
+    that have changed both in the form and in the store. `is_new` is true if the form was to add a
+    bookmark whose uri `current` has, `is_deletion` if it was to delete one. A form that was to
+    change the tags of many bookmarks is not shown again: its `values` are empty, and only the
+    `hidden_fields` count, for the link back to its list.
     """
 
     action: str

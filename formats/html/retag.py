@@ -18,7 +18,6 @@ def retag_section(listing: Listing) -> str:
     match listing.filter:
         case [("tag", tag)]:  # The filter is this tag alone.
             label, button = f"Rename <bdi>{e(tag)}</bdi> to", f"Rename in {number}"
-            # To rename a tag is to add the new tag and to remove the old one.
             forms = _form(listing, "add", label, button, renamed_tag=tag) + forms
     return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
 

@@ -38,7 +38,7 @@ class AccessLog:
 
 
 def _escape(text: str) -> str:
-    """Return the text with control characters escaped, so that no client can forge a line."""
+    """Escape everything but printable ASCII, so that no client can forge a line."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 

@@ -13,7 +13,7 @@ from storage.errors import Invalid
 
 # The variables of the WSGI environment that determine the address.
 ADDRESS_VARIABLES = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
-# In place of empty or missing variables, without which WebOb raises KeyError.
+# In place of empty or missing variables, without which WebOb fails or makes a wrong address.
 _DEFAULT_VARIABLES = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # Not percent-encoded (RFC 3986 section 3.3).

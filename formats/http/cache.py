@@ -60,8 +60,8 @@ class ResponseCache:
                 # The first comparison saves a refresh, which takes longer.
                 if change_count == self._store.change_count == self._store.refresh():
                     return response
-        # If the store changes while the response is made, this count is out of date, and so is the
-        # cached response.
+        # If the store changes while the response is made, this count is out of date, so the cached
+        # response counts as stale.
         change_count = self._store.change_count
         response = make(request)
         if self._was_seen(key):

@@ -41,8 +41,8 @@ def _prefers_gzip(accepted: str) -> bool:
     if "gzip" not in accepted:
         return False
     header = create_accept_encoding_header(accepted)
-    # Clients that send `br, gzip;q=0.9` prefer gzip to identity, that is no coding. But WebOb would
-    # prefer identity, since a coding that is not named has quality 1: offer it only if named.
+    # Clients that send `br, gzip;q=0.9` prefer gzip to identity (no coding). But WebOb would prefer
+    # identity, since a coding that is not named has quality 1: offer it only if named.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     # For an invalid header WebOb returns all offers.

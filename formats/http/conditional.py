@@ -53,13 +53,14 @@ def validated_by(
     """Return the name and the resource for `add_validators` in a response with one bookmark."""
     if name != "html":
         return name, entry
-    # The page of one bookmark offers the tags of all, so it changes with the whole collection.
+    # The page of one bookmark offers the tags of other bookmarks of its host, so a change of
+    # any bookmark may change it.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 
 
 def _entity_tag(resource: Resource, name: str) -> str:
-    """Return the opaque tag of a representation. All tags are strong: no two share one."""
+    """Return the opaque tag of a representation. No two representations have the same tag."""
     if name.startswith("html"):  # A page links its style and script by their digests.
         name = f"{name}-{assets_digest()}"
     return f"{version_text(resource.version)}.{name}"

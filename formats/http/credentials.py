@@ -43,7 +43,7 @@ def read_tokens(file: str) -> list[str]:
 
     Raises Invalid or OSError.
     """
-    if os.stat(file).st_mode & 0o077:  # Any permission of the group or of all users.
+    if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
         log.warning("Other users can read the tokens: chmod 600 %s", file)
     try:
         # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
@@ -62,7 +62,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     if token is None or token == "":  # An empty environment variable BOOKMARKS_TOKEN is no token.
         return []
     tokens = [token] if isinstance(token, str) else token
-    # A list is meant to have tokens: an empty one must not start a service without tokens.
+    # An empty list, or an empty text in a list, is a mistake.
     if not tokens or "" in tokens:
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.

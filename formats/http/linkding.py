@@ -336,7 +336,7 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/bookmarks/check/": {"GET": check},
     "/api/bookmarks/check": {"GET": check},  # The app Linkdy leaves out the slash.
     "/api/bookmarks/{number}/": {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
-    "/api/bookmarks/{number}/{verb}/": {"POST": set_archived},  # archive or unarchive
+    "/api/bookmarks/{number}/{verb}/": {"POST": set_archived},
     "/api/tags/": {"GET": list_tags, "POST": add_tag},
     "/api/tags/{number}/": {"GET": get_tag},
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},

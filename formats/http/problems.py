@@ -63,7 +63,7 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
     if isinstance(error, errors.PreconditionFailed):
         problem.current = error.current
     if problem.status == 503:
-        problem.headers["Retry-After"] = "5"  # In seconds.
+        problem.headers["Retry-After"] = "5"
     return problem
 
 
@@ -124,7 +124,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
         return SentForm(action="", values={}, hidden_fields=hidden_fields)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
-    if isinstance(problem.current, Entry):  # Another client has changed or added the bookmark.
+    if isinstance(problem.current, Entry):  # The stored one has changed, or has the uri to add.
         return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:  # The bookmark was deleted: the form adds a new one instead.
         path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
@@ -160,7 +160,7 @@ def _stale_form(
 
 
 def _typed_values(fields: Mapping[str, object]) -> dict[str, str]:
-    """Return the texts in the form's fields as the user typed them, with tags joined by commas."""
+    """Return the values to show in the form again, with tags joined by commas."""
     tags = fields.get("tags", ())
     assert isinstance(tags, list | tuple)
     return {name: str(value) for name, value in fields.items()} | {"tags": ", ".join(tags)}

@@ -45,13 +45,12 @@ def respond(format: Format, chunks: Iterable[bytes]) -> Response:
 
 
 def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
-    """Return a response of this media type, with this body."""
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
     return Response(status, headers, body)
 
 
 def see_other(url: str) -> Response:
-    """Redirect a browser that has sent a form to the page at `url` (RFC 9110 section 15.4.4)."""
+    """Redirect a browser to the page at `url` (RFC 9110 section 15.4.4)."""
     # WSGI servers may require a Content-Type though there is no content.
     headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
     return Response("303 See Other", headers)

@@ -20,7 +20,7 @@ from storage.store import Store
 # The regular expression of each variable of a path template, except {field}: see `Route.fields`.
 _PATTERNS = {
     "id": ID.pattern,
-    "file": FILE_NAME,  # A file name has a dot, an id has none.
+    "file": FILE_NAME,
     "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
     # `/api/{rest}` is every unknown path of linkding's API. The rest must have a slash: the path

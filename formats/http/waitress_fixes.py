@@ -1,7 +1,4 @@
-"""A channel for waitress 3.0.2 without its defects. Remove each fix once a release has it.
-
-None of them is reported yet at https://github.com/Pylons/waitress/issues.
-"""
+"""A channel for waitress 3.0.2 without its defects. Remove each fix once a release has it."""
 
 from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
