@@ -296,7 +296,8 @@ class Application:
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
                 return self.store.replace(changed, existing, seen_state=checked_state), OK
-            new = _new_bookmark(self.store.mint(), fields, dates_from)
+            # A new bookmark takes the dates in the body; later its dates are read-only.
+            new = rules.create(fields | rules.clean_read_only(dates_from), self.store.mint())
             return self.store.add(new, seen_state=checked_state), CREATED
         except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
             raise errors.Stale from None
@@ -329,12 +330,13 @@ class Application:
     def _put(
         self, request: Request, id: str, fields: Fields, dates_from: Body
     ) -> tuple[Entry, str]:
-        try:
+        entry = None
+        with suppress(errors.NotFound):
             entry = self.store.get(id)
-        except errors.NotFound:
-            require_conditions(request, resource=None)
-            return self.store.add(_new_bookmark(id, fields, dates_from)), CREATED
         require_conditions(request, entry)
+        if entry is None:
+            new = rules.create(fields | rules.clean_read_only(dates_from), id)
+            return self.store.add(new), CREATED
         return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
@@ -429,11 +431,6 @@ class Application:
 
 def _path(request: Request) -> str:
     return request.environ.get("PATH_INFO") or "/"  # Not decoded: all paths of routes are ASCII.
-
-
-def _new_bookmark(id: str, fields: Fields, dates_from: Body) -> Bookmark:
-    """Return a new bookmark with the dates in the body; later its dates are read-only."""
-    return rules.create(fields | rules.clean_read_only(dates_from), id)
 
 
 # --- Routes ---

@@ -241,14 +241,16 @@ class Store:
 
     def _write(self, change: Change, seen_state: State | None) -> Entry:
         data = self._new_content(change)
+        # The key of a long uri takes up to 100 ms, so make the entry before the lock is held.
+        entry = new_entry(change.bookmark, data, changed_at=0.0)
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
                 if seen_state and seen_state.version != index.version:
                     raise Stale
-                self._publish(index, file, change)
-            # On XFS the sync of a folder succeeds on a failed disk; that of a file reports it.
+                self._publish(index, file, entry, change.seen)
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            return new_entry(change.bookmark, data, file.changed_at)
+            entry.changed_at = file.changed_at
+        return entry
 
     def write_all(
         self, changes: Sequence[Change], unchanged_to_sync: Iterable[Entry] = ()
@@ -264,23 +266,23 @@ class Store:
         with files.translate_disk_errors(), ExitStack() as stack:
             folder_descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
-            files.sync_files(folder_descriptor, [file.descriptor for _, file in staged])
+            files.sync_files(folder_descriptor, [file.descriptor for _, file, _ in staged])
             with self._locked_index() as index:
-                for change, file in staged:
+                for change, file, entry in staged:
                     try:
-                        self._publish(index, file, change)
+                        self._publish(index, file, entry, change.seen)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            # On XFS the sync of a folder succeeds on a failed disk; that of any file reports it.
-            last_file = [file.descriptor for _, file in staged[-1:]]  # Empty without changes.
+            # `sync_folder` says why one file is synced again. Without changes there is none.
+            last_file = [file.descriptor for _, file, _ in staged[-1:]]
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
             files.sync_files(folder_descriptor, last_file, unchanged_names)
         return failed
 
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
-    ) -> Iterator[tuple[Change, files.Staged]]:
+    ) -> Iterator[tuple[Change, files.Staged, Entry]]:
         """Stage the changes without a sync; append those that are not possible to `failed`."""
         for change in changes:
             try:
@@ -288,9 +290,10 @@ class Store:
             except (Stale, Invalid, Unreadable) as error:
                 failed.append((change, error))
                 continue
-            # `write_all` syncs all staged files at once.
+            # `write_all` syncs the staged files together.
             file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
-            yield change, stack.enter_context(file)
+            entry = new_entry(change.bookmark, data, changed_at=0.0)
+            yield change, stack.enter_context(file), entry
 
     def _new_content(self, change: Change) -> bytes:
         """Return the bookmark's new file; keep members that other programs added to the old one."""
@@ -317,17 +320,19 @@ class Store:
             self._follower.reread(id)
         raise error
 
-    def _publish(self, index: Index, file: files.Staged, change: Change) -> None:
+    def _publish(
+        self, index: Index, file: files.Staged, entry: Entry, seen: Entry | None
+    ) -> None:
         """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
-        id, seen, key = change.bookmark.id, change.seen, uri_key(change.bookmark.uri)
+        id = entry.bookmark.id
         if seen is not None:
             self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
         # Another program may have stored two bookmarks with one uri. A change of other fields must
         # be possible then, so check only a new uri.
-        if seen is None or key != seen.uri_key:
-            for holder in index.with_uri_key(key):
+        if seen is None or entry.uri_key != seen.uri_key:
+            for holder in index.with_uri_key(entry.uri_key):
                 if holder.bookmark.id != id:
                     raise Conflict(holder.bookmark.id)
         if seen is not None:
