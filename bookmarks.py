@@ -77,8 +77,9 @@ _BELOW_BOOKMARK = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
 class Application:
     """The WSGI callable over one store.
 
-    If there are `tokens`, a request needs one of them, except for reading if `public_read` is true.
-    `base_url` is the service's address for clients, if it differs from the one in their requests.
+    If there are `tokens`, a request for bookmarks needs one of them; reading needs none if
+    `public_read` is true. `base_url` is the service's address for clients, if it differs from the
+    one in their requests.
     """
 
     def __init__(
@@ -288,11 +289,11 @@ class Application:
         require_conditions(request, checked_state)
         try:
             if existing := self.store.holder(fields["uri"]):
-                if form and form.version == DELETED_BOOKMARK:  # Another request has put it back.
+                if form and form.version == DELETED_BOOKMARK:  # The uri is in use again.
                     return existing, OK
                 if form and form.version:
-                    # The page's form, unlike those of other programs, has a version and sends
-                    # empty fields too, which would overwrite those of the stored bookmark.
+                    # Only the page's form has a version. It sends empty fields too, which would
+                    # overwrite those of the stored bookmark.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
                 return self.store.replace(changed, existing, seen_state=checked_state), OK
@@ -306,7 +307,7 @@ class Application:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
         self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
         body, form = read_bookmark(request, formats.POST_READERS)
-        # HTML forms can only send POST, so the form to delete a bookmark has a field for DELETE.
+        # HTML forms cannot send DELETE, so the form to delete a bookmark has a field for it.
         method = body.pop("_method", "POST") if form else "POST"
         if method not in ("POST", "DELETE"):
             raise errors.Invalid([("_method", "must be DELETE or absent")])
@@ -388,7 +389,7 @@ class Application:
         return retry_if_stale(attempt)
 
     def _raise_if_deleted(self, id: str) -> None:
-        with suppress(errors.NotFound):  # The id was never used.
+        with suppress(errors.NotFound):  # No file has this id.
             self.store.get(id)  # Raises Gone if the bookmark was deleted.
 
     def _respond_stored(
@@ -409,7 +410,7 @@ class Application:
     # --- Parts of every response ---
 
     def _cache_control(self, directive: str) -> str:
-        """Return Cache-Control: only a browser's own cache may keep what needs a token."""
+        """Return Cache-Control with the directive, and `private` where tokens are set."""
         return f"private, {directive}" if self.access_control.tokens else directive
 
     def base(self, request: Request) -> BaseUrl:
@@ -445,7 +446,7 @@ ROUTES = (  # The first route that matches a path serves it.
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, fields=WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get_field}, fields=READ_ONLY_FIELDS),
-    Route("/{file}", {"GET": App.file}),  # File names have a dot, ids have none.
+    Route("/{file}", {"GET": App.file}),
     *linkding.ROUTES,
     *login.ROUTES,
     *share.ROUTES,
@@ -534,7 +535,7 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    if not is_local or options.trusted_proxy or options.base_url:  # Others can guess a token.
+    if not is_local or options.trusted_proxy or options.base_url:  # Other machines may connect.
         app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
@@ -547,7 +548,8 @@ def _serve(options: argparse.Namespace) -> int:
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()  # Reads all bookmarks now, so that the first request need not.
     app.access_control.warn_of_public_bookmarks(app.store)
-    gc.freeze()  # The collector skips bookmarks now: 8 clients create a third more per second.
+    # Collections skip the index's lists now: 8 clients create a third more bookmarks per second.
+    gc.freeze()
     gc.enable()
     server.run()
     return 0

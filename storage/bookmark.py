@@ -23,8 +23,8 @@ READ_ONLY_FIELDS = ("id", "created", "modified")
 # other resources, such as /feed; an id may begin with them, such as `feeds`.
 ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
-# Lengths in characters, and in MAX_TAGS the number of a bookmark's tags. Without limits one
-# bookmark could fill the memory, and every list that shows it.
+# Lengths in characters; MAX_TAGS is a number of tags. Without limits one bookmark could fill the
+# memory, and make every list that shows it too long to use.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
@@ -83,7 +83,7 @@ class _RuleBroken(Exception):
 def _check_string(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBroken("must be a string")
-    if value.isprintable():  # Faster than the search; XML allows each of these.
+    if value.isprintable():  # Faster than the search; XML allows every printable character.
         return value
     if match := _NOT_XML.search(value):
         raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
@@ -139,7 +139,7 @@ def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _RuleBroken("must be an array of strings")
     tags = tuple(_check_item(n, item) for n, item in enumerate(value))
-    if len(set(map(fold_tag, tags))) < len(tags):  # Two tags differ only in case.
+    if len(set(map(fold_tag, tags))) < len(tags):  # Two tags are equal when folded.
         first_spellings: dict[str, str] = {}
         for tag in tags:
             first_spellings.setdefault(fold_tag(tag), tag)
@@ -295,7 +295,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     has_title = bookmark.title != _default_title(bookmark.uri)
     try:
         tags = _check_tags(bookmark.tags + fields.get("tags", ()))
-    except _RuleBroken as broken_rule:  # Its text goes on: "must be at most 100 tags, not 101".
+    except _RuleBroken as broken_rule:  # Such as "must be at most 100 tags, not 101".
         reason = f"together with the stored ones {broken_rule}"
         raise Invalid([("tags", reason)]) from None
     changed = msgspec.structs.replace(
@@ -321,7 +321,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
-@lru_cache(maxsize=8192)  # More than the different tags of most collections.
+@lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
     """Return the folded tag; equal tags share one object, which saves memory."""
     return fold(tag)

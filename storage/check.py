@@ -106,7 +106,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
         if finding := _check_name(path):
             yield finding
         elif bookmark is None and not problem:
-            continue  # The service has removed the file since the folder was listed.
+            continue  # Neither: the file has been removed since the folder was listed.
         elif path.stem in deleted:
             yield _deleted_finding(path, deleted[path.stem], problem)
         elif problem:

@@ -55,7 +55,7 @@ class Conflict(StorageError):
 
 
 class Stale(StorageError):
-    """Another writer has changed the version that the caller read. Nothing was written."""
+    """Another writer has changed what the caller saw. Nothing was written."""
 
 
 class PreconditionFailed(StorageError):

@@ -24,7 +24,7 @@ from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 # of other programs. Without a limit one huge file in the folder would fill the memory.
 MAX_FILE_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0  # A writer waits this long for the lock, then its client is told to try again.
-# A crash left a temporary file that is an hour old, because writing a file takes only seconds.
+# A crash left a temporary file that is an hour old: writing a file takes at most seconds.
 ABANDONED_SECONDS = 3600.0
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -81,7 +81,8 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     """Return all bytes of an open file, whose size was `size` when it was opened.
 
     The first call asks for one byte more than `size`: if it returns `size` bytes, the file has not
-    grown. Only a grown file, or a network file system that returns less, needs more calls.
+    grown. Only a file whose size has changed, or a network file system that returns less, needs
+    more calls.
     """
     data = chunk = os.read(descriptor, size + 1)
     while len(data) != size and chunk:
@@ -203,8 +204,8 @@ class Staged:
         if self._has_temporary_name:
             os.link(self._temporary, path)
         else:
-            # The path in /proc is a symbolic link to the file without a name. os.link follows it
-            # (linkat with AT_SYMLINK_FOLLOW) only if `src_dir_fd` is given.
+            # The path in /proc is a symbolic link to the file without a name. `src_dir_fd` makes
+            # os.link follow it (linkat with AT_SYMLINK_FOLLOW).
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
@@ -246,7 +247,9 @@ def sync_folder(folder: Path, *published_files: int) -> None:
 
     After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
     of a file fails. Without the sync of the files 10 acknowledged writes were lost in power cuts,
-    with it none of 8,494. If this raises Unavailable, a power cut may remove the new names again.
+    with it none of 8,494.
+
+    Raises Unavailable: the change is visible, but may not survive a power cut.
     """
     try:
         with open_folder(folder) as descriptor:
@@ -289,7 +292,7 @@ def sync_files(
     """
     with translate_disk_errors():
         if file_system(folder_descriptor) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
-            if syncfs(folder_descriptor):  # It returns -1 after an error.
+            if syncfs(folder_descriptor):
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             return
@@ -433,7 +436,7 @@ def _flock(descriptor: int, deadline: float) -> None:
                 "Put it on a file system that supports flock."
             ) from error
         time.sleep(pause)
-        pause = min(pause * 2, 0.005)  # Longer pauses would often miss the lock's release.
+        pause = min(pause * 2, 0.005)  # After a longer pause another writer often has the lock.
 
 
 _BUSY = "Another writer has held the lock of the data folder for 5 seconds."

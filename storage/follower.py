@@ -30,8 +30,9 @@ _Value = TypeVar("_Value", Entry, TombstoneEntry)
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    `change_count` grows with every change of the index. Not thread-safe, except for
-    `is_up_to_date`: the caller holds a mutex around all other methods.
+    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex,
+    except to read `change_count`, to call `is_up_to_date`, and to call `reset` when it opens or
+    closes the store.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,8 +45,9 @@ class Follower:
         """Drop the index and the watch; the next refresh reads every file."""
         self.watch.close()
         self._index = Index()
-        # For each kind, by id: why a file cannot be used, and the signature when it was last read.
+        # For each kind, by id: why a file cannot be used.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
+        # For each kind, by id: the signature that a file had when it was last read.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True
 
@@ -121,7 +123,7 @@ class Follower:
         for kind, folder in enumerate(self.folders):
             known_signatures = self._signatures[kind]
             if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
-                ids = list(known_signatures)  # All known tombstones are gone.
+                ids = list(known_signatures)
             else:
                 with files.open_folder(folder) as descriptor:
                     ids = _changed_ids(descriptor, known_signatures)
@@ -241,7 +243,7 @@ class _Batch(Generic[_Value]):
                 self.changed_at = max(self.changed_at, changed_at)
                 self.values[id] = parse(id, data, changed_at)
             except FileNotFoundError:
-                pass  # The value stays None: the file is gone.
+                pass
             except (files.BadFile, Invalid) as error:
                 self.errors[id] = error
 

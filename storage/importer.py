@@ -89,8 +89,7 @@ class Importer:
         self._plans_by_key: dict[str, _Plan] = {}  # The key of a uri, see `uri_key`.
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
         self._planned_entry_count = 0
-        # By id, the bookmarks that an entry leaves as they are. Their files are synced with the
-        # batch, because another program may have written them without a sync.
+        # By id, the bookmarks that an entry leaves as they are: `write_all` syncs their files.
         self._unchanged_to_sync: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
@@ -130,7 +129,7 @@ class Importer:
             self.report.entries.append(SkippedEntry(line, value, reason))
 
     def _plan(self, line: int, fields: Fields) -> None:
-        """Add an entry to the plan of its uri, or begin the plan. Raises Invalid."""
+        """Add an entry to the plan of its uri, or begin the plan. Raises Invalid or Unavailable."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
         plan = self._plans_by_key.get(key)
         stored = plan.stored if plan else self._store.holder(fields["uri"])
@@ -151,7 +150,7 @@ class Importer:
         plan = plan or _Plan(stored, result)
         plan.result = result
         plan.outcomes[outcome] += 1
-        if not self._dry_run:  # If the plan fails, all its entries are planned again.
+        if not self._dry_run:  # To plan or skip them again if the plan fails.
             plan.entries.append((line, fields))
             self._planned_entry_count += 1
         self._plans_by_key[key] = plan

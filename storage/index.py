@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     text: str = ""
 
 
-# The options are those of Entry, for the same reasons.
+# gc=False and eq=False have the same reasons as in Entry.
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A tombstone with the digest of its file."""
 
@@ -62,7 +62,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of the bookmarks that match a query, and of all tombstones if the query asks so.
+    """One page of the bookmarks that match a query, and of all tombstones if it asks for them.
 
     `bookmarks` and `tombstones` are those of this page, newest first; `total` and
     `tombstone_count` are the numbers of both on all pages. `versions` has the version of each of

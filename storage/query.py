@@ -10,7 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, fold_client_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits, all of which fit in 64 bits.
+MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits. It fits in 64 bits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 

@@ -26,14 +26,15 @@ _Record = TypeVar("_Record", _BookmarkRecord, Tombstone)
 _BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
 _bookmark_decoder = msgspec.json.Decoder(_BookmarkRecord)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
-# Raw values keep the unknown members byte for byte, such as numbers that a float cannot hold.
+# Raw values keep the numbers in unknown members as they are: a float cannot hold each of them.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`.
 
-    Raises Invalid with an error for each wrong field, or for "file" if the JSON cannot be decoded.
+    Raises Invalid with an error for each field that breaks its rule, or with one for "file" if the
+    JSON cannot be decoded, or a member is missing or has a wrong type.
     """
     values = msgspec.structs.asdict(_decode(_bookmark_decoder, id, data))
     if values["modified"] in (None, values["created"]):
@@ -53,7 +54,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 
 def _decode(decoder: msgspec.json.Decoder[_Record], id: str, data: bytes) -> _Record:
-    """Return the known members of the file `{id}.json`, of which only the types are checked."""
+    """Return the known members of the file `{id}.json`; check only their types and the id."""
     try:
         data.decode()  # msgspec does not check that unknown members are valid UTF-8.
         record = decoder.decode(data.removeprefix(_BOM))
@@ -61,7 +62,7 @@ def _decode(decoder: msgspec.json.Decoder[_Record], id: str, data: bytes) -> _Re
         raise Invalid([("file", "is nested too deeply")]) from None
     except ValueError as error:  # The base of UnicodeDecodeError and of msgspec's errors.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
-    if record.id != id:  # A person or a program has renamed the file.
+    if record.id != id:  # For example, the file was renamed or copied.
         raise Invalid([("id", f"is {replace_unprintable(record.id)!r} inside the file")])
     return record
 

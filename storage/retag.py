@@ -187,7 +187,6 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
-            # `write_all` also syncs the unchanged files: another program may not have synced them.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)

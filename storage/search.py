@@ -22,11 +22,11 @@ MAX_TERMS = MAX_TAGS
 _TOKEN = re.compile(
     r"""
     (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )    # Only before a term: a hyphen within a word is part of it.
+    | (?P<minus> - (?= [^\s)] ) )    # Only before an operand: a hyphen within a word is part of it.
     | " (?P<phrase> [^"]* ) "
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
-    | ! (?P<keyword> [^\s()]+ )      # One of _KEYWORDS.
+    | ! (?P<keyword> [^\s()]+ )      # `_tokens` refuses words not in _KEYWORDS.
     | (?P<open_quote> \#? " )        # A quote that is not closed, or #"".
     | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
     """,
@@ -140,7 +140,7 @@ def _tokens(text: str) -> Iterator[Term | str]:
             yield _KEYWORDS[lower]
         elif kind == "keyword":
             raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
-        else:  # The kind is open_quote.
+        elif kind == "open_quote":
             raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
 
 
@@ -159,7 +159,7 @@ class _Parser:
         """Return the search of these tokens. Raises BadQuery or its subclass _NotAnExpression."""
         for token in tokens:
             self._add(token)
-        if not self._steps and not self._operators:  # There are no tokens.
+        if not self._steps and not self._operators:
             return ()
         self._apply_all_operators()
         if self._operators:

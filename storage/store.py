@@ -85,7 +85,7 @@ class Store:
         """Create new locks and a new watch: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
         self._writer_lock = files.Lock(self._folders[BOOKMARKS])
-        self._minter = Minter()  # It makes ids under a lock of its own.
+        self._minter = Minter()  # A fork may copy its lock while a thread holds it.
         self._follower.reset()
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class Store:
 
     @property
     def change_count(self) -> int:
-        """The number of changes that the index has followed so far, without a refresh."""
+        """The number of changes of the index so far. Reading it does not refresh the index."""
         return self._follower.change_count
 
     def refresh(self) -> int:
@@ -241,7 +241,8 @@ class Store:
 
     def _write(self, change: Change, seen_state: State | None) -> Entry:
         data = self._new_content(change)
-        # The key of a long uri takes up to 100 ms, so make the entry before the lock is held.
+        # The key of a long uri takes up to 100 ms, so make the entry before the lock is held. Its
+        # time is set after publishing.
         entry = new_entry(change.bookmark, data, changed_at=0.0)
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
@@ -257,9 +258,10 @@ class Store:
     ) -> list[tuple[Change, StorageError]]:
         """Store up to `MAX_CHANGES` bookmarks durably, and sync the files of the unchanged ones.
 
-        Another program may have written the unchanged files without a sync. All files share one
-        sync where the file system can do this. Returns the changes that were not made, each with
-        its error. Raises Busy, Full or Unavailable: some changes may be stored then, each whole.
+        Another program may have written the unchanged files without a sync. Files are synced
+        together, not one by one, where the file system can do this. Returns the changes that were
+        not made, each with its error. Raises Busy, Full or Unavailable: some changes may be stored
+        then, each whole.
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
@@ -292,12 +294,12 @@ class Store:
                 continue
             # `write_all` syncs the staged files together.
             file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
-            entry = new_entry(change.bookmark, data, changed_at=0.0)
+            entry = new_entry(change.bookmark, data, changed_at=0.0)  # `_publish` needs no time.
             yield change, stack.enter_context(file), entry
 
     def _new_content(self, change: Change) -> bytes:
         """Return the bookmark's new file; keep members that other programs added to the old one."""
-        if change.seen is None:  # A new bookmark replaces no content.
+        if change.seen is None:
             return encode(change.bookmark)
         return encode(change.bookmark, self._read_unchanged_file(change.seen))
 
@@ -361,7 +363,7 @@ class Store:
         id = seen.bookmark.id
         self._read_unchanged_file(seen)  # inotify may miss a change, so read the file.
         files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)
-        with suppress(NotFound):  # The file may have changed while it was synced.
+        with suppress(NotFound):  # The file may have been removed meanwhile.
             if self.get(id).version == seen.version:
                 return seen
         raise Stale
@@ -380,7 +382,6 @@ class Store:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            # On XFS the sync of a folder succeeds on a failed disk; that of a file reports it.
             files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))

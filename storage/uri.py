@@ -34,7 +34,7 @@ def uri_key(uri: str) -> str:
     if path.startswith("/"):
         path = _remove_dot_segments(path)
     if path.startswith("//") and not authority:
-        path = "/." + path  # Otherwise `//` would begin an authority (RFC 3986 5.3).
+        path = "/." + path  # Otherwise `//` would begin an authority (RFC 3986 section 3.3).
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
     return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
 

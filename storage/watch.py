@@ -77,8 +77,8 @@ class Watch:
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
             number = self._folder_numbers_by_watch.get(event.wd)
-            is_from_parent = number is None  # Then `event.name` is the name of a folder.
-            is_folder_replaced = is_from_parent and event.name in self._folder_names
+            # The parent's watch has no number.
+            is_folder_replaced = number is None and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()
                 return None
@@ -87,7 +87,7 @@ class Watch:
         return changes
 
     def has_no_event(self) -> bool:
-        """Return whether `read_events` would return an empty list.
+        """Return True only if `read_events` would return an empty list.
 
         Needs no mutex, although another thread may read events or close the watch meanwhile.
         """
