@@ -152,12 +152,11 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
         entries = formats.read_entries(_read(name), format)
         for line, fields, skip_reason in _show_progress(entries, name):
             importer.add(line, fields, skip_reason)
-        importer.flush()
-    # After an error, the entries that precede it in the file are stored by the next flush.
     except Malformed as error:
         importer.add(_WHOLE_FILE, {}, skip_reason=str(error))
     except OSError as error:
         importer.add(_WHOLE_FILE, {}, skip_reason=error.strerror or str(error))
+    importer.flush()  # Also the entries before the error.
     for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 

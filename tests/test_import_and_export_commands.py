@@ -139,6 +139,16 @@ def test_nothing_of_a_malformed_json_document_is_imported(data, tmp_path):
     assert "line 5001" in messages
 
 
+def test_an_entry_before_an_error_is_reported_with_its_own_file(data, tmp_path):
+    entries = '<bookmark href="x:y"/>\n<bookmark href="not a uri"/>\n'
+    for name, end in (("cut.xbel", ""), ("whole.xbel", "</xbel>")):
+        (tmp_path / name).write_text(f"<xbel>\n{entries}{end}")
+    files = [tmp_path / "cut.xbel", tmp_path / "whole.xbel"]
+    _, messages = run("import", *files, data=data, status=1)
+    lines = [message.split(": ")[0].removeprefix(f"{tmp_path}/") for message in messages.splitlines()]
+    assert sorted(lines) == ["cut.xbel", "cut.xbel:3", "whole.xbel:3"]
+
+
 def test_json_may_have_more_values_than_over_http(data, tmp_path):
     (tmp_path / "x.json").write_text("[" + "{}," * 500_000 + "{}]")
     output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
