@@ -31,6 +31,8 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """
     codec, errors = _choose_codec(data, find_label)
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii():  # Other threads would have to wait for the search in a large file.
+        return text
     return _UNDECODED_BYTE.sub(lambda match: _WINDOWS_1252_BY_UNDECODED_BYTE[match[0]], text)
 
 

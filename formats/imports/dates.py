@@ -6,7 +6,8 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from storage.bookmark import timestamp
+from storage.bookmark import clean, timestamp
+from storage.errors import Invalid
 
 EPOCH = datetime(1970, 1, 1)
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
@@ -64,13 +65,12 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_text(text: str) -> str | None:
+    with suppress(Invalid):  # Most dates are RFC 3339, which the rule of a field parses.
+        return str(clean({"created": text})["created"])
     parsers = [lambda text, f=f: datetime.strptime(text, f) for f in _DATES_WITH_MONTH_NAMES]
     for parse in (datetime.fromisoformat, *parsers, parsedate_to_datetime):
-        try:
-            moment = parse(text.upper().replace(":60Z", ":59Z"))  # A leap second.
+        with suppress(ValueError, OverflowError):
+            moment = parse(text)
             utc = moment.astimezone(UTC) if moment.tzinfo else moment
-        # Some versions of email.utils raise the last two for a text that is no date.
-        except (ValueError, OverflowError, TypeError, IndexError):
-            continue
-        return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
+            return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
     return None

@@ -25,8 +25,7 @@ NO_HEADER = (
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
 _EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
-# An address may have white space only after `//`, so `Note: this` is none. It may not have control
-# characters that are no white space.
+# White space may stand only behind `//`, so `Note: this` is no address; other controls may not.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
@@ -36,6 +35,7 @@ _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<ba
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # Without the closing `]]`.
 # An address, and behind the separator a title or the rest of the address.
 _CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
+_HOST = re.compile(r"[^/]*//[^/?#]*")
 # Behind a separator inside an address stands a number, as in `/1,2`, or such a sign of an address.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that are not CSV.
@@ -78,13 +78,11 @@ def _find_separator(lines: Sequence[str]) -> str:
     for separator in ";,":
         row = re.compile(_CSV_ROW % (separator, separator))
         rows = [match.groups() for line in lines if (match := row.fullmatch(line))]
-        votes_for_titles = sum(_vote(uri, text) for uri, text in rows)
-        # One row with an equal vote is read as an address, because one line is hardly a table.
-        needed_votes = 0 if len(rows) > 1 else 1
-        if len(rows) < len(lines) / 2 or votes_for_titles < needed_votes:
+        title_votes = sum(_vote(uri, text) for uri, text in rows)
+        # One row with an equal vote is an address: one line is hardly a table.
+        if len(rows) < len(lines) / 2 or title_votes < 0 or (title_votes == 0 and len(rows) <= 1):
             continue
-        has_more_columns = all(separator in text for _, text in rows)
-        if votes_for_titles == 0 or has_more_columns:
+        if title_votes == 0 or all(separator in text for _, text in rows):  # More columns.
             raise Malformed(NO_HEADER)
         return separator
     return ""
@@ -97,8 +95,8 @@ def _vote(uri: str, text: str) -> int:
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    # A separator ends a uri that is quoted, ends with a slash or has only a host.
-    return int(uri.endswith(("/", '"')) or uri.count("/") == 2)
+    # Few addresses have the separator behind a slash, and none has it in the host.
+    return int(uri.endswith(("/", '"')) or bool(_HOST.fullmatch(uri)))
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:

@@ -136,6 +136,8 @@ def test_a_host_is_followed_by_no_separator():
         ["https://1.example/a,b"],
         ["https://1.example/a,b c", "https://2.example/", "https://3.example/"],
         ["https://1.example/a b,c"],
+        ["https://1.example?a;b"],
+        ["https://1.example#a,b"],
     ],
 )
 def test_a_list_of_addresses_that_contain_separators_is_no_csv(lines):
