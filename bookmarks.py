@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from webob import Request
 
 _FOLDER = Path(__file__).resolve().parent
-for _name in ("storage", "formats"):  # An embedding program may have packages of these names.
+for _name in ("storage", "formats"):  # An embedding program's packages may hide these.
     _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
     if _found != _FOLDER / _name / "__init__.py":
         raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
@@ -48,7 +48,7 @@ from formats.http.compression import compress
 from formats.http.conditional import add_validators, not_modified, require_conditions
 from formats.http.credentials import encode_tokens, read_tokens
 from formats.http.negotiation import best_media_type, negotiate
-from formats.http.request import query_parameters, read_bookmark, read_bookmark_or_file, read_field
+from formats.http.request import query_parameters, read_bookmark_or_file, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, VARY, Response, respond, see_other
 from formats.http.routing import Route, allow_of_server, find_route
 from formats.imports.entry import ImportedEntry
@@ -99,7 +99,7 @@ class Application:
                 response = self._cache.get(request, self._respond)
             except problems.EXCEPTIONS as error:
                 response = self._finish(request, self._problem(request, error))
-        except Exception:
+        except Exception:  # A defect, perhaps one in `_problem`.
             problem = problems.log_internal_error(request)
             response = self._finish(request, self._respond_problem(request, problem))
         return responses.send(request, response, start_response)
@@ -108,7 +108,7 @@ class Application:
         try:
             response = self._dispatch(request)
         except errors.Gone as error:
-            # Handle a 410 here, not in `__call__`: the cache keeps only responses returned here.
+            # A 410 that is returned here is cached; an exception would bypass the cache.
             response = self._problem(request, error)
         return self._finish(request, response)
 
@@ -124,14 +124,14 @@ class Application:
         if path == "*" and request.method == "OPTIONS":  # RFC 9110 section 9.3.7
             return Response(NO_CONTENT, [("Allow", allow_of_server(ROUTES))])
         route, arguments = find_route(ROUTES, path)
-        # An unknown path of linkding's API has a route, for the shape of its 404, but no handlers.
+        # `/api/{rest}` has no handlers: the route only gives its 404 the shape of linkding's API.
         if route is None or not route.handlers:
             if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
                 self._raise_if_deleted(unknown_field["id"])
             raise HTTPError(404, _NOTHING_HERE)
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
-            # 410 comes before 405, and OPTIONS is 410 too. GET's handlers raise Gone themselves.
+            # A deleted bookmark is 410 for any method, even a wrong one. GET's handlers raise Gone.
             self._raise_if_deleted(arguments["id"])
         if method == "OPTIONS":
             return Response(NO_CONTENT, [("Allow", route.allow)])
@@ -176,14 +176,14 @@ class Application:
         return response
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """GET /?uri=, the bookmarklet: offer its values in the form of an old or new bookmark."""
+        """GET /?uri=, the bookmarklet: show the form of the uri's bookmark, or of a new one."""
         values_to_add = first_values(parameters)
         values_to_add["uri"] = uri = complete_address(values_to_add["uri"])
-        if existing := self.store.holder(uri.strip()):
-            return self._show_unless_unchanged(request, "html", existing, query=values_to_add)
-        state = self.store.state()  # The page changes with the tags of other bookmarks.
-        if response := not_modified(request, "html", get_resource=lambda: state):
+        if existing := self.store.holder(uri.strip()):  # Stored uris are stripped.
+            return self._show_unless_unchanged(request, "html", existing, values_to_add)
+        if response := not_modified(request, "html", get_resource=self.store.state):
             return response
+        state = self.store.state()  # The page changes with the tags of other bookmarks.
         page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
         response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
@@ -204,7 +204,7 @@ class Application:
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, _NOTHING_HERE)
         response = conditional.respond_asset(request, asset)
-        # Caches may keep a file for a year: a changed file has another name. None needs a token.
+        # Files need no token, so `public`; a changed file has another name, so cache it for a year.
         caching = "public, max-age=31536000, immutable"
         response.headers += [("Cache-Control", caching), ("Vary", VARY)]
         return response
@@ -223,21 +223,22 @@ class Application:
         return self._show_unless_unchanged(request, format_name, entry, first_values(parameters))
 
     def _show_unless_unchanged(
-        self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str]
+        self, request: Request, format_name: str, entry: Entry, page_query: Mapping[str, str]
     ) -> Response:
-        # The ETag of a page depends on the whole collection: the page suggests others' tags.
+        # The ETag of a page depends on all bookmarks, because the page suggests their tags.
         etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
         unchanged = not_modified(request, etag_suffix, get_resource=lambda: resource)
-        return unchanged or self._show(request, format_name, entry, query)
+        return unchanged or self._show(request, format_name, entry, page_query)
 
     def _show(
-        self, request: Request, format_name: str, entry: Entry, query: Mapping[str, str] = {}
+        self, request: Request, format_name: str, entry: Entry, page_query: Mapping[str, str] = {}
     ) -> Response:
+        # Only the HTML page uses `page_query`: the list to go back to, and values for the form.
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
-        # Read the state before the tags of other bookmarks: a change in between outdates the ETag.
+        # If tags change from here on, this ETag is too old: the next request gets the new page.
         etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
-        tags = self.store.host_tags(b.uri) if format_name == "html" else ()
-        response = respond(format, format.write(b, base, entry.version, query, tags))
+        host_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
+        response = respond(format, format.write(b, base, entry.version, page_query, host_tags))
         add_validators(response, etag_suffix, resource)
         return response
 
@@ -245,6 +246,7 @@ class Application:
         """GET /{id}/{field}: respond with the value of one field."""
         entry = self.store.get(id)
         format_name = negotiate(request, formats.FIELD_VALUES)
+        # A function, because not_modified seldom needs the resource, and some take long to get.
         unchanged = not_modified(request, f"{field}.{format_name}", get_resource=lambda: entry)
         return unchanged or self._show_field(format_name, entry, field)
 
@@ -262,13 +264,14 @@ class Application:
         if not isinstance(body, dict):  # The entries of a file.
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
-        if form and form.version == DELETED_BOOKMARK:  # The form adds a deleted bookmark again.
-            # Without this, `modified` is the old `created`, so clients that sync miss the bookmark.
+        if form and form.version == DELETED_BOOKMARK:
+            # The form puts back a deleted bookmark and its old `created`. If `modified` were as
+            # old, clients that ask for recent changes would miss the bookmark.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
         # Negotiate before storing, so that a request with the status 406 has no effect.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, fields, form, dates_from=body))
+        entry, status = retry_if_stale(lambda: self._post(request, fields, form, body))
         return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
@@ -280,7 +283,7 @@ class Application:
         return responses.respond_with(content_type, body)
 
     def _post(
-        self, request: Request, fields: Fields, form: HiddenFields | None, dates_from: Body
+        self, request: Request, fields: Fields, form: HiddenFields | None, body: Body
     ) -> tuple[Entry, str]:
         """Create or update the bookmark; raise Stale if another client's change interferes."""
         # Conditions such as If-Match concern the collection, which must stay in the checked state.
@@ -289,24 +292,23 @@ class Application:
         require_conditions(request, checked_state)
         try:
             if existing := self.store.holder(fields["uri"]):
-                if form and form.version == DELETED_BOOKMARK:  # The uri is in use again.
-                    return existing, OK
-                if form and form.version:
-                    # Only the page's form has a version. It sends empty fields too, which would
-                    # overwrite those of the stored bookmark.
+                if form and form.version == DELETED_BOOKMARK:
+                    return existing, OK  # The uri is in use again, so nothing is put back.
+                if form and form.version:  # Forms of other programs have no version.
+                    # Our own form sends empty fields, too, which would erase the stored ones.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
                 return self.store.replace(changed, existing, seen_state=checked_state), OK
-            # A new bookmark takes the dates in the body; later its dates are read-only.
-            new = rules.create(fields | rules.clean_read_only(dates_from), self.store.mint())
+            # Only a new bookmark takes `created` and `modified` from the body.
+            new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
             return self.store.add(new, seen_state=checked_state), CREATED
         except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
-            raise errors.Stale from None
+            raise errors.Stale from None  # retry_if_stale tries again.
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
         self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
-        body, form = read_bookmark(request, formats.POST_READERS)
+        body, form = read_fields(request, formats.POST_READERS)  # `form` is None for JSON and XBEL.
         # HTML forms cannot send DELETE, so the form to delete a bookmark has a field for it.
         method = body.pop("_method", "POST") if form else "POST"
         if method not in ("POST", "DELETE"):
@@ -322,21 +324,19 @@ class Application:
 
     def put(self, request: Request, id: str) -> Response:
         """PUT /{id}: create the bookmark, or replace all of its fields."""
-        body, _ = read_bookmark(request, formats.PUT_READERS)
+        body, _ = read_fields(request, formats.PUT_READERS)
         fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
         format_name = negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._put(request, id, fields, dates_from=body))
+        entry, status = retry_if_stale(lambda: self._put(request, id, fields, body))
         return self._respond_stored(request, format_name, entry, status)
 
-    def _put(
-        self, request: Request, id: str, fields: Fields, dates_from: Body
-    ) -> tuple[Entry, str]:
+    def _put(self, request: Request, id: str, fields: Fields, body: Body) -> tuple[Entry, str]:
         entry = None
         with suppress(errors.NotFound):
             entry = self.store.get(id)
         require_conditions(request, entry)
         if entry is None:
-            new = rules.create(fields | rules.clean_read_only(dates_from), id)
+            new = rules.create(fields | rules.clean_read_only(body), id)  # With the body's dates.
             return self.store.add(new), CREATED
         return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
 
@@ -354,7 +354,7 @@ class Application:
 
     def retag(self, request: Request) -> Response:
         """POST /tags: remove and add tags on the selected bookmarks."""
-        body, form = read_bookmark(request, formats.RETAGGING_READERS)
+        body, form = read_fields(request, formats.RETAGGING_READERS)  # `form` is None for JSON.
         retagging = clean_retagging(body)
         reports = formats.RETAG_REPORTS
         format = None if form else reports[negotiate(request, reports)]  # A form gets a redirect.
@@ -372,13 +372,14 @@ class Application:
         def attempt() -> Entry:
             entry = self.store.get(id)
             require_conditions(request, entry)
+            # If the entry has changed since the form was opened, store only the user's changes.
             changes = conditional.merge_form(entry, fields, form)
             return self.store.replace(rules.update(entry.bookmark, changes), seen=entry)
 
         return retry_if_stale(attempt)
 
     def _delete(self, request: Request, id: str, form_version: str = "") -> Bookmark:
-        """Delete the bookmark and return it. Only a form of the page sends a `form_version`."""
+        """Delete the bookmark and return it. A `form_version` must still be the current version."""
 
         def attempt() -> Bookmark:
             entry = self.store.get(id)
@@ -471,7 +472,7 @@ def make_app(
 @functools.cache
 def _default_application() -> Application:
     """Return the one application that the environment configures."""
-    app = _configure(_parser().parse_args(["serve"]))
+    app = _configure(_parser().parse_args(["serve"]))  # The environment sets defaults.
     app.access_control.warn_of_public_bookmarks(app.store)
     return app
 
@@ -543,13 +544,13 @@ def _serve(options: argparse.Namespace) -> int:
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, settings)
-    port = getattr(server, "effective_port", port)  # For port 0 the kernel chooses one.
+    # For port 0 the kernel chooses one. waitress has a port for each address of `localhost`.
+    port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()  # Reads all bookmarks now, so that the first request need not.
     app.access_control.warn_of_public_bookmarks(app.store)
-    # Collections skip the index's lists now: 8 clients create a third more bookmarks per second.
-    gc.freeze()
+    gc.freeze()  # Without collections of the index, 8 clients add a third more bookmarks a second.
     gc.enable()
     server.run()
     return 0

@@ -41,13 +41,13 @@ class FormatTable(dict[str, Format]):
     """Formats by name, in the order of preference, with what content negotiation needs.
 
     `media_types` are those of responses, without parameters; `other_media_types` further ones that
-    Accept may name; `names` maps both kinds to the formats' names.
+    Accept may name; `names` maps each media type of either kind to the name of its format.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         super().__init__(formats)
-        # Only the parameter `format=` selects a download. If Accept did, browsers, which ask for
-        # text/html, could get the download `netscape`, which is text/html, in place of the page.
+        # Only the parameter `format=` selects a download, not Accept: the page and the download
+        # `netscape` are both text/html, and a browser that asks for text/html must get the page.
         negotiable = {name: format for name, format in formats.items() if not format.download_name}
         sent_types = {f.media_type.partition(";")[0]: name for name, f in negotiable.items()}
         others = {other: name for name, f in negotiable.items() for other in f.other_media_types}
@@ -77,7 +77,8 @@ FEEDS = FormatTable(
 )
 
 # The writers of ONE_BOOKMARK take a bookmark, the service's address, the version of the bookmark,
-# the query's parameters, and the tags of other bookmarks of its host. Only html uses all of them.
+# the query's parameters, and the tags of other bookmarks whose uri has the same host. Only html
+# uses more than the bookmark.
 ONE_BOOKMARK = FormatTable(
     {
         "json": Format("application/json", json.write_bookmark),
@@ -128,8 +129,8 @@ _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, file_format="xbel", is_fil
 POSTED_TYPES: Mapping[str, PostedType] = {
     "application/json": _POSTED_JSON,
     **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), _POSTED_XBEL),
-    FORM: PostedType(form.read),
-    MULTIPART_FORM: PostedType(form.read_multipart),
+    FORM: PostedType(read=form.read),
+    MULTIPART_FORM: PostedType(read=form.read_multipart),
     "text/csv": PostedType(read=None, file_format="csv"),
     "text/html": PostedType(read=None, file_format="netscape"),
     "text/plain": PostedType(read=None),  # A file whose format is detected.
@@ -163,8 +164,8 @@ FILE_READERS: Mapping[str, FileReader] = {
 def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one.
 
-    Raises Malformed if no entry can be read. If entries were read before an error, they stay
-    imported, and a last entry without fields reports the error as its reason to be skipped.
+    Raises Malformed if no entry can be read. After an error further on, the entries before it stay
+    imported, and a last entry without fields has the error as its `skip_reason`.
     """
     is_empty = True
     try:

@@ -10,7 +10,7 @@ class Problem:
     """A status and a detail for people, and headers of the response.
 
     `errors` has (field, reason) of each wrong field; `bookmark_url` is the address of the bookmark
-    that has the uri already; `current` is the stored entry if it did not meet a condition.
+    that has the uri already; `current` is the stored entry that made a condition fail, or None.
     """
 
     status: int

@@ -13,28 +13,29 @@ from storage.errors import Invalid
 
 # The variables of the WSGI environment that determine the address.
 ADDRESS_VARIABLES = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
-# In place of empty or missing variables, without which WebOb fails or makes a wrong address.
+# For variables that are missing or empty: WebOb would fail, or make a wrong address.
 _DEFAULT_VARIABLES = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # Not percent-encoded (RFC 3986 section 3.3).
+_PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 section 3.3).
 
 
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)  # AccessControl may have set it.
+    # Every page gets the base, so the button that AccessControl has chosen for pages is part of it.
+    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
     return replace(base, login_or_logout_button=button) if button else base
 
 
 def _requested_base(request: Request) -> BaseUrl:
     values = map(request.environ.get, ADDRESS_VARIABLES)
     if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
-        # Bypass the cache, which long Hosts would fill: a request with one is refused with a page.
+        # Such a request is refused, but the error page has links. Do not cache the long address.
         return _make_base_url.__wrapped__(*values)
     return _make_base_url(*values)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)  # Clients use few different addresses.
 def _make_base_url(*values: str | None) -> BaseUrl:
     """Return the address that the values of ADDRESS_VARIABLES, in this order, determine."""
     variables = zip(ADDRESS_VARIABLES, values, strict=True)
@@ -57,8 +58,9 @@ def parse_base_url(text: str | None) -> BaseUrl | None:
     if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
         reason = "must be an address, such as https://example.com/bookmarks"
         raise Invalid([("base_url", reason)])
-    # Browsers leave a default or empty port out of Origin (RFC 6454 section 6.2).
+    # The header Origin, which is compared with this address, has no default or empty port (RFC
+    # 6454 section 6.2).
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
-    # The administrator may have percent-encoded the path: a second time would change it.
+    # Keep `%`: the administrator may have percent-encoded the path already.
     path = quote(parts.path.rstrip("/"), safe=f"{_PATH_CHARACTERS}%")
     return BaseUrl(f"{parts.scheme}://{host}{path}", path)

@@ -17,7 +17,7 @@ from webob import Request
 import formats
 from formats.base_url import BaseUrl, with_query
 from formats.errors import HTTPError
-from formats.http.request import query_parameters, read_bookmark
+from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
 from formats.http.routing import Route, Service
 from formats.imports.dates import parse_date
@@ -211,7 +211,7 @@ def _update(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
     """Return these members of the body, if they have a value. Raises HTTPError or Malformed."""
-    body, _ = read_bookmark(request, _READERS)
+    body, _ = read_fields(request, _READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
 

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457), and the page that a browser gets in their place."""
+"""Errors as responses: problem documents (RFC 9457) for programs, pages for browsers."""
 
 import logging
 import secrets
@@ -18,7 +18,7 @@ from formats.html.problem import SentForm, write_problem
 from formats.http.conditional import version_text
 from formats.http.login_page import respond_login_page
 from formats.http.negotiation import best_media_type
-from formats.http.request import read_bookmark
+from formats.http.request import read_fields
 from formats.http.response import Response, respond_with
 from formats.http.security import BEARER
 from formats.merge import field_digests, user_changes
@@ -63,14 +63,14 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
     if isinstance(error, errors.PreconditionFailed):
         problem.current = error.current
     if problem.status == 503:
-        problem.headers["Retry-After"] = "5"
+        problem.headers["Retry-After"] = "5"  # In seconds.
     return problem
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
     """Return the problem as a document, or as a page for a browser."""
     media_type = PROBLEM_JSON
-    with suppress(HTTPError):  # Accept may exclude all three: the client gets a document anyway.
+    with suppress(HTTPError):  # If Accept excludes all MEDIA_TYPES, send a document anyway.
         media_type = best_media_type(request, MEDIA_TYPES)
     if media_type == "text/html" and problem.status == 401:
         response = respond_login_page(request, base, problem.detail)
@@ -115,7 +115,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     if request.method != "POST" or may_be_forged:
         return None
     try:
-        fields, hidden_fields = read_bookmark(request, formats.FORM_READERS)
+        fields, hidden_fields = read_fields(request, formats.FORM_READERS)
     except (HTTPError, Malformed, errors.Invalid):
         return None
     assert hidden_fields  # The readers of forms return these for each form.
@@ -124,7 +124,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
         return SentForm(action="", values={}, hidden_fields=hidden_fields)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
-    if isinstance(problem.current, Entry):  # The stored one has changed, or has the uri to add.
+    if isinstance(problem.current, Entry):  # This entry has changed, or has the uri to add.
         return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:  # The bookmark was deleted: the form adds a new one instead.
         path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
@@ -144,10 +144,11 @@ def _stale_form(
     the user saves this form, it overwrites only the fields that the user has changed.
     """
     stored = entry.bookmark
-    is_new = hidden_fields.version == form.NEW_BOOKMARK  # The uri to add is that of `stored`.
-    values = _typed_values(fields)
+    # If true, the user wanted to add a bookmark whose uri `stored` has already.
+    is_new = hidden_fields.version == form.NEW_BOOKMARK
+    values = _typed_values(fields)  # For a form to add. A form to delete has no fields to show.
     conflicts: Sequence[str] = ()
-    if not is_new and not is_deletion:
+    if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
         cleaned = clean_changes(fields)
         changed, conflicts = user_changes(stored, cleaned, hidden_fields.opened_digests)
         values = form_values(stored) | {name: values[name] for name in changed}

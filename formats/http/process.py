@@ -21,14 +21,14 @@ WAITRESS_SETTINGS: Mapping[str, object] = {
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # Up to this size, waitress buffers a response that the client reads slowly in a temporary
-    # file. Beyond it, a thread would wait for the client.
+    # If a client reads slowly, waitress keeps up to this size of the response in a temporary
+    # file. For the rest a thread would have to wait, and could serve no other client.
     "outbuf_high_watermark": 1024**3,
 }
 # From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-# Each connection opens up to three files (see `connection_limit`): 900 of the 1,024 that a process
-# may usually open.
+# 300 connections open at most 900 files, three each (see `connection_limit`). The kernel usually
+# lets a process open 1,024.
 MAX_CONNECTIONS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
@@ -52,8 +52,8 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     from formats.http.waitress_fixes import FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # The threads that start later inherit this mask, so that no signal interrupts a write. Only
-    # the thread of `stop_on_signal` receives the signals.
+    # Block the signals in this thread, and in all that start later: no write is interrupted. Only
+    # the thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
     limit = connection_limit()
@@ -89,7 +89,7 @@ def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.1)  # Let the event loop read what arrived before the signal.
-        # Listening sockets are in `channels` too. They have no output, and not this attribute.
+        # Listening sockets are in `channels` too. They send nothing, and lack this attribute.
         unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
         if not (tasks.queue or tasks.active_count or any(unsent)):
             break

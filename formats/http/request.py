@@ -50,10 +50,10 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     return fields
 
 
-def read_bookmark(
+def read_fields(
     request: Request, readers: Mapping[str, formats.Reader]
 ) -> tuple[dict[str, object], form.HiddenFields | None]:
-    """Return the fields of the one bookmark in the body, and the hidden fields of a form, or None.
+    """Return the body's fields, of one bookmark or a retagging, and a form's hidden fields or None.
 
     Raises HTTPError, Malformed or Invalid.
     """

@@ -23,14 +23,14 @@ _PATTERNS = {
     "file": FILE_NAME,
     "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
-    # `/api/{rest}` is every unknown path of linkding's API. The rest must have a slash: the path
-    # /api/title has none, and is the title of a bookmark whose id is `api`.
+    # `/api/{rest}` is every unknown path of linkding's API. The pattern requires a slash in the
+    # rest, because a path like /api/title is a field of the bookmark whose id is `api`.
     "rest": ".*/.*",
 }
 
 
 class Service(Protocol):
-    """The application, as other modules' handlers use it: its class would be a circular import."""
+    """The application as handlers use it. They cannot import its module, which imports them."""
 
     store: Store
     access_control: AccessControl
@@ -39,7 +39,7 @@ class Service(Protocol):
         """Return the address of the service for links in the response to this request."""
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """Respond with a form filled with `parameters`, to add their `uri` or edit its bookmark."""
+        """Respond with the form of the bookmark with the `uri` in `parameters`, or of a new one."""
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,20 @@ from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
-MAX_CHUNK_SIZE_LINE, MAX_TRAILER = 4096, 16_384  # In bytes.
+# In bytes. Real clients send a few digits in a chunk-size line, and mostly no trailer.
+MAX_CHUNK_SIZE_LINE, MAX_TRAILER = 4096, 16_384
 
 
 class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress has no types.
     """A reader of chunked bodies that limits the length of chunk-size lines and of the trailer.
 
-    waitress limits neither, and copies an unfinished line or trailer again for each packet: 8 MiB
-    take 4 seconds of CPU.
+    waitress limits neither, and joins all of an unfinished line or trailer with each new packet: a
+    line of 8 MiB takes 4 seconds of CPU.
     """
 
     def received(self, data: bytes) -> int:
-        data = data[:MAX_CHUNK_SIZE_LINE]  # HTTPChannel passes the rest with its next call.
+        # So a line within `data` keeps the limit. HTTPChannel passes the rest with its next call.
+        data = data[:MAX_CHUNK_SIZE_LINE]
         if self.control_line:  # The unfinished chunk-size line, which `data` continues.
             max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")
             line = (self.control_line + data)[:max_size]
@@ -40,7 +42,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
-        if self.chunked:  # The receiver of waitress takes chunk-size lines of any length.
+        if self.chunked:  # Limit the chunk-size lines and the trailer, as waitress does not.
             self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
