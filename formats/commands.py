@@ -156,7 +156,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
         importer.add(_WHOLE_FILE, {}, skip_reason=str(error))
     except OSError as error:
         importer.add(_WHOLE_FILE, {}, skip_reason=error.strerror or str(error))
-    importer.flush()  # Also the entries before the error.
+    importer.flush()  # After an error, this stores the entries that were read before it.
     for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 
@@ -164,7 +164,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 class _CommandImporter(Importer):
     """An importer that Ctrl-C cannot interrupt between storing a batch and counting it.
 
-    So the report, which is printed after Ctrl-C too, counts everything that is stored.
+    Its report, which is printed even after Ctrl-C, then counts all that is stored.
     """
 
     def flush(self) -> None:
@@ -195,7 +195,7 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
-    page = _existing_store(options).select(Query())
+    page = _existing_store(options).select(Query())  # An empty query selects all bookmarks.
     try:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
     except BrokenPipeError:
@@ -246,7 +246,7 @@ def _show_progress(entries: Iterable[_T], name: str) -> Iterator[_T]:
     """Yield the entries, and show their number if the output is a terminal."""
     from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
 
-    # `disable=None` shows nothing where the output is no terminal.
+    # The value None of `disable` makes tqdm show nothing if the output is no terminal.
     yield from tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None)
 
 
@@ -257,7 +257,8 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """
     is_output, path = name in _STANDARD_OUTPUT, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
-        # Replace the target of a symbolic link; Path.resolve would raise RuntimeError for a loop.
+        # A symbolic link stays: realpath returns the file that the link leads to. For links in a
+        # circle, Path.resolve would raise a RuntimeError, which is no OSError.
         _replace(Path(os.path.realpath(path)), chunks)
     else:  # A pipe or a device cannot be replaced. File descriptor 1 is standard output.
         with open(1 if is_output else name, "wb", closefd=not is_output) as file:
@@ -273,7 +274,7 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
                 shutil.copymode(path, part)
             file.writelines(chunks)
         part.replace(path)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, must leave no temporary file behind.
         with suppress(OSError):
             part.unlink()
         raise

@@ -15,12 +15,12 @@ from storage.errors import Invalid
 # A form of a million fields would take much memory; a real one has 10, and the suggested tags.
 MAX_FIELDS = 200
 
-# The hidden field `_version` of the form that adds a bookmark, and of the one that puts back a
-# deleted bookmark. Other forms have the version of the stored bookmark that they change there.
+# The hidden field `_version` has these values in the form that adds a bookmark, and in the one that
+# puts back a deleted bookmark. Forms that change or delete a bookmark have its version there.
 NEW_BOOKMARK, DELETED_BOOKMARK = "new", "put-back"
 
 # An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port. A
-# path, query or fragment may follow. A colon before anything but a port ends a scheme.
+# path, query or fragment may follow. A colon without a port after it ends a scheme (`geo:1,2`).
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
     re.IGNORECASE,
@@ -32,49 +32,48 @@ def complete_address(text: str) -> str:
     address = text.strip()
     if _WITHOUT_SCHEME.match(address):
         return f"https://{address}"
-    return text  # Storage checks this text and strips it; an error page shows it as it was typed.
+    return text  # Not stripped: if it is invalid, the error page shows it as the user typed it.
 
 
 class HiddenFields(NamedTuple):
-    """What a form of the page says in hidden fields, beside the fields of the bookmark.
+    """The hidden fields of a form of a page, beside the fields of the bookmark."""
 
-    `version` is the version of the bookmark that the form was opened with, or NEW_BOOKMARK or
-    DELETED_BOOKMARK, or empty in a form of another program. `list_query` is the query of the list
-    to return to, None if the user did not come from a list. With `closes_window` the script closes
-    the bookmarklet's window after saving. `opened_digests` has a digest of each field at the time
-    when the form was opened, to merge the form with other clients' changes: `merge.user_changes`.
-    """
-
+    # The version of the bookmark when the user opened the form; NEW_BOOKMARK in a form that adds a
+    # bookmark; DELETED_BOOKMARK in one that puts a bookmark back; empty in another program's form.
     version: str = ""
+    # The query of the list to return to; None if the user did not come from a list.
     list_query: str | None = None
+    # Whether the script closes the window, which the bookmarklet opened, after saving.
     closes_window: bool = False
-    opened_digests: str = ""
+    # A digest of each field's value when the user opened the form: if another client has changed
+    # the bookmark since, `merge.user_changes` finds the fields that the user has changed.
+    initial_field_digests: str = ""
 
 
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    Append the text of the checkbox `_quote`, if it is ticked, to the description: it is the text
-    that the user selected on the bookmarked page.
+    If the checkbox `_quote` is ticked, append the text that it offers to the description.
     """
     list_query = fields.pop("_list", None)
-    if selected_text := fields.pop("_quote", ""):
-        # Storage strips the blank lines at the beginning of a description that was empty.
-        fields["description"] = f"{fields.get('description', '')}\n\n{selected_text}"
+    if offered_text := fields.pop("_quote", ""):
+        # If the description was empty, storage strips the line breaks before the text.
+        fields["description"] = f"{fields.get('description', '')}\n\n{offered_text}"
     return HiddenFields(
         version=str(fields.pop("_version", "")),
         list_query=None if list_query is None else str(list_query),
         closes_window=fields.pop("_close", "") == "1",
-        opened_digests=str(fields.pop("_opened", "")),
+        initial_field_digests=str(fields.pop("_opened", "")),
     )
 
 
 def make_hidden_fields(
-    query: Mapping[str, str], version: str, opened_digests: str = ""
+    page_query: Mapping[str, str], version: str, initial_field_digests: str = ""
 ) -> HiddenFields:
-    """Return the hidden fields of a form on the page that a request with this query asks for."""
-    list_query, closes_window = query.get("_list"), query.get("close") == "1"
-    return HiddenFields(version, list_query, closes_window, opened_digests)
+    """Return the hidden fields of the form on a page with the query `page_query`."""
+    list_query = page_query.get("_list")  # In the links of a list to the form.
+    closes_window = page_query.get("close") == "1"  # In the address that the bookmarklet opens.
+    return HiddenFields(version, list_query, closes_window, initial_field_digests)
 
 
 def parse_pairs(text: bytes) -> list[tuple[str, str]]:
@@ -93,12 +92,15 @@ def parse_pairs(text: bytes) -> list[tuple[str, str]]:
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list of one item: a URL-encoded form's fields. Raises Malformed or Invalid."""
+    """Return the fields of a URL-encoded form. Raises Malformed or Invalid.
+
+    They are the only item of a list, because the readers of XBEL return several bookmarks.
+    """
     return [_fields_by_name(parse_pairs(body))]
 
 
 def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list of one item: a form's fields. Raises the errors of `parse_multipart`."""
+    """Return a multipart form's fields like `read`. Raises the errors of `parse_multipart`."""
     content = read_multipart_or_file(body, parameters)
     if isinstance(content, UploadedFile):
         raise Invalid([("file", "cannot be sent here")])
@@ -148,7 +150,7 @@ def parse_multipart(
 
 
 class _Part(NamedTuple):
-    """A part of a multipart form: `file_name` is None if it is no file."""
+    """A part of a multipart form: `file_name` is None if the part is no file."""
 
     name: str
     file_name: str | None
@@ -165,7 +167,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
                     parts.append(_Part(event.name, event.filename, bytearray()))
-                elif event:  # A piece of the content. At the end of a part the event is None.
+                elif event:  # The next bytes of the part's value; None at the end of the part.
                     parts[-1].value.extend(event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
@@ -179,8 +181,8 @@ def _decode(value: bytearray) -> str:
         raise Malformed("The form is not UTF-8.") from None
 
 
-# These fields hold tags: in one field with commas, in several fields of the same name, or both. The
-# API of linkding has the name `tag_names`.
+# A form can send tags in one of these fields, separated by commas, in several fields of the same
+# name, or both. The API of linkding has the name `tag_names`.
 _TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
@@ -193,13 +195,13 @@ def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             lists.setdefault(name, []).append(value)
         elif name in _TAG_FIELDS:
             lists.setdefault(name, []).extend(split_tags(value))
-        elif name in fields:  # Only tags may come in several fields.
+        elif name in fields:  # Only the fields for tags, above, may occur several times.
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
     # The form that puts back a deleted bookmark has the uri that was stored. That uri must stay as
     # it is, even one such as `localhost:80`.
-    is_typed = fields.get("_version") != DELETED_BOOKMARK
-    if "uri" in fields and is_typed:
+    is_uri_typed = "uri" in fields and fields.get("_version") != DELETED_BOOKMARK
+    if is_uri_typed:
         fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

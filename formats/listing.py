@@ -13,18 +13,18 @@ from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
 
-# A form that changes tags leads to a list with these two parameters, numbers of bookmarks. Links to
-# other pages must not repeat them: the user would read the same notice again.
-_RETAGGING_COUNTS = ("changed", "failed")
+# The parameters with the numbers of bookmarks whose tags a form has changed, or could not change.
+# The form leads to a list with these parameters, which shows the numbers in a notice.
+_RETAGGING_NOTICE = ("changed", "failed")
 
 
 class Listing(msgspec.Struct, frozen=True):
     """One page of a list of bookmarks, and its context, for the writers of all formats.
 
-    `parameters` are the query of the request for `path`, and `page` is its result. `filter` has
+    `parameters` are the query of the request for `path`, and `page` is the result. `filter` has
     only the parameters tag and q, which select the bookmarks. If the list has several pages,
-    `links` maps first, prev, next and last to their addresses. `offset` is the number of bookmarks
-    before this page.
+    `links` maps first, prev, next and last to the addresses of these pages. `offset` is the number
+    of bookmarks before this page.
     """
 
     page: Page
@@ -63,30 +63,30 @@ def make_listing(
     words = " ".join(value for name, value in parameters if name == "q").strip()
     tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
-    # A page of the feed shows the same range of the bookmarks and of the deletions, so the feed has
-    # pages until both end.
+    # A page of the feed has the same range of two lists, the bookmarks and the deletions. The
+    # longer list decides how many pages there are.
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(base.url + path, parameters, query, count)
     return Listing(page, base, path, parameters, filter, links, query.offset)
 
 
 def _number(parameters: Parameters, name: str) -> int | None:
-    """Return the number in a parameter; None if it has none, because users can edit the address."""
+    """Return the number in a parameter; None if it is absent, or if the user typed another text."""
     value = first_values(parameters).get(name, "")
-    # int() would raise ValueError for a number of thousands of digits.
+    # At most 9 digits: int() would raise ValueError for a number of thousands of digits.
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
 
 
 def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
     """Return the address that a form leads to when it has saved the bookmark `id`.
 
-    If the uri of a deleted bookmark is in use again, the form that puts it back leads to the
-    bookmark that has the uri: the user sees why nothing was put back.
+    A deleted bookmark is not put back if another bookmark, `id`, has its uri by now. The form then
+    leads to that bookmark, not to a list, so that the user sees why nothing was put back.
     """
     if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
-    is_uri_in_use = hidden_fields.version == DELETED_BOOKMARK and not is_new
-    if hidden_fields.list_query is None or is_uri_in_use:
+    is_not_put_back = hidden_fields.version == DELETED_BOOKMARK and not is_new
+    if hidden_fields.list_query is None or is_not_put_back:
         return base.bookmark(id)
     return list_address(base.url, hidden_fields.list_query, id)
 
@@ -94,8 +94,8 @@ def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is
 def list_address(base: str, list_query: str, id: str = "") -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id` if given.
 
-    Links and forms carry `list_query` as `_list` to lead back to the list. All parameters but those
-    of the selection and its range are dropped, so that a forged link cannot lead to another page.
+    Links and forms have `list_query` in `_list`, to lead back to the list. Only the parameters that
+    select bookmarks and a range of them are kept: a forged `_list` cannot lead to another page.
     """
     fragment = f"#b-{id}" if id else ""
     return with_query(f"{base}/", _selection_and_range(parse_qsl(list_query))) + fragment
@@ -116,8 +116,8 @@ def retagged_address(
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_tags = retagging.apply(tags)
-    loses_tag = not set(tags) <= set(changed_tags)
-    parameters = [("tag", tag) for tag in (changed_tags if loses_tag else tags)]
+    removes_filter_tag = not set(tags) <= set(changed_tags)
+    parameters = [("tag", tag) for tag in (changed_tags if removes_filter_tag else tags)]
     parameters += [("q", selection["q"])] if selection.get("q") else []
     parameters += [("changed", str(report.changed))]
     parameters += [("failed", str(len(report.failed)))] if report.failed else []
@@ -129,11 +129,11 @@ def _page_links(
 ) -> dict[str, str]:
     """Return the addresses of the first, previous, next and last page, by link relation (RFC 8288).
 
-    `address` is that of the list without a query. If one page shows all `count` items, it needs no
-    links: they would lengthen the headers, whose length proxies limit, by a query each.
+    `address` is that of the list without a query. The result is empty if one page has all `count`
+    items: links in the headers repeat the query, and proxies limit the length of headers.
     """
     limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):
+    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all items.
         return {}
     last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
@@ -143,7 +143,8 @@ def _page_links(
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
-    dropped = ("limit", "offset", *_RETAGGING_COUNTS)
+    # The user must not read the notice of a change of tags again on other pages.
+    dropped = ("limit", "offset", *_RETAGGING_NOTICE)
     others = [(name, value) for name, value in parameters if name not in dropped]
-    page = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
-    return {relation: f"{page}&offset={offset}" for relation, offset in offsets.items()}
+    up_to_limit = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
+    return {relation: f"{up_to_limit}&offset={offset}" for relation, offset in offsets.items()}

@@ -10,32 +10,33 @@ from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields
 def field_digests(bookmark: Bookmark) -> str:
     """Return a digest of each field, separated by spaces, in the order of WRITABLE_FIELDS.
 
-    A form carries the digests that the bookmark had when the form was opened, because the service
-    keeps no old versions. Carrying the old values would double the size of the form.
+    The service keeps no old versions, so each form has the digests that its bookmark had when the
+    user opened the form. With the old values in their place, a form would be twice as large.
     """
     return " ".join(_digest(getattr(bookmark, name)) for name in WRITABLE_FIELDS)
 
 
 def user_changes(
-    current: Bookmark, fields: Fields, opened_digests: str
+    current: Bookmark, fields: Fields, initial_field_digests: str
 ) -> tuple[Fields, list[str]]:
     """Return the fields of a form that the user has changed, and the names of the conflicts.
 
-    `opened_digests` are the `field_digests` of the bookmark that the form was opened with. A field
-    is a conflict if the user and another client have both changed it, to different values.
+    `initial_field_digests` are the `field_digests` of the bookmark when the user opened the form. A
+    field is a conflict if the user and another client have changed it to different values.
     """
     # A forged form may have any number of digests. A field without a digest counts as changed.
-    opened = dict(zip(WRITABLE_FIELDS, opened_digests.split(), strict=False))
+    initial_digests = dict(zip(WRITABLE_FIELDS, initial_field_digests.split(), strict=False))
     changed, conflicts = {}, []
     for name, value in fields.items():
+        initial_digest = initial_digests.get(name)
         user_digest, current_digest = _digest(value), _digest(getattr(current, name))
-        if user_digest != opened.get(name):
+        if user_digest != initial_digest:
             changed[name] = value
-            if current_digest not in (opened.get(name), user_digest):
+            if current_digest not in (initial_digest, user_digest):
                 conflicts.append(name)
     return changed, conflicts
 
 
 def _digest(value: object) -> str:
-    # 8 bytes keep a form short, and only forged values of a field have the same digest.
+    # 8 bytes keep a form short. Two values with the same digest are too rare to occur by chance.
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()

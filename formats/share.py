@@ -6,23 +6,24 @@ from collections.abc import Mapping
 from formats.base_url import Parameters
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# A sentence may go on with these characters after an address: they are no part of it.
+# Punctuation of the sentence around an address: these characters at its end are no part of it.
 _PUNCTUATION = ".,;:!?'\"’”»>"
 
 
 def read_shared(values: Mapping[str, str]) -> Parameters:
-    """Return the form's values for the shared `title`, `text` and `url`, if they are there.
+    """Return the form's values for the shared `title`, `text` and `url`; each may be absent.
 
     Most apps share no `url`, but a text that contains the address. The rest of the text becomes the
     title if the app shares no title, and otherwise the description.
     """
     title, text, uri = (values.get(name, "").strip() for name in ("title", "text", "url"))
     uri = uri or _find_address(text) or _find_address(title)
-    rest = _remove_address(text, uri) if uri else text
-    rest = "" if rest == title else rest
-    if not title and "\n" not in rest:  # A title has one line.
-        title, rest = rest, ""
-    return [("uri", uri), ("title", title), ("description", rest)]
+    description = _remove_address(text, uri) if uri else text
+    if description == title:  # An app may share the same words as title and text.
+        description = ""
+    if not title and "\n" not in description:  # A title has one line.
+        title, description = description, ""
+    return [("uri", uri), ("title", title), ("description", description)]
 
 
 def _find_address(text: str) -> str:
@@ -35,9 +36,9 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text without the address at its beginning or end, and without a dash between."""
+    """Return the text without an address at its beginning or end: "Title" for "Title - URL"."""
     before, _, after = text.partition(address)
-    if _has_words(before) and _has_words(after):  # Without the address the text would have a gap.
+    if _has_words(before) and _has_words(after):  # A sentence would have a gap without the address.
         return text
     return f"{before}{after}".strip(" \n:-–") if _has_words(before + after) else ""
 

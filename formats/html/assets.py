@@ -16,14 +16,14 @@ _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    # These three are made from icon.svg.
+    # These three icons are made from icon.svg.
     "icon.png": "image/png",  # 192 pixels wide.
     "large.png": "image/png",  # 512 pixels wide.
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
 _ICONS_IN_MANIFEST = ("icon.svg", "icon.png", "large.png", "touch.png")
-_DIGITS_IN_NAME = 12  # Of the hexadecimal digest: enough to differ for each content of a file.
+_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to differ for each of its contents.
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # The digest of the body; the entity tag begins with it.
-    changed_at: float = 0.0  # A constant, the date 1970: a changed file gets another name.
+    changed_at: float = 0.0  # Last-Modified, always 1970: a changed file gets another name.
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name for the file's present content, which browsers can cache for ever."""
+    """Return a name with a digest of the file's content, so that browsers can cache it for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"
     return f"{stem}-{digest[:_DIGITS_IN_NAME]}.{suffix}"
@@ -52,7 +52,7 @@ def served_name(file: str) -> str:
 
 @functools.cache
 def assets_digest() -> str:
-    """Return a digest of the files for the entity tags of pages, which link to the files."""
+    """Return a digest of all files, for the entity tags of pages, which link to these files."""
     names_with_digests = " ".join(assets())
     return hashlib.sha256(names_with_digests.encode()).hexdigest()[:_DIGITS_IN_NAME]
 
@@ -60,7 +60,7 @@ def assets_digest() -> str:
 @functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
-    if file == "app.webmanifest":
+    if file == "app.webmanifest":  # The manifest must link to the icons by their served names.
         for icon in _ICONS_IN_MANIFEST:
             body = body.replace(f'"{icon}"'.encode(), f'"{served_name(icon)}"'.encode())
     digest = hashlib.sha256(body).digest()[:16]  # 16 bytes, like the version of a bookmark.

@@ -20,8 +20,8 @@ from formats.merge import field_digests
 from storage.bookmark import Bookmark, fold, split_tags
 
 # In characters. Pages cut longer titles and uris; the form shows them whole.
-MAX_TITLE, MAX_URI = 300, 200
-MAX_TAG_CHECKBOXES = 8  # At most so many checkboxes suggest a tag.
+MAX_TITLE_SHOWN, MAX_URI_SHOWN = 300, 200
+MAX_TAG_CHECKBOXES = 8  # At most this number of checkboxes below the tags suggest a tag.
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -34,26 +34,27 @@ def write_bookmark(
     b: Bookmark,
     base: BaseUrl,
     version: int,
-    query: Mapping[str, str],
+    page_query: Mapping[str, str],
     host_tags: Iterable[str] = (),
 ) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version.
 
-    If the query has a `uri`, the user wanted to add a bookmark with the query's values, but this
-    bookmark has that uri already. The form suggests `host_tags`, the tags of other bookmarks of the
-    same host.
+    If the query of the page has a `uri`, the user wanted to add a bookmark with the values in the
+    query, but this bookmark has that uri already. The form suggests `host_tags`, the tags of other
+    bookmarks of the same host.
     """
     action = f"{base.path}/{b.id}"
-    hidden_fields = make_hidden_fields(query, f"{version:032x}", opened_digests=field_digests(b))
-    if "uri" in query:
+    digests = field_digests(b)
+    hidden_fields = make_hidden_fields(page_query, f"{version:032x}", initial_field_digests=digests)
+    if "uri" in page_query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
-        form = existing_form(action, b, hidden_fields, query, host_tags)
+        form = existing_form(action, b, hidden_fields, page_query, host_tags)
     else:
         note, values = "", form_values(b)
         checkboxes = _host_tag_checkboxes(values, host_tags)
         form = edit_form(action, values, hidden_fields, checkboxes=checkboxes)
     changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
-    details = (host(b.uri), f"saved {time(b.created)}", changed)  # Empty ones are left out.
+    details = (host(b.uri), f"saved {time(b.created)}", changed)  # Empty ones are left out below.
     yield (
         f'{begin(b.title, base, hidden_fields.list_query)}<main id="main" class="single">\n'
         f'<h1 dir="auto">{link(b)}</h1>\n'
@@ -73,42 +74,44 @@ def existing_form(
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The form adds the tags of `values_to_add` to the bookmark's tags, and has a checkbox that adds
-    the description in `values_to_add`. If `from_sent_form` is true, the user has sent the values in
-    a form, so that none may be lost: the checkbox is checked, and the form shows the title in
-    `values_to_add` too. Otherwise the bookmarklet or an app took the values from a page.
+    The form adds the tags in `values_to_add` to the bookmark's tags, and has a checkbox that adds
+    the description in `values_to_add`. If `from_sent_form` is true, the user typed the values in a
+    form, which must not lose them: the checkbox is checked, and the typed title is shown below the
+    stored one. Otherwise the bookmarklet or an app took the values from a page.
     """
-    values, typed = form_values(b), {}
+    values = form_values(b)
     folded_tags = set(map(fold, b.tags))
     tags_to_add = split_tags(values_to_add.get("tags", ""))
     new_tags = [tag for tag in tags_to_add if fold(tag) not in folded_tags]
     values["tags"] = ", ".join([*b.tags, *new_tags])
     title = values_to_add.get("title", "").strip()
+    typed_html: dict[str, str] = {}  # By the name of a field: a typed value, shown below it.
     if from_sent_form and title not in ("", b.title):
-        typed["title"] = labelled_value("You typed:", title)
+        typed_html["title"] = labelled_value("You typed:", title)
     checkboxes = _host_tag_checkboxes(values, host_tags)
     description = values_to_add.get("description", "").strip()
     # Browsers send CRLF for each line break; stored descriptions have LF.
     if description and description.replace("\r\n", "\n") not in b.description:
         checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
     return edit_form(
-        action, values, hidden_fields, other_version=typed, checkboxes=checkboxes, focus="tags"
+        action, values, hidden_fields, other_version=typed_html, checkboxes=checkboxes, focus="tags"
     )
 
 
 def _host_tag_checkboxes(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
-    """Return, for the field `tags`, checkboxes that add tags of other bookmarks of the host."""
+    """Map the field `tags` to checkboxes, each of which adds a tag from `host_tags`."""
     folded_tags = set(map(fold, split_tags(values["tags"])))
     unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHECKBOXES]
     return {"tags": tag_checkboxes(unused, host(values["uri"]))} if unused else {}
 
 
 def write_add_page(
-    query: Mapping[str, str], base: BaseUrl, host_tags: Iterable[str]
+    page_query: Mapping[str, str], base: BaseUrl, host_tags: Iterable[str]
 ) -> Iterator[bytes]:
     """Write the page that adds a bookmark; its first empty field has the focus."""
-    values = {name: query.get(name, "") for name in LABELS}
-    hidden_fields = make_hidden_fields(query, version=NEW_BOOKMARK)
+    values = {name: page_query.get(name, "") for name in LABELS}
+    # For NEW_BOOKMARK the service refuses to overwrite a bookmark that has the uri already.
+    hidden_fields = make_hidden_fields(page_query, version=NEW_BOOKMARK)
     focus = next((name for name in LABELS if not values[name]), "")
     checkboxes = _host_tag_checkboxes(values, host_tags)
     form = edit_form(f"{base.path}/", values, hidden_fields, checkboxes=checkboxes, focus=focus)
@@ -122,11 +125,11 @@ def write_add_page(
 def link(b: Bookmark, escape_text: Escape = e) -> str:
     """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
     # In a list `escape_text` also marks the words of the search.
-    title = escape_text(cut(b.title, MAX_TITLE))
+    title = escape_text(cut(b.title, MAX_TITLE_SHOWN))
     scheme, _, _ = b.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
         return f'<a href="{e(b.uri)}">{title}</a>'
-    return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI))}</code>'
+    return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI_SHOWN))}</code>'
 
 
 def host(uri: str, escape_text: Escape = e) -> str:
@@ -137,7 +140,8 @@ def host(uri: str, escape_text: Escape = e) -> str:
         return ""
     if not name:
         return ""
-    return f'<span class="host">{escape_text(cut(name.removeprefix("www."), MAX_URI))}</span>'
+    shown = cut(name.removeprefix("www."), MAX_URI_SHOWN)
+    return f'<span class="host">{escape_text(shown)}</span>'
 
 
 def time(timestamp: str) -> str:

@@ -2,7 +2,7 @@
 
 from formats.base_url import BaseUrl
 from formats.form import DELETED_BOOKMARK, HiddenFields
-from formats.html.bookmark import MAX_TITLE, host
+from formats.html.bookmark import MAX_TITLE_SHOWN, host
 from formats.html.editor import form_values
 from formats.html.frame import (
     END,
@@ -21,12 +21,12 @@ from storage.bookmark import Bookmark
 def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
-    The service keeps only the id of a deleted bookmark, so the form has the only copy of its other
-    fields.
+    The service keeps only the id of a deleted bookmark: the hidden fields of the form are the only
+    copy of its values.
     """
     fields = form_values(b) | {"created": b.created}
     bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())
-    title = e(cut(b.title, MAX_TITLE))
+    title = e(cut(b.title, MAX_TITLE_SHOWN))
     # MULTIPART, because the service would refuse a long bookmark in a URL-encoded form.
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"

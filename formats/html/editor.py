@@ -8,7 +8,7 @@ from formats.listing import list_address
 from storage.bookmark import Bookmark
 
 _URI_ATTRIBUTES = 'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"'
-# Each field by its name: the label, the HTML attributes and the hint below it.
+# The label, the HTML attributes and the hint (empty for none) of each field, by its name.
 _FIELDS = {
     "uri": ("Address", _URI_ATTRIBUTES, ""),
     "title": ("Title", 'dir="auto"', "Leave it empty to use the address."),
@@ -48,7 +48,7 @@ def edit_form(
     """Return a form with these values.
 
     `checkboxes` add to the value of their field. The first field with an error has the focus, or
-    else the field named `focus`. `extra_link` is HTML beside the button. The link that cancels
+    else the field named `focus`. `extra_link` is HTML beside the button to save. The link to cancel
     leads back to the list.
     """
     focus = next((name for name in _FIELDS if name in errors), focus)
@@ -63,7 +63,7 @@ def edit_form(
     created = hidden_input("created", values["created"]) if "created" in values else ""
     cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
     return (
-        # With autocomplete, a reload would put the text typed before into a newer version's form.
+        # A browser that reloads the page would put typed text into the form of a newer version.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
@@ -74,7 +74,7 @@ def edit_form(
 
 def _field(name: str, value: str, error: str, other_version: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    # Each note below the field, in HTML, by its CSS class.
+    # The notes below the field: their HTML by their CSS class. Empty ones are left out.
     notes = {"error": error, "hint": hint, "theirs": other_version}
     notes = {css_class: note for css_class, note in notes.items() if note}
     if notes:
@@ -132,7 +132,7 @@ def _cancel_link(action: str, hidden_fields: HiddenFields) -> str:
     """Return a link to the bookmark in the list that the user opened the form from."""
     if hidden_fields.list_query is None:  # The user did not come from a list.
         return ""
-    # The action ends with the id of the bookmark, or with a slash if the form adds one.
+    # `action` is PATH/ID for a stored bookmark, PATH/ for a new one, whose id is empty here.
     base_path, _, id = action.rpartition("/")
     address = list_address(base_path, hidden_fields.list_query, id)
     return f' <a class="button" href="{e(address)}">Cancel</a>'

@@ -11,7 +11,7 @@ from formats.listing import list_address
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # In characters. A longer title of a page is cut.
+MAX_HEADING = 120  # In characters. A longer title or heading of a page is cut.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 MULTIPART = 'enctype="multipart/form-data"'
@@ -131,12 +131,13 @@ def notice(content: str, classes: str = "notice") -> str:
 
 def hidden_inputs(hidden_fields: HiddenFields) -> str:
     """Return the hidden fields of a form as HTML."""
-    # None leaves a field out; an empty `_list` leads back to the list of all bookmarks.
+    # Fields that are None are left out; an empty `_list` leads back to the list of all bookmarks.
     values = {
         "_version": hidden_fields.version or None,
         "_list": hidden_fields.list_query,
         "_close": "1" if hidden_fields.closes_window else None,
-        "_opened": hidden_fields.opened_digests or None,
+        # The service compares these with the form's values to find what the user has changed.
+        "_opened": hidden_fields.initial_field_digests or None,
     }
     return "".join(hidden_input(name, text) for name, text in values.items() if text is not None)
 

@@ -25,10 +25,11 @@ from formats.listing import Listing
 from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
+# The column beside a list shows this number of the most used tags; the page of all tags the others.
 MAX_TAGS_SHOWN = 60
 # In characters. A list cuts a longer description. The bookmarklet saves at most 2000 characters of
 # selected text, so that a list shows the whole text.
-MAX_DESCRIPTION = 2000
+MAX_DESCRIPTION_SHOWN = 2000
 # In characters, about two lines on a phone. A list folds a longer description to two lines.
 _MAX_NOT_FOLDED = 90
 
@@ -91,7 +92,7 @@ def _list_head(listing: Listing) -> str:
 def _total(listing: Listing) -> str:
     number_on_page = len(listing.page.versions)  # The page has one version for each bookmark.
     total = number_of_bookmarks(listing.page.total)
-    # A page that shows all bookmarks needs no range. One beyond the last bookmark has no range.
+    # Show the range only of a part of the list; a page beyond the last bookmark has no bookmarks.
     if number_on_page in (listing.page.total, 0):
         return total
     return f"{listing.offset + 1:,} to {listing.offset + number_on_page:,} of {total}"
@@ -150,8 +151,8 @@ def _start_page(listing: Listing) -> str:
 def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     """Return a function that writes the link of a tag, with its count if one is given.
 
-    The link adds the tag to the filter of the list, or leads to the same list if the filter has
-    the tag. A link without a count is part of a bookmark, so it has the words of the search marked.
+    The link adds the tag to the filter of the list. If the filter has the tag already, the link
+    leads to the same list.
     """
     path = f"{listing.base.path}/"
     # The addresses of all links differ only in the tag at the end, after `tag=`.
@@ -163,11 +164,12 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     def tag_link(tag: str, count: int | None = None) -> str:
         # quote_plus returns only characters that HTML does not escape.
         attributes = f'href="{address_up_to_tag}{quote_plus(tag)}"'
-        if fold(tag) in selected_tags:
+        if fold(tag) in selected_tags:  # The filter must not have the tag twice.
             attributes = f'href="{same_list_address}" aria-current="true"'
-        if count is None:
+        if count is None:  # A tag of a bookmark: mark the words of the search in it.
             return f"<a {attributes}>{escape_and_mark(tag)}</a>"
-        # Without <bdi> a tag in Hebrew or Arabic would move the count to its other side.
+        # A tag in the column beside the list, without marks. Without <bdi> a tag in Hebrew or
+        # Arabic would move the count to its other side.
         return f"<a {attributes}><bdi>{e(tag)}</bdi> <span>{count:,}</span></a>"
 
     return tag_link
@@ -201,11 +203,12 @@ def _item_writer(
 
 def _description(description: str, escaped_address: str, escape_and_mark: Escape) -> str:
     """Return the description, folded if it is long or has a line break; a click unfolds it."""
-    text = escape_and_mark(cut(description, MAX_DESCRIPTION))
+    text = escape_and_mark(cut(description, MAX_DESCRIPTION_SHOWN))
     if len(description) <= _MAX_NOT_FOLDED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
-    is_cut = len(description) > MAX_DESCRIPTION
+    is_cut = len(description) > MAX_DESCRIPTION_SHOWN
     rest = f'<p><a href="{escaped_address}">Show the whole description</a></p>' if is_cut else ""
+    # The summary has the whole text; style.css shows only two lines of it until a click opens it.
     return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 

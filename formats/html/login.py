@@ -1,6 +1,6 @@
-"""The page to log in, and the page after a login that shows the pending form.
+"""The page to log in, and the page after the login, with the form that the user sent before it.
 
-A pending form was sent without a login. It is kept in these pages, and sent again after the login.
+Such a pending form stays in the hidden fields of both pages, so that nothing typed is lost.
 """
 
 from formats.base_url import BaseUrl, Parameters
@@ -53,7 +53,7 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
     rows = "".join(
         f'<dt>{LABELS.get(name, e(name))}</dt><dd dir="auto">{e(value)}</dd>\n'
         for name, value in pending_fields
-        if value and not name.startswith("_")  # The page has made fields such as `_version`.
+        if value and not name.startswith("_")  # Users do not type fields such as `_version`.
     )
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'

@@ -12,7 +12,7 @@ from storage.search import fold_text
 # A function from a text to HTML.
 Escape = Callable[[str], str]
 
-# Cached, because a list has few different characters.
+# Cached, because the texts of a list have few different characters.
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
 
 
@@ -41,9 +41,11 @@ def marker(words: Sequence[str]) -> Escape:
 def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans of the folded text as spans of the text itself.
 
-    Folding replaces each character of the text by none, one or several. If a span begins or ends
-    within several that replace one character, its span in the text has that whole character.
+    Folding replaces each character of the text by none, one or several: "ﬁ" becomes "fi". A span
+    of "f" or of "i" then becomes the span of the whole "ﬁ".
     """
-    # The place in the folded text where each character of the text begins, and the last one ends.
+    # Where each character of the text begins in the folded text; last, where the folded text ends.
     starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
+    # A span begins with the last character that begins at `start` or before, and ends before the
+    # first one that begins at `end` or after.
     return [(bisect_right(starts, start) - 1, bisect_left(starts, end)) for start, end in spans]

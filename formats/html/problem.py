@@ -36,34 +36,40 @@ class SentForm(msgspec.Struct, frozen=True):
     is_deletion: bool = False
 
 
-# For people: a heading for each status, and a text in place of the problem's detail, which can be
-# meant for programs. An empty text stands for the detail.
-_HEADINGS_AND_TEXTS: Mapping[int, tuple[str, str]] = {
-    400: ("This cannot be read", ""),
-    403: ("This was sent by another site", ""),
-    404: ("There is nothing here", ""),
-    405: ("This is not possible here", "This cannot be done at this address."),
-    406: ("There is no page here", "This address is meant for programs."),
-    409: ("You have this bookmark already", "Another bookmark has this address."),
-    410: ("This bookmark was deleted", ""),
-    412: ("The bookmark has changed", ""),
-    413: ("This is too large", ""),
-    415: ("This cannot be read", "The service does not know the type of what was sent."),
-    421: ("This is not a name of this service", ""),
-    422: ("Something needs a correction", ""),
-    500: ("Something went wrong here", ""),
-    503: ("This is not possible now", ""),
-    507: ("The disk is full", ""),
+# The heading of the page for each status of a problem.
+_HEADINGS: Mapping[int, str] = {
+    400: "This cannot be read",
+    403: "This was sent by another site",
+    404: "There is nothing here",
+    405: "This is not possible here",
+    406: "There is no page here",
+    409: "You have this bookmark already",
+    410: "This bookmark was deleted",
+    412: "The bookmark has changed",
+    413: "This is too large",
+    415: "This cannot be read",
+    421: "This is not a name of this service",
+    422: "Something needs a correction",
+    500: "Something went wrong here",
+    503: "This is not possible now",
+    507: "The disk is full",
+}
+# Texts for people in place of the problem's detail, which is meant for programs at these statuses.
+_TEXTS_FOR_PEOPLE: Mapping[int, str] = {
+    405: "This cannot be done at this address.",
+    406: "This address is meant for programs.",
+    409: "Another bookmark has this address.",
+    415: "The service does not know the type of what was sent.",
 }
 
 
 def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> bytes:
     """Return the page of a problem, with the form that could not be saved if there is one."""
-    heading, text = _HEADINGS_AND_TEXTS.get(problem.status, ("This did not work", ""))
-    escaped_detail = e(text or problem.detail)
+    heading = _HEADINGS.get(problem.status, "This did not work")
+    escaped_detail = e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
     # A form that changes the tags of many bookmarks has no values, and is not shown again.
     if sent is None or not sent.values:
-        if sent and problem.status == 412:  # "The bookmark has changed" would be about one.
+        if sent and problem.status == 412:  # The usual heading for 412 is about a single bookmark.
             heading = "Nothing was changed"
         reasons = _errors(problem) or f"<p>{escaped_detail}</p>\n"
         list_query = sent.hidden_fields.list_query if sent else None
@@ -72,7 +78,7 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
         main = _not_deleted(sent, escaped_detail) + list_link(base, sent.hidden_fields.list_query)
     elif sent.current and sent.is_new:
         # The user wanted to add a bookmark, but the bookmark `current` has the same uri.
-        heading, _ = _HEADINGS_AND_TEXTS[409]
+        heading = _HEADINGS[409]
         main = _existing(sent, sent.current)
     elif sent.current:
         heading = "There are two versions"
@@ -107,7 +113,7 @@ def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     errors = {name: f"{LABELS[name]} {e(text)}" for name, text in problem.errors if name in LABELS}
     if conflict_link := _conflict_link(problem):
         errors["uri"] = f"{escaped_detail} {conflict_link}"
-    # 410: another client deleted the bookmark after the user opened the form.
+    # With 410, another client deleted the bookmark after the user opened the form.
     label = "Save it as a new bookmark" if problem.status == 410 else "Save"
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
@@ -123,8 +129,8 @@ def _existing(sent: SentForm, current: Bookmark) -> str:
     )
     return (
         f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
-        f"{time(current.created)}.</p>\n<p>The form has that bookmark, and your tags behind its "
-        f"own. Nothing changes before you save.</p>\n</div>\n{form}"
+        f"{time(current.created)}.</p>\n<p>The form shows that bookmark, with your tags "
+        f"after its own. Nothing changes before you save.</p>\n</div>\n{form}"
     )
 
 
@@ -143,16 +149,17 @@ def _both_versions(sent: SentForm, current: Bookmark) -> str:
     return (
         '<div class="alert" role="alert">\n'
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
-        "</p>\n<p>Both have changed the marked fields: your value is in the field, and the saved "
-        f"one below it. The other fields have the changes of both.</p>\n</div>\n{form}"
+        "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
+        f"value below it. The other fields have the changes of both.</p>\n</div>\n{form}"
     )
 
 
 def _not_deleted(sent: SentForm, escaped_detail: str) -> str:
     """Return the notice that nothing was deleted, with the stored bookmark if it has changed.
 
-    If the user pressed a button in a list, the script shows the notice there, below the bookmark.
+    If the user pressed "Delete" in a list, the script shows this notice there, below the bookmark.
     """
+    # `sent.current` is None unless another client has changed the bookmark.
     saved_version = _saved_version(sent, sent.current) if sent.current else ""
     return notice(f"<p>{escaped_detail}</p>\n{saved_version}", "notice alert")
 

@@ -9,7 +9,7 @@ from formats.html import MEDIA_TYPE
 from formats.html.frame import END, begin, e, list_link
 from storage.importer import ImportReport
 
-# The first is the default for clients that accept both.
+# The first media type is the default for clients that accept both.
 MEDIA_TYPES = ("application/json", "text/html")
 
 
@@ -17,7 +17,7 @@ def write_report(media_type: str, report: ImportReport, base: BaseUrl) -> tuple[
     """Return the value of Content-Type and the report in the media type that was negotiated."""
     if media_type == "text/html":
         return MEDIA_TYPE, _page(report, base).encode()
-    return MEDIA_TYPES[0], msgspec.json.encode(report) + b"\n"
+    return "application/json", msgspec.json.encode(report) + b"\n"
 
 
 def _page(report: ImportReport, base: BaseUrl) -> str:

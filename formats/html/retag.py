@@ -25,8 +25,8 @@ def retag_section(listing: Listing) -> str:
 def _has_valid_search(listing: Listing) -> bool:
     """Return whether the search has no syntax error.
 
-    Despite a syntax error, the list shows the bookmarks that have the words of the search. These
-    can be more bookmarks than the user wants to change.
+    With a syntax error, the list shows all bookmarks that have the words of the search. These can
+    be more bookmarks than the user wants to change.
     """
     try:
         parse_expression(dict(listing.filter).get("q", ""))
@@ -42,7 +42,7 @@ def _form(listing: Listing, field: str, label: str, button: str, renamed_tag: st
     """
     id = "rename" if renamed_tag else f"{field}-tags"
     hidden = "".join(hidden_input(name, value) for name, value in listing.filter)
-    # The service refuses the change if the filter selects another number of bookmarks meanwhile.
+    # The service refuses the change if the filter selects more or fewer bookmarks by then.
     hidden += hidden_input("expected", str(listing.page.total))
     hidden += hidden_input("_list", listing.list_query)
     hidden += hidden_input("remove", renamed_tag) if renamed_tag else ""

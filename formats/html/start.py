@@ -9,10 +9,9 @@ from formats.html.frame import MULTIPART, e
 # The script opens a window with the form that adds a bookmark; the window closes after saving. If
 # the browser opens no window, the form replaces the page. The form gets the page's address, title
 # and selected text. The title is cut to 1000 characters and the text to 2000, so that the address
-# stays short; 2000 is the MAX_DESCRIPTION of a list. [...t] cuts between code points, which keeps
+# stays short; a list shows as much of a description. [...t] cuts between code points, which keeps
 # surrogate pairs whole. toWellFormed replaces half pairs in the page itself, at which
-# encodeURIComponent would throw an error. `bookmarklet` replaces BASE by the address of the
-# service.
+# encodeURIComponent would throw an error. `bookmarklet` replaces BASE by the service's address.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\

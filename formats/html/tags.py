@@ -23,9 +23,10 @@ def write_tags(
 
 
 def _untagged(base: BaseUrl, count: int) -> str:
+    """Return a link to the search `!untagged`, which finds the bookmarks without tags."""
     if not count:
         return ""
-    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))  # Without tags.
+    address = e(with_query(f"{base.path}/", [("q", "!untagged")]))
     return (
         f'<p class="untagged"><a href="{address}">'
         f"Bookmarks without tags <span>{count:,}</span></a></p>\n"

@@ -111,7 +111,7 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
     # A form without a version, of another program, does not say what has changed since.
     if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
         return fields
-    changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.opened_digests)
+    changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.initial_field_digests)
     if conflicts:
         raise PreconditionFailed("It has changed since the form was opened.", entry)
     return changed

@@ -150,11 +150,11 @@ def _stale_form(
     conflicts: Sequence[str] = ()
     if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
         cleaned = clean_changes(fields)
-        changed, conflicts = user_changes(stored, cleaned, hidden_fields.opened_digests)
+        changed, conflicts = user_changes(stored, cleaned, hidden_fields.initial_field_digests)
         values = form_values(stored) | {name: values[name] for name in changed}
     # The next time, compare the form with the stored version that the page is about to show.
     hidden_fields = hidden_fields._replace(
-        version=version_text(entry.version), opened_digests=field_digests(stored)
+        version=version_text(entry.version), initial_field_digests=field_digests(stored)
     )
     action = f"{base.path}/{stored.id}"
     return SentForm(action, values, hidden_fields, stored, conflicts, is_new, is_deletion)
