@@ -25,8 +25,8 @@ _TO_PERCENT_ENCODE = re.compile(
 _UP_TO_IP_LITERAL = re.compile(
     r"[A-Za-z0-9+.-]+://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?\[[A-Za-z0-9:.%_~-]+\]"
 )
-# From the names in `Listing.links`, which are those of HTTP headers, to the relations of RFC 5005.
-_RELATIONS = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
+# The relation of RFC 5005 for each name in `Listing.links`, which are those of the Link header.
+_RELATION_BY_LINK_NAME = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
@@ -47,7 +47,7 @@ def _head(listing: Listing) -> str:
     feed_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.base.url}/")
     links = "".join(
-        f'<link rel="{_RELATIONS[name]}" href="{escape_attribute(url)}"/>\n'
+        f'<link rel="{_RELATION_BY_LINK_NAME[name]}" href="{escape_attribute(url)}"/>\n'
         for name, url in listing.links.items()
     )
     return (
@@ -77,6 +77,7 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
         f'<link rel="alternate" href="{bookmark_iri}"/>\n'
+        # Clients may look for the bookmark in this service under either relation.
         f'<link rel="self" href="{entry_url}"/>\n<link rel="related" href="{entry_url}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"

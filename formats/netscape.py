@@ -22,7 +22,7 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-# The beginning of the uri of a bookmark that is a saved search of Firefox.
+# The beginning of the uri of Firefox's saved searches. `_href` escapes the colon behind the group.
 _FIREFOX_SEARCH = re.compile(r"\A(place):", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ def _seconds(timestamp: str) -> str:
     # Only "0" and "-11644473600" mean an unknown date.
     if text not in UNKNOWN_DATES:
         return text
-    # With a zero before its first digit, "00" is the true date 1970-01-01T00:00:00Z.
+    # Add a zero before the first digit: readers take "00" for a date, 1970-01-01T00:00:00Z.
     return re.sub(r"\d", r"0\g<0>", text, count=1)
 
 

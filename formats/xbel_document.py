@@ -44,11 +44,11 @@ class XbelDocument:
 
     def __init__(self) -> None:
         self.root = ""
-        self.line: Callable[[], int] = int  # `int()` is 0; `xml.parse` sets the parser's function.
+        self.line: Callable[[], int] = lambda: 0  # `xml.parse` sets the parser's function.
         self.entries: list[XbelEntry] = []
         self._path: list[str] = []
         self._folders = Folders()
-        self._is_toolbar = False
+        self._is_toolbar_folder = False
         self._entry: XbelEntry | None = None
         self._text_pieces: list[str] | None = None
         self._text_element, self._text_depth = "", 0
@@ -65,7 +65,7 @@ class XbelDocument:
         elif tag == "folder":
             self._folders.open(())
             # The browser itself has made the folder of its toolbar, so its title is no tag.
-            self._is_toolbar = attributes.get("toolbar") == "yes"
+            self._is_toolbar_folder = attributes.get("toolbar") == "yes"
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
         elif tag == "bookmark" or tag in IGNORED_ELEMENTS:
@@ -97,8 +97,8 @@ class XbelDocument:
     def _set_text(self, text: str) -> None:
         if self._entry:
             self._entry.texts.setdefault(self._text_element, []).append(text)
-        elif not self._is_toolbar:
-            # Browsers create folders only at the top, where one folder is open: the named one.
+        elif not self._is_toolbar_folder:
+            # Browsers create folders only at the top: then only the folder of this title is open.
             self._folders.set_own_tags(folder_tags(text, may_be_built_in=self._folders.depth == 1))
 
 

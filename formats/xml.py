@@ -13,8 +13,8 @@ from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
-# The charset in an XML declaration, except ASCII: the parser decodes it itself, but `find_codec`
-# takes ASCII for windows-1252. The limits 200 and 40 keep the search short in any document.
+# The charset in an XML declaration, unless it is ASCII: the parser decodes ASCII strictly, while
+# `find_codec` takes it for windows-1252. The limits 200 and 40 keep any document's search short.
 _CHARSET = re.compile(
     rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
 )

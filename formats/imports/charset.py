@@ -12,8 +12,8 @@ from formats.errors import Malformed
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in these first bytes.
 _FindLabel = Callable[[bytes], str | None]
-# Handlers of invalid bytes. The first decodes each as one of U+DC80 to U+DCFF, which `decode` then
-# replaces by the character that the byte is in windows-1252.
+# Python's handlers of invalid bytes. The first decodes byte 0x80 as U+DC80, and so on up to U+DCFF;
+# `decode` then replaces these by the characters that the bytes are in windows-1252.
 _INVALID_AS_WINDOWS_1252, _INVALID_AS_U_FFFD = "surrogateescape", "replace"
 _UNDECODED_BYTE = re.compile("[\udc80-\udcff]")
 # Python's windows-1252 lacks five bytes, which browsers decode as control characters.
@@ -31,7 +31,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """
     codec, errors = _choose_codec(data, find_label)
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
-    if text.isascii():  # Other threads would have to wait for the search in a large file.
+    if text.isascii():  # To search a large file in vain would make other threads wait.
         return text
     return _UNDECODED_BYTE.sub(lambda match: _WINDOWS_1252_BY_UNDECODED_BYTE[match[0]], text)
 
@@ -42,7 +42,7 @@ def decode_strictly(data: bytes) -> str:
     try:
         return data.decode(codec)
     except UnicodeDecodeError as error:
-        line = data[: error.start].decode(codec, _INVALID_AS_U_FFFD).count("\n") + 1
+        line = data[: error.start].decode(codec, "ignore").count("\n") + 1
         charset = "UTF-8" if codec == "utf-8-sig" else "UTF-16"
         raise Malformed(f"It is not valid {charset} in line {line}.") from None
 
@@ -59,9 +59,9 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     if find_label and not data.startswith(codecs.BOM_UTF8):
         label = find_label(data[:_HEAD])
     codec = find_codec(label) if label else None
-    if codec in (None, "utf-8"):  # Old programs write windows-1252 without declaring it.
+    if codec in (None, "utf-8"):  # Old programs write windows-1252 yet declare nothing or UTF-8.
         return "utf-8-sig", _INVALID_AS_WINDOWS_1252
-    if codec == "cp1252":  # Python's codec lacks five bytes, so `decode` reads all beyond ASCII.
+    if codec == "cp1252":  # `decode` reads all beyond ASCII: Python's cp1252 lacks five bytes.
         return "ascii", _INVALID_AS_WINDOWS_1252
     return str(codec), _INVALID_AS_U_FFFD
 

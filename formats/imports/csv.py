@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from formats.csv import FORMULA
@@ -22,9 +23,9 @@ EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above th
 _MAX_QUOTED = 200  # In characters: the report quotes the beginning of a row that cannot be parsed.
 # At most 10,000 lines at once, because other threads must wait while Python matches a pattern.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
-_FIELD_LIMIT = "field limit"  # csv.Error has these words in its message for a field over the limit.
-# In this service's own files, an empty cell means that the entry does not have this field.
-_ABSENT_IF_EMPTY = ("id", "created", "modified")
+_FIELD_LIMIT_MESSAGE = "field limit"  # csv.reader's message for a longer cell has these words.
+# No bookmark has an empty id or date, so an empty cell means that the field is missing.
+_NEVER_EMPTY = ("id", "created", "modified")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -84,13 +85,13 @@ def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
     while True:
         _skip_blank_lines(text, lines)
         start, error_reason = lines.tell(), ""
-        first_line = line_after_row + text.count("\n", end_of_row, start)
+        first_line = line_after_row + text.count("\n", end_of_row, start)  # Plus the blank lines.
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            is_too_large = _FIELD_LIMIT in str(error)
+            is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
             error_reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
             quoted_text, _, _ = text[start : start + _MAX_QUOTED].partition("\n")
             cells = [quoted_text]
@@ -102,13 +103,13 @@ def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
 def _refuse_long_line(line: str) -> str:
     """Raise csv.Error for a long line, because no other thread runs while csv.reader splits it."""
     if len(line) > MAX_ENTRY:
-        raise csv.Error(_FIELD_LIMIT)
+        raise csv.Error(_FIELD_LIMIT_MESSAGE)  # As csv.reader does for a long cell.
     return line
 
 
 def _skip_blank_lines(text: str, lines: io.StringIO) -> None:
     """Move `lines`, which reads from the text, on to the next line that is not blank."""
-    while blanks := _BLANK_LINES.match(text, lines.tell()):
+    while blanks := _BLANK_LINES.match(text, lines.tell()):  # 1 to 10,000 lines.
         lines.seek(blanks.end())
 
 
@@ -119,7 +120,7 @@ def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     read = _read_own_row if tuple(names) == FIELDS else _read_row
     fields = read(names, row.cells)
     entry = entry_with_uri(row.first_line, fields)
-    # A quotation mark that is never closed joins the uri with later rows, line breaks included.
+    # If the quotation mark before a uri is never closed, the uri goes on over the next lines.
     has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
     is_short = len(row.cells) < len(names) and not has_uri
     is_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
@@ -136,7 +137,7 @@ def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
-    return {name: value for name, value in fields.items() if value or name not in _ABSENT_IF_EMPTY}
+    return {name: value for name, value in fields.items() if value or name not in _NEVER_EMPTY}
 
 
 def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
@@ -148,14 +149,11 @@ def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:
 def _tags(cell: str) -> list[str]:
     """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
     if cell.startswith("["):
-        try:
-            array = json.loads(cell)
-        except (ValueError, RecursionError):
-            array = None
-        if isinstance(array, list):
-            return [tag for text in array if isinstance(text, str) for tag in split_tags(text)]
+        with suppress(ValueError, RecursionError):  # Where the cell is no JSON.
+            texts = [text for text in json.loads(cell) if isinstance(text, str)]
+            return [tag for text in texts for tag in split_tags(text)]
         if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.
             return split_tags(",".join(tag.strip("'\" ") for tag in split_tags(cell[1:-1])))
-    if "," not in cell:  # Pocket writes `|`. Beside commas, the others are parts of tags.
+    if "," not in cell:  # Pocket writes `a|b`. If there are commas, only they separate.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)

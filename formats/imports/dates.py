@@ -23,8 +23,8 @@ _DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%
 def parse_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value.
 
-    A number counts seconds since 1970. If that is beyond the year 9999, the number counts
-    milliseconds, or else microseconds.
+    A number counts seconds since 1970; milliseconds if seconds would give a date after the year
+    9999; microseconds if milliseconds would, too.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -43,13 +43,13 @@ def parse_plausible_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value or an unlikely number.
 
     A number may count other things than time, so it must give a date between 1990 and tomorrow. If
-    its date is later, the number is read again as Chromium writes dates: microseconds since 1601.
+    its date is later, the number is counted again from 1601, as Chromium counts microseconds.
     """
     date = parse_date(value)
     is_number_or_digits = not isinstance(value, str) or _NUMBER.fullmatch(value.strip())
     if not is_number_or_digits:
         return date
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
     if date and date > tomorrow:
         seconds_since_1601 = int(float(str(value))) // 1_000_000
         date = _from_number(seconds_since_1601 - _SECONDS_FROM_1601_TO_1970)

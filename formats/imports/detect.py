@@ -19,7 +19,7 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "compressed: unpack it"),
     (b"%PDF-", "a PDF document"),
 )
-# `{` before a name or `}`, or `[` before an array, object, text, `]` or number. `[a]` is no JSON.
+# `{` and behind it a name or `}`; or `[` and an array, object, text, digit or `]`, but not `[a]`.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
 _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.DOTALL | re.IGNORECASE
@@ -66,7 +66,7 @@ def _detect_plain_text(beginning: str) -> str:
     header, _, rest = beginning.lstrip().partition("\n")
     if header.lower().startswith(EXCEL_DELIMITER_LINE):
         header, _, _ = rest.lstrip().partition("\n")
-    # `https://a.example | Title` begins a list, although `Title` may also be the name of a column.
+    # `https://a.example | Link` is a line of a list, although Link may also be a column's name.
     if is_header(header) and not is_list(header):
         return "csv"
     if is_list(beginning):

@@ -35,10 +35,10 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(normalized))[:MAX_TAGS]
 
 
-def merge_tags(own: Iterable[object], more: tuple[str, ...]) -> list[object]:
-    """Return an entry's own tags, then as many of marks and folders as MAX_TAGS allows."""
+def merge_tags(own: Iterable[object], tags_of_folders: tuple[str, ...]) -> list[object]:
+    """Return all own tags of an entry, and tags of marks and folders while below MAX_TAGS."""
     tags = list(own)
-    return tags + list(more[: max(MAX_TAGS - len(tags), 0)])
+    return [*tags, *tags_of_folders][: max(MAX_TAGS, len(tags))]
 
 
 class Folders:
@@ -68,7 +68,7 @@ class Folders:
     def set_own_tags(self, tags: tuple[str, ...]) -> None:
         """Set what the innermost open folder adds; XBEL writes the title inside the folder."""
         tags_around = self._tags_by_depth[-2]
-        # Folders inside one with all tags share its tuple: a file may nest a million folders.
+        # After MAX_TAGS, inner folders share the outer one's tuple: deep nesting takes less memory.
         if tags and len(tags_around) < MAX_TAGS:
             self._tags_by_depth[-1] = (tags_around + tags)[:MAX_TAGS]
 

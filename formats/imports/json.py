@@ -22,20 +22,20 @@ _FOLDER_ARRAYS = frozenset("collections folders groups lists sessions windows".s
 _ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
 _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATORS = ("separator", "text/x-moz-place-separator")
-_FOLDER_TYPES = (b'"folder"', b'"text/x-moz-place-container"')  # Not decoded, so in quotes.
-# floccus exports the servers that it connects to, each with a url; these are no bookmarks.
-_FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
+_FOLDER_TYPES_AS_JSON = (b'"folder"', b'"text/x-moz-place-container"')
+# floccus exports objects with the url of a server that it connects to, which are no bookmarks.
+_FLOCCUS_SERVER_MEMBERS = {"type", "username", "password"}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-_BEGINNING_OF_OBJECT_ARRAY = re.compile(rb"\[\s*\{")
-_MAX_DEPTH = 200  # Of arrays and objects, two for a folder: Python limits the recursion.
-# msgspec gives no positions, so the walk searches each value to know its line: only these first
-# bytes, because each array around a value has the bytes of the value again.
+_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")  # Only its first brackets: it is not decoded.
+_MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
+# msgspec gives no positions, so the walk searches the file for the first bytes of a value to know
+# its line. To compare whole values would take long: outer arrays contain the inner values again.
 _SEARCHED_BYTES = 1024
 
 _Members = dict[str, Raw]  # By name, the values of an object that are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
-# Decodes only the members that show whether a document is a tree or a bookmark, and skips others.
+# Has only the members that show whether a document is a tree or a bookmark, b"" for absent ones.
 _Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
 _decode_document = msgspec.json.Decoder(_Document).decode
 # Every message of msgspec gives a position, except the one for a document whose end is missing.
@@ -75,7 +75,7 @@ def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
         text = decode_strictly(body).lstrip()
         document = _decode_document(text) if text.startswith("{") else None
     except (Malformed, msgspec.DecodeError, RecursionError):
-        return len(body) > MAX_ENTRY  # Too large for a bookmark: report the error as a file's.
+        return len(body) > MAX_ENTRY  # Only files may be so large: reading one reports the error.
     if document is None:
         return text.startswith("[")
     return not document.uri and any(getattr(document, name) for name in _CONTAINERS)
@@ -89,41 +89,43 @@ class _Walk:
         self._position, self._line = 0, 1
         self._folders, self._depth = Folders(), 0  # The depth counts arrays and objects.
 
-    def entries(self, raw: Raw, container: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in a value; `container` is the name of the member around it, if any."""
-        # If a skipped member has an equal text before the value, only the reported line is wrong.
-        start = self._data.index(memoryview(raw)[:_SEARCHED_BYTES], self._position)
+    def entries(self, raw: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
+        """Yield the entries in a value that is not decoded, from a member of this name, if any."""
+        beginning = memoryview(raw)[:_SEARCHED_BYTES]
+        # A skipped member may begin like the value. Then only the reported line is wrong.
+        start = self._data.index(beginning, self._position)
         self._advance(start)
-        first_byte = _first_byte(raw)
+        first_byte, is_document = _first_byte(raw), self._depth == 0
         if first_byte not in (b"[", b"{"):
             yield ImportedEntry(self._line, {}, "is no object")
         elif self._depth > _MAX_DEPTH:
             yield ImportedEntry(self._line, {}, "is nested too deeply")
         elif first_byte == b"[":
-            yield from self._entries_in((container, value) for value in _decode_array(raw))
-        elif containers := _containers(members := _decode_object(raw), self._depth == 0):
-            # An outermost object without children is an export: its name is not that of a folder.
-            if is_folder := self._depth > 0 or "children" in members:
-                # Browsers create folders at the top, or in the one folder that is the whole tree.
+            yield from self._entries_in((member_name, value) for value in _decode_array(raw))
+        elif containers := _containers(members := _decode_object(raw), is_document):
+            # The document itself is a folder only if it has children. Else it has an export's name.
+            if is_folder := not is_document or "children" in members:
+                # Browsers create folders only at the top, or inside the one folder at the top.
                 may_be_built_in = self._folders.depth < 2
-                is_named_by_browser = container in _ROOT_OBJECTS  # In the user's language.
-                tags = () if is_named_by_browser else _folder_tags(members, may_be_built_in)
+                is_made_by_browser = member_name in _ROOT_OBJECTS  # Named in any language.
+                tags = () if is_made_by_browser else _folder_tags(members, may_be_built_in)
                 self._folders.open(tags)
             yield from self._entries_in(containers)
             if is_folder:
                 self._folders.close()
         else:
-            yield from self._object_entry(raw, members, container)
+            yield from self._entry_in(raw, members, member_name)
         self._advance(start + len(memoryview(raw)))  # To the end of the value.
 
-    def _object_entry(self, raw: Raw, members: _Members, container: str) -> Iterator[ImportedEntry]:
+    def _entry_in(self, raw: Raw, members: _Members, member_name: str) -> Iterator[ImportedEntry]:
         """Yield the entry in an object, none for an empty folder."""
+        type_as_json = bytes(members.get("type", b""))
         entry = _read_object(raw, self._line, self._folders.tags)
         if entry.skip_reason == NO_URI:
             if skipped := [name for name, value in members.items() if _is_array_of_objects(value)]:
                 reason = f"{NO_URI}, and its lists are not read: {', '.join(skipped)}"
                 entry = entry._replace(skip_reason=reason)
-            elif container in _FOLDER_ARRAYS or bytes(members.get("type", b"")) in _FOLDER_TYPES:
+            elif member_name in _FOLDER_ARRAYS or type_as_json in _FOLDER_TYPES_AS_JSON:
                 return  # It is a folder, and has neither entries nor folders inside.
             if self._depth == 0:  # Tell the user to rename the list, so that it is found.
                 raise Malformed(f"The JSON object {entry.skip_reason}. Name its list bookmarks.")
@@ -131,9 +133,9 @@ class _Walk:
 
     def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
         self._depth += 1
-        self._advance(self._position + 1)  # Skip the opening bracket.
-        for container, value in values:
-            yield from self.entries(value, container)
+        self._advance(self._position + 1)  # Past the opening bracket, to which `entries` advanced.
+        for member_name, value in values:
+            yield from self.entries(value, member_name)
         self._depth -= 1
 
     def _advance(self, position: int) -> None:
@@ -144,12 +146,12 @@ class _Walk:
 def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
     """Return the members that contain entries or folders, none for an entry.
 
-    An object with an address is an entry, whatever lists it has. Only the address of the document
-    itself may be that of a user or a site.
+    An object with an address is an entry, whatever lists it has. But the address of the document
+    itself, its outermost object, may be that of the user or site whose bookmarks it lists.
     """
     if not is_document and _has_address(members):
         return []
-    containers = [pair for pair in members.items() if _is_container(*pair, is_document)]
+    containers = [member for member in members.items() if _is_container(*member, is_document)]
     # Tab Session Manager writes entries by id, in an object that has only objects.
     if not containers and all(_first_byte(raw) == b"{" for raw in members.values()):
         return list(members.items())
@@ -159,8 +161,8 @@ def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
 def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
         return name in _ROOT_OBJECTS
-    # In an entry of Karakeep, `lists` is an array of names; only arrays of objects have folders.
-    # The document itself is no such entry, so its array of folders may be empty.
+    # An entry of Karakeep has an array `lists` of names. It contains no folders, which are objects.
+    # The document itself is no entry, so any array of such a name counts, even an empty one.
     if name in _FOLDER_ARRAYS and not is_document:
         return _is_array_of_objects(raw)
     return name in _CONTAINERS and _first_byte(raw) == b"["
@@ -176,7 +178,7 @@ def _first_byte(raw: Raw) -> bytes:
 
 
 def _is_array_of_objects(raw: Raw) -> bool:
-    return bool(_BEGINNING_OF_OBJECT_ARRAY.match(memoryview(raw)))
+    return bool(_ARRAY_OF_OBJECTS.match(memoryview(raw)))
 
 
 def _folder_tags(members: _Members, may_be_built_in: bool) -> tuple[str, ...]:
@@ -199,16 +201,16 @@ def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> Impor
         return entry_with_uri(line, value)
     fields = _fields(value, tags_of_folders)
     is_separator = value.get("type") in _SEPARATORS
-    is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()
-    if is_separator or is_floccus_account or is_firefox_query(fields.get("uri")):
+    is_floccus_server = _FLOCCUS_SERVER_MEMBERS <= value.keys()  # Its url is no bookmark.
+    if is_separator or is_floccus_server or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)
     return entry_with_uri(line, fields)
 
 
 def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an object of another program."""
-    is_pinboard = "href" in value and not value.get("title")
-    if is_pinboard:  # Its `description` is the title, and `private` becomes a tag.
+    is_pinboard = "href" in value and not value.get("title")  # Others with `href` have a title.
+    if is_pinboard:  # Its `description` is the title, and a bookmark not shared is private.
         is_private = value.get("shared") == "no" or value.get("private")
         title, description = value.get("description"), value.get("extended")
         value = value | {"title": title, "description": description, "private": is_private}
@@ -246,6 +248,6 @@ def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[objec
             value = value.split()
         for tag in value if isinstance(value, list) else [value]:
             tag = tag.get("name") if isinstance(tag, dict) else tag
-            # The importer reports a tag that is no text.
+            # Keep a tag that is no text: the importer reports it.
             tags += split_tags(tag) if isinstance(tag, str) else [tag]
     return tags

@@ -14,16 +14,15 @@ from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
 from storage.bookmark import split_tags
 
-_CUT_OFF = "is cut off at the end of the file"
 _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookmark file.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # No bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents. To tell them from web pages, which have links,
-# too, such a document must have a list whose first item is a link, a heading, <DT> or <P>.
+# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, and have
+# links. So an HTML document must have a list that begins with a tag such as <A>, <H3>, <DT> or <P>.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
-# A file without an HTML element needs only a definition list or a link.
+# A file without the element <HTML> is a bookmark file if it has a definition list or a link.
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
 # A segment of the file, and with it an entry, ends at a <DT>, or at a line that begins with one of
@@ -44,12 +43,10 @@ _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before anothe
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
-# A <BR> in collected text, until `_join_lines` replaces the mark. `decode` leaves no other one.
-_BREAK_MARK = "\r"
-# The text after these tags belongs to no entry, until the next entry begins.
-_OUTER_TAGS = ("/dd", "/dt", "html", "/html", "head", "/head", "body", "/body", "title", "/title")
+_BREAK_MARK = "\r"  # For <BR> until `_join_lines` replaces it. `decode` leaves no other "\r".
+_TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
 # Tags to drop from texts. Any other name in angle brackets is a part of the text.
-_FORMATTING_TAGS = frozenset(
+_TAGS_TO_DROP = frozenset(
     "a abbr b big blockquote center cite code del em font i img ins kbd mark ol p pre q s samp "
     "small span strike strong sub sup tt u ul var wbr".split()
 )
@@ -120,21 +117,21 @@ class _Token(NamedTuple):
     text: str = ""  # A tag that breaks the line has `_BREAK_MARK`.
     line: int = 0  # The number of a tag's line; 0 for other tokens.
     attributes: Mapping[str, str] = {}
-    lacks_end: bool = False  # Whether the segment ends within the tag.
+    is_cut_off: bool = False  # Whether the segment, and perhaps the file, ends within the tag.
 
 
 def _tokenize(segment: str, line: int) -> Iterator[_Token]:
-    """Yield the tokens of a segment that begins in this line."""
+    """Yield the tokens of a segment (one entry, heading or list tag) that begins in this line."""
     position = 0
     while tag := _TAG.search(segment, position):
         yield _Token(_TEXT, segment[position : tag.start()])
         line += segment.count("\n", position, tag.start())
         position = tag.end()
         name = tag[1].lower()
-        if name in _HANDLERS or name.lstrip("/") in _FORMATTING_TAGS:  # The latter have no handler.
-            attributes, position, lacks_end = _parse_attributes(segment, position)
-            text_of_tag = _BREAK_MARK if name in _LINE_BREAK_TAGS else ""
-            yield _Token(name, text_of_tag, line, attributes, lacks_end)
+        if name in _HANDLERS or name.lstrip("/") in _TAGS_TO_DROP:
+            attributes, position, is_cut_off = _parse_attributes(segment, position)
+            text_of_tag = _BREAK_MARK if name in _LINE_BREAK_TAGS else ""  # For `_join_lines`.
+            yield _Token(name, text_of_tag, line, attributes, is_cut_off)
         elif name[0] not in "!?":  # Drop comments and declarations; keep text such as `<int>`.
             yield _Token(_TEXT, tag[0])
         line += segment.count("\n", tag.start(), position)
@@ -143,7 +140,7 @@ def _tokenize(segment: str, line: int) -> Iterator[_Token]:
 
 
 def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bool]:
-    """Return the attributes by lower-case name, the tag's end, and whether the `>` is missing."""
+    """Return the attributes by lower-case name, the tag's end, and whether the text ends inside."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(text, position):
         name, double_quoted, single_quoted, unquoted = attribute.groups()
@@ -153,12 +150,12 @@ def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bo
         attributes.setdefault(name.lower(), value)
     end = _TAG_END.match(text, position)
     position = end.end() if end else position
-    lacks_end = position == len(text) and text[-1] != ">"
-    return attributes, position, lacks_end
+    is_cut_off = position == len(text) and text[-1] != ">"
+    return attributes, position, is_cut_off
 
 
 def _unescape(text: str) -> str:
-    """Return the text with entities decoded: numbers, and known names that end with a semicolon."""
+    """Return the text with its entities decoded: numbers, and names that HTML knows."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
@@ -183,8 +180,9 @@ def _one_line(parts: Iterable[str]) -> str:
 class _Reader:
     """Collect the entries of the segments of a file. Each public method handles one kind of token.
 
-    `_link` or `_heading` is the tag that began the current entry or folder. `_open_text` is the
-    list that collects text, `_title` or `_description`; it is None if text belongs to neither.
+    `_link` is the <A> of the open entry, `_heading` the <H3> or the like of the open heading; None
+    if none is open. `_open_text` is the list that collects the text now, either `_title` or
+    `_description` itself; it is None while text belongs to neither.
     """
 
     def __init__(self) -> None:
@@ -201,7 +199,7 @@ class _Reader:
         """Yield the entries in a segment. Only the last segment (`is_last`) ends with the file."""
         self._is_last_segment = is_last
         for token in _tokenize(segment, first_line):
-            if handle := _HANDLERS.get(token.name):  # Formatting tags have none.
+            if handle := _HANDLERS.get(token.name):  # Tags to drop have none.
                 handle(self, token)
             yield from self._entries
             self._entries.clear()
@@ -212,7 +210,7 @@ class _Reader:
             self._open_text.append(token.text)
 
     def begin_link(self, token: _Token) -> None:
-        """Handle <A>: begin an entry, unless the link is part of a description."""
+        """Handle <A>: begin an entry, unless the link is in the description that is open now."""
         if self._open_text is not self._description:
             self.end_entry_or_heading(token)
             self._link, self._open_text = token, self._title
@@ -252,9 +250,9 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading, because `token` begins another or ends the segment."""
+        """End the open entry or heading: `token` begins another, or ends this part of the file."""
         if self._link:
-            # Only the end of the file may cut off an entry: other segments end where a tag begins.
+            # Only the file's last segment may be cut off: others end where the next one begins.
             is_end_of_file = self._is_last_segment and token.name == _SEGMENT_END
             self._entries.append(self._entry(self._link, is_end_of_file))
         elif self._heading:
@@ -269,17 +267,18 @@ class _Reader:
         # Some programs end the line without </A>, so the title is complete there.
         is_line_ended = "".join(self._title).endswith(("\n", _BREAK_MARK))
         is_title_cut = self._open_text is self._title and not is_line_ended
-        if is_end_of_file and (link.lacks_end or is_title_cut):
-            return ImportedEntry(link.line, fields, _CUT_OFF)
+        if is_end_of_file and (link.is_cut_off or is_title_cut):
+            return ImportedEntry(link.line, fields, "is cut off at the end of the file")
         return entry_with_uri(link.line, fields)
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
-        values_by_role = group_by_role((n, _unescape(v).strip()) for n, v in attributes.items())
+        unescaped = {name: _unescape(value).strip() for name, value in attributes.items()}
+        values_by_role = group_by_role(unescaped.items())  # A role is uri, for HREF, or the like.
         values_by_role["title"] = [_one_line(self._title)]
         values_by_role["description"] = [_join_lines(self._description)]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
-        # Numbers in these attributes are always dates: accept even those before the web began.
+        # `fields_of_roles` drops numbers that may be no dates. In these attributes, all are dates.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             if date := parse_date(attributes.get(attribute)):
                 fields[field] = date
@@ -293,7 +292,7 @@ class _Reader:
         name = _one_line(self._title)
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
-        # Internet Explorer creates the top folder Links; users create others of that name.
+        # Internet Explorer, which writes FOLDED, creates the top folder Links; users create others.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()
@@ -311,7 +310,7 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "dl": _Reader.begin_list,
     "/dl": _Reader.end_list,
     "dt": _Reader.end_entry_or_heading,
-    **dict.fromkeys(_OUTER_TAGS, _Reader.end_text),
+    **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
     "hr": _Reader.add_separator,
-    _SEGMENT_END: _Reader.end_entry_or_heading,
+    _SEGMENT_END: _Reader.end_entry_or_heading,  # No entry goes on in the next segment.
 }

@@ -60,7 +60,7 @@ def fields_of_roles(
 
     The first text of a role counts, but descriptions are joined. Marks and folders become tags.
     """
-    texts = {role: [v for v in all if isinstance(v, str)] for role, all in values_by_role.items()}
+    texts = {role: [v for v in vs if isinstance(v, str)] for role, vs in values_by_role.items()}
     fields: dict[str, object] = {}
     # The custom title comes last, to overwrite the title.
     for role, field in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
@@ -68,8 +68,7 @@ def fields_of_roles(
             fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    texts_of_marks = {mark: map(str, values_by_role.get(mark, ())) for mark in _MARKS}
-    marks = [mark for mark, all in texts_of_marks.items() if any(map(_TRUE.fullmatch, all))]
+    marks = [m for m in _MARKS if any(_TRUE.fullmatch(str(v)) for v in values_by_role.get(m, ()))]
     if "unread" in (status.lower() for status in texts.get("status", ())):
         marks.append("unread")
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]

@@ -25,20 +25,20 @@ NO_HEADER = (
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
 _EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
-# White space may stand only behind `//`, so `Note: this` is no address; other controls may not.
+# Only an address with `//` may have white space, so `Note: this` is none; none has other controls.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
 )
-# The atomic group `(?>…)` ends the title at the last `](` and is not tried again, which saves time.
+# To save time, the atomic group `(?>…)` tries only the last `](` as the end of the title.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
-_ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # Without the closing `]]`.
-# An address, and behind the separator a title or the rest of the address.
+_ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller removes `]]`.
+# An address, with the closing quotation mark of a quoted cell, and the text behind the separator.
 _CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
-_HOST = re.compile(r"[^/]*//[^/?#]*")
-# Behind a separator inside an address stands a number, as in `/1,2`, or such a sign of an address.
+_SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")
+# The rest of an address behind a comma in it: a digit, as in `/1,2`, or text with `/`, `?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
-_OTHER_SEPARATOR = re.compile(r"\t| \| ")  # Between uri and title in lists that are not CSV.
+_TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -57,7 +57,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def is_list(text: str) -> bool:
-    """Return whether one of the first lines has one of the forms that are read here."""
+    """Return whether at least one of the first lines is an address, alone or with a title."""
     lines = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
     separator = _find_separator(lines)
     return any(_URI.fullmatch(str(_fields(line, separator)["uri"])) for line in lines)
@@ -70,33 +70,35 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_separator(lines: Sequence[str]) -> str:
-    """Return the separator of a list that is CSV, empty for any other.
+    """Return the separator of a list that is CSV, empty for a list of another form.
 
-    In CSV at least every second line has an address, the separator and a text. Most texts must be
-    titles, not rests of addresses. Raises Malformed for more than two columns, or an equal vote.
+    In CSV at least every second line has an address, the separator and a text. More of these texts
+    must look like titles than like rests of addresses. Raises Malformed for a tie, which the user
+    has to decide, or for more than two columns.
     """
     for separator in ";,":
         row = re.compile(_CSV_ROW % (separator, separator))
         rows = [match.groups() for line in lines if (match := row.fullmatch(line))]
-        title_votes = sum(_vote(uri, text) for uri, text in rows)
-        # One row with an equal vote is an address: one line is hardly a table.
-        if len(rows) < len(lines) / 2 or title_votes < 0 or (title_votes == 0 and len(rows) <= 1):
+        title_votes = sum(_title_vote(uri, text) for uri, text in rows)
+        is_tie = title_votes == 0
+        # A tie of a single row does not matter: one line is hardly a table.
+        if len(rows) < len(lines) / 2 or title_votes < 0 or (is_tie and len(rows) <= 1):
             continue
-        if title_votes == 0 or all(separator in text for _, text in rows):  # More columns.
+        if is_tie or all(separator in text for _, text in rows):  # Or more than two columns.
             raise Malformed(NO_HEADER)
         return separator
     return ""
 
 
-def _vote(uri: str, text: str) -> int:
+def _title_vote(uri: str, text: str) -> int:
     """Return 1 if the text behind a separator is a title, -1 if the rest of the uri, else 0."""
-    candidate, *_ = _OTHER_SEPARATOR.split(text)  # Behind the other separator comes a title anyway.
-    if " " in candidate:
+    before_tab_or_bar, *_ = _TAB_OR_BAR.split(text)  # Behind it stands a title, with its spaces.
+    if " " in before_tab_or_bar:  # The rest of an address hardly has one.
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    # Few addresses have the separator behind a slash, and none has it in the host.
-    return int(uri.endswith(("/", '"')) or bool(_HOST.fullmatch(uri)))
+    # Few addresses go on with a separator behind a slash, none behind the host or a closing quote.
+    return int(uri.endswith(("/", '"')) or bool(_SCHEME_AND_HOST.fullmatch(uri)))
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:
@@ -108,13 +110,13 @@ def _fields(line: str, separator: str) -> dict[str, object]:
         tags = tags.replace(":", ",") if tags.startswith(" :") else ""
         return _with_tags(match["uri"], match["title"], tags)
     uri, tab, rest = line.partition("\t")
-    if tab:  # Of this service.
+    if tab:  # The text format of this service.
         title, _, tags = rest.partition("\t")
         return _with_tags(uri, title, tags)
     if separator:
         uri, *titles = split_cells(line, separator)
         return {"uri": uri.strip(), "title": separator.join(titles).strip()}
-    # OneTab. If the title is empty, `_lines` has stripped the space behind the bar.
+    # OneTab. Restore the space behind the bar, which `_lines` strips if the title is empty.
     uri, bar, title = f"{line} ".partition(" | ")
     return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
 

@@ -22,14 +22,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     except Malformed as reason:
         error = reason
     if document.root not in ("", "xbel"):  # Empty if the error comes before any element.
-        raise Malformed("It is no XBEL document, whose root element is xbel.")
+        raise Malformed("It is no XBEL document: the root element must be xbel.")
     yield from map(_imported_entry, document.entries)
     if error:
         raise error
 
 
 def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
-    """Return the entry; other programs have their own ids, more tags, and dates in other forms."""
+    """Return the entry, without an id of another program, but with all of its tags and dates."""
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
@@ -38,16 +38,16 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
         fields.pop("id", None)
     if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
         fields["tags"] = tags
-    dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
-    kde_date, *_ = entry.texts.get(xbel.TIME, [""])
-    dates["added"] = dates["added"] or parse_date(kde_date)
+    dates = {name: _partial_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
+    kde_seconds, *_ = entry.texts.get(xbel.TIME, [""])
+    dates["added"] = dates["added"] or parse_date(kde_seconds)
     for name, date in dates.items():
         fields[xbel.ATTRIBUTES[name]] = date
     present = {name: value for name, value in fields.items() if value is not None}
     return entry_with_uri(entry.line, present)
 
 
-def _read_date(value: str) -> str | None:
+def _partial_date(value: str) -> str | None:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
     missing_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
     return parse_date(value + missing_by_length.get(len(value), ""))
