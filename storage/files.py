@@ -23,8 +23,8 @@ from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 # Of one bookmark's or tombstone's file. A bookmark needs less than 1 MiB, the rest is for members
 # of other programs. Without a limit one huge file in the folder would fill the memory.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-LOCK_SECONDS = 5.0  # A writer waits this long for the lock, then its client is told to try again.
-# A crash left a temporary file that is an hour old: writing a file takes at most seconds.
+LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
+# Writing a file takes at most seconds, so a crash has left a temporary file that is an hour old.
 ABANDONED_SECONDS = 3600.0
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -80,12 +80,11 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
 def _read_bytes(descriptor: int, size: int) -> bytes:
     """Return all bytes of an open file, whose size was `size` when it was opened.
 
-    The first call asks for one byte more than `size`: if it returns `size` bytes, the file has not
-    grown. Only a file whose size has changed, or a network file system that returns less, needs
-    more calls.
+    More calls are needed only if the size has changed, or if a network file system returns less.
     """
+    # Ask for one byte too much: a file that has grown returns it, one of the old size does not.
     data = chunk = os.read(descriptor, size + 1)
-    while len(data) != size and chunk:
+    while len(data) != size and chunk:  # An empty chunk is the end of the file.
         chunk = os.read(descriptor, 65_536)
         data += chunk
     return data
@@ -103,9 +102,11 @@ def _read_error(error: OSError) -> StorageError:
 
 
 @contextmanager
-def _opened(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
+def _opened(
+    path: str | Path, flags: int = _READ_FLAGS, dir_fd: int | None = None
+) -> Iterator[int]:
     """Open a file for the length of a block and yield its descriptor. Raises OSError."""
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, flags, dir_fd=dir_fd)
     try:
         yield descriptor
     finally:
@@ -172,7 +173,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed. Publishing changes the file's ctime: read this after."""
+        """When the file was last changed. Publishing changes this time, the ctime of the file."""
         with translate_disk_errors():
             return changed_at(os.fstat(self.descriptor))
 
@@ -204,8 +205,8 @@ class Staged:
         if self._has_temporary_name:
             os.link(self._temporary, path)
         else:
-            # The path in /proc is a symbolic link to the file without a name. `src_dir_fd` makes
-            # os.link follow it (linkat with AT_SYMLINK_FOLLOW).
+            # The path in /proc is a symbolic link to the nameless file. os.link follows the link
+            # only if it calls linkat with AT_SYMLINK_FOLLOW, which any `src_dir_fd` makes it do.
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
@@ -242,20 +243,20 @@ def open_folder(folder: Path) -> AbstractContextManager[int]:
     return _opened(folder, _FOLDER_FLAGS)
 
 
-def sync_folder(folder: Path, *published_files: int) -> None:
-    """Make the folder's names durable, then sync the open files that were just published in it.
+def sync_folder(folder: Path, published_file: int | None = None) -> None:
+    """Make the folder's names durable, then sync the open file that was just published in it.
 
     After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
-    of a file fails. Without the sync of the files 10 acknowledged writes were lost in power cuts,
-    with it none of 8,494.
+    of a file fails. In a test of power cuts 10 acknowledged writes were lost without the sync of
+    the file, and none of 8,494 with it.
 
     Raises Unavailable: the change is visible, but may not survive a power cut.
     """
     try:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
-        for descriptor in published_files:
-            os.fsync(descriptor)
+        if published_file is not None:
+            os.fsync(published_file)
     except OSError as error:
         raise Unavailable(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -270,15 +271,15 @@ def sync_name(folder: Path, name: str) -> None:
     """
     try:
         with _opened(folder / name) as descriptor:
-            sync_folder(folder, descriptor)
+            sync_folder(folder, published_file=descriptor)  # Syncs the folder, then the file.
     except FileNotFoundError:
         raise Stale from None
     except OSError as error:
         raise Unavailable(f"The file {name} cannot be synced: {error.strerror}.") from error
 
 
-# On these types syncfs is known to wait until everything is on the disk; on others, such as FUSE,
-# it may do nothing.
+# On these types syncfs waits until everything is on the disk; on others, such as FUSE, it may do
+# nothing.
 _TYPES_WITH_SYNCFS = ("ext4", "xfs", "btrfs")
 
 
@@ -287,12 +288,12 @@ def sync_files(
 ) -> None:
     """Make the open files durable, and the folder's files that have these names.
 
-    One syncfs makes an import 4 times faster than one fsync for each file. It reports only errors
-    that occurred after the folder was opened, so open it before writing. Raises Full, Unavailable.
+    One syncfs makes an import 4 times faster than one fsync for each file. Open the folder before
+    writing: syncfs reports only later errors of the disk. Raises Full or Unavailable.
     """
     with translate_disk_errors():
         if file_system(folder_descriptor) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
-            if syncfs(folder_descriptor):
+            if syncfs(folder_descriptor):  # The result 0 means success.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
             return
@@ -304,9 +305,8 @@ def sync_files(
 
 def _sync_file(folder_descriptor: int, name: str) -> None:
     """Make a file of the open folder durable, unless another client has deleted it meanwhile."""
-    # This path leads into the open folder, even if another folder has taken its place.
-    path = f"/proc/self/fd/{folder_descriptor}/{name}"
-    with suppress(FileNotFoundError), _opened(path) as descriptor:
+    # `dir_fd` leads into the open folder, even if another folder has taken its place.
+    with suppress(FileNotFoundError), _opened(name, dir_fd=folder_descriptor) as descriptor:
         os.fsync(descriptor)
 
 
@@ -390,7 +390,7 @@ class Lock:
         """Return the device and inode of the locked folder.
 
         They identify the folder: the caller can notice that another folder has taken its place.
-        Raises Busy if the lock is not free within 5 seconds, Unavailable if it cannot be used.
+        Raises Busy if the lock is not free within LOCK_SECONDS, Unavailable if it cannot be used.
         """
         deadline = time.monotonic() + LOCK_SECONDS
         if not self._thread_lock.acquire(timeout=LOCK_SECONDS):
@@ -415,7 +415,8 @@ class Lock:
         # After the release below, the next thread sets `_descriptor` to its own.
         descriptor = self._descriptor
         with suppress(OSError):
-            # A child process forked meanwhile shares the lock: closing would not release it then.
+            # If this process forked meanwhile, its child shares the lock, and closing the folder
+            # would not release it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         self._thread_lock.release()
         os.close(descriptor)
@@ -436,7 +437,8 @@ def _flock(descriptor: int, deadline: float) -> None:
                 "Put it on a file system that supports flock."
             ) from error
         time.sleep(pause)
-        pause = min(pause * 2, 0.005)  # After a longer pause another writer often has the lock.
+        # During a longer pause than 5 ms other writers would often take the lock first.
+        pause = min(pause * 2, 0.005)
 
 
-_BUSY = "Another writer has held the lock of the data folder for 5 seconds."
+_BUSY = f"Another writer has held the lock of the data folder for {LOCK_SECONDS:.0f} seconds."

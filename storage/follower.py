@@ -18,21 +18,21 @@ from storage.watch import Watch
 log = logging.getLogger("bookmarks")
 
 SUFFIX = ".json"
-BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files, each with its own folder.
-# Two changes of a file within two seconds may leave the same time: this is the resolution of FAT.
+BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files: the positions of their folders in `folders`.
+# FAT stores times in steps of two seconds, so two changes of a file may leave the same time.
 _TIME_RESOLUTION_NS = 2_000_000_000
 _READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
 
-_FileKey = tuple[int, str]  # The kind of a file, and the id in its name.
+_FileKey = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
 
 
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex,
-    except to read `change_count`, to call `is_up_to_date`, and to call `reset` when it opens or
-    closes the store.
+    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex.
+    Reading `change_count` and calling `is_up_to_date` need none. Opening and closing a store need
+    none to call `reset`, because no other thread uses the store then.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,11 +45,11 @@ class Follower:
         """Drop the index and the watch; the next refresh reads every file."""
         self.watch.close()
         self._index = Index()
-        # For each kind, by id: why a file cannot be used.
+        # For bookmarks and for tombstones, by id: the error of each file that cannot be used.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
-        # For each kind, by id: the signature that a file had when it was last read.
+        # For both kinds, by id: the hash of a file's inode, size and times when it was last read.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        self._must_rescan = True
+        self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
     def is_up_to_date(self) -> bool:
         """Return whether no file has changed since the last refresh. Needs no mutex."""
@@ -92,10 +92,11 @@ class Follower:
                 raise Unreadable(id, str(unreadable[id]))
         return self._index.entries.get(id)
 
-    def reread(self, id: str) -> None:
+    def reread_into_index(self, id: str) -> None:
         """Read the files of one id again, for a change that no inotify event has reported.
 
-        A write through a hard link in another folder or below a FUSE mount causes no event.
+        The kernel reports no write through a hard link in another folder, and none behind a FUSE
+        mount.
         """
         self._read_files([(BOOKMARKS, id), (TOMBSTONES, id)])
 
@@ -111,7 +112,7 @@ class Follower:
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id
-            elif not file_name:  # The folder's own permissions may have changed: try again.
+            elif not file_name:  # The event is about the folder, whose permissions may be new.
                 yield from [(kind, id) for id in self._unreadable[kind]]
 
     def _find_changed_files(self) -> Iterator[_FileKey]:
@@ -120,10 +121,10 @@ class Follower:
         Yield also each unreadable file, because its error may have passed. Raises OSError if a
         folder cannot be listed.
         """
-        for kind, folder in enumerate(self.folders):
+        for kind, folder in enumerate(self.folders):  # BOOKMARKS is 0, TOMBSTONES is 1.
             known_signatures = self._signatures[kind]
             if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
-                ids = list(known_signatures)
+                ids = list(known_signatures)  # All files that were read are gone.
             else:
                 with files.open_folder(folder) as descriptor:
                     ids = _changed_ids(descriptor, known_signatures)
@@ -145,7 +146,7 @@ class Follower:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
         reading_began_ns = time.time_ns()
         changed_at = self._folders_changed_at()
-        bookmark_ids: dict[str, None] = {}  # A set of ids that keeps their order.
+        bookmark_ids: dict[str, None] = {}  # As sets of ids, but in the order of `keys`.
         tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
             ids = bookmark_ids if kind == BOOKMARKS else tombstone_ids
@@ -155,9 +156,10 @@ class Follower:
         # A bookmark whose tombstone was removed is active again: read its file too.
         changed_ids = bookmark_ids | tombstone_ids
         deleted = dict.fromkeys(id for id in changed_ids if self._has_tombstone(id, tombstones))
+        # A tombstone wins over a bookmark's file, so read only the files without a tombstone.
         active = [id for id in changed_ids if id not in deleted]
         bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, reading_began_ns)
-        bookmarks.values.update(deleted)  # The value None removes an entry from the index.
+        bookmarks.values.update(deleted)  # The values None remove the entries from the index.
         changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
         self._commit(bookmarks, tombstones, changed_at)
 
@@ -173,7 +175,7 @@ class Follower:
         """Update the index; increase `change_count` if anything differs from before."""
         index = self._index
         is_change = (
-            changed_at > index.changed_at  # Responses carry this time as Last-Modified.
+            changed_at > index.changed_at  # Responses have this time as Last-Modified.
             or self._is_change(BOOKMARKS, bookmarks, index.entries)
             or self._is_change(TOMBSTONES, tombstones, index.tombstones)
         )
@@ -181,7 +183,8 @@ class Follower:
         index.changed_at = max(index.changed_at, changed_at)
         self._record(BOOKMARKS, bookmarks)
         self._record(TOMBSTONES, tombstones)
-        self.change_count += is_change
+        if is_change:
+            self.change_count += 1
 
     def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
         """Return whether the batch may change the index, or changes the error of a file.
@@ -209,7 +212,7 @@ class Follower:
     def _folders_changed_at(self) -> float:
         """Return when a file name in the folders last changed, in seconds since 1970."""
         bookmarks, tombstones = self.folders
-        # If the folder of tombstones was removed, the time of the parent folder shows when.
+        # Removing the folder of tombstones changes the time of its parent folder.
         existing = tombstones if tombstones.exists() else tombstones.parent
         return max(files.changed_at(bookmarks.stat()), files.changed_at(existing.stat()))
 
@@ -275,14 +278,14 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
 
     `known_signatures` has the signatures of the files that were read before. Raises OSError.
     """
-    # A folder without search permission can be listed, but none of its files can be read: raise
-    # PermissionError here, once for all files.
-    os.stat(".", dir_fd=folder_descriptor)
-    now_ns = time.time_ns()
+    # Without search permission a folder can be listed, but reading each of its files would fail.
+    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
+    reading_began_ns = time.time_ns()
     changed = [
         id
         for id, signature in known_signatures.items()
-        if signature == _READ_AGAIN or signature != _signature_of(folder_descriptor, id, now_ns)
+        if signature == _READ_AGAIN
+        or signature != _signature_of(folder_descriptor, id, reading_began_ns)
     ]
     with os.scandir(folder_descriptor) as entries:
         # Reading is faster in this order: similar inode numbers are close together on most disks.
@@ -302,8 +305,8 @@ def _signature_of(folder_descriptor: int, id: str, reading_began_ns: int) -> int
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:
     """Return a number that changes with a file's identity, size or times.
 
-    Returns `_READ_AGAIN` if the file was changed later than two seconds before `reading_began_ns`,
-    because another change may leave the same times.
+    Returns `_READ_AGAIN` for a file that was changed in the last two seconds before the reading or
+    during it: another change may leave the same times.
     """
     modified, changed = status.st_mtime_ns, status.st_ctime_ns
     if max(modified, changed) > reading_began_ns - _TIME_RESOLUTION_NS:

@@ -38,10 +38,10 @@ log = logging.getLogger("bookmarks")
 
 _Result = TypeVar("_Result")
 
-RETRY_SECONDS = 5.0  # How long `retry_if_stale` tries before it raises Busy.
+RETRY_SECONDS = 5.0  # `retry_if_stale` raises Busy after this time.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
-MAX_HOST_TAGS = 30  # The form offers a few of these: those that the bookmark does not have.
+MAX_HOST_TAGS = 30  # The form suggests a few of these: it leaves out the bookmark's own tags.
 
 
 class Change(NamedTuple):
@@ -82,10 +82,10 @@ class Store:
         os.register_at_fork(after_in_child=open_in_child)
 
     def _open(self) -> None:
-        """Create new locks and a new watch: a forked child cannot use those of its parent."""
+        """Create locks and drop the watch: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
         self._writer_lock = files.Lock(self._folders[BOOKMARKS])
-        self._minter = Minter()  # A fork may copy its lock while a thread holds it.
+        self._minter = Minter()  # A fork may copy the minter's lock while a thread holds it.
         self._follower.reset()
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Store:
             try:
                 entry = self._follower.find(id)
             except Unreadable:  # The error may have passed.
-                self._follower.reread(id)
+                self._follower.reread_into_index(id)
                 entry = self._follower.find(id)
         if entry is None:
             raise NotFound(id)
@@ -173,7 +173,8 @@ class Store:
         key = uri_key(uri)
         if not (host := host_of(key)):
             return []
-        with self._mutex:  # Even if all reads failed, the form is useful without these tags.
+        with self._mutex:
+            # `refresh` does not raise if all reads failed: the form works without these tags.
             entries = list(self._follower.refresh().matches(Query()))
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
@@ -184,7 +185,7 @@ class Store:
         """Return the page of the matches that the query asks for, with its deletions and state."""
         limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
         is_filter = bool(query.tags or query.search or query.uri_key is not None)
-        # Without a filter the index has the counts already.
+        # Without a filter, `index.tag_counts` below has the counts of all bookmarks.
         must_count_tags = tag_count_limit > 0 and is_filter
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
@@ -241,15 +242,16 @@ class Store:
 
     def _write(self, change: Change, seen_state: State | None) -> Entry:
         data = self._new_content(change)
-        # The key of a long uri takes up to 100 ms, so make the entry before the lock is held. Its
-        # time is set after publishing.
-        entry = new_entry(change.bookmark, data, changed_at=0.0)
+        # Computing the key of a long uri takes up to 100 ms, so make the entry before locking.
+        entry = new_entry(change.bookmark, data, changed_at=0.0)  # The time is set below.
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
+                # The client's condition was checked against this state of the collection.
                 if seen_state and seen_state.version != index.version:
                     raise Stale
                 self._publish(index, file, entry, change.seen)
-            files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
+            # If XFS has shut down, only the sync of the file fails, not that of the folder.
+            files.sync_folder(self._folders[BOOKMARKS], published_file=file.descriptor)
             entry.changed_at = file.changed_at
         return entry
 
@@ -260,8 +262,8 @@ class Store:
 
         Another program may have written the unchanged files without a sync. Files are synced
         together, not one by one, where the file system can do this. Returns the changes that were
-        not made, each with its error. Raises Busy, Full or Unavailable: some changes may be stored
-        then, each whole.
+        not made, each with its error. If it raises Busy, Full or Unavailable, each change is stored
+        completely or not at all.
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
@@ -276,7 +278,8 @@ class Store:
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
             files.sync_folder(folder)
-            # `sync_folder` says why one file is synced again. Without changes there is none.
+            # If XFS has shut down, the sync of the folder succeeds, so sync one of the published
+            # files again: that fails. The list is empty if no change was staged.
             last_file = [file.descriptor for _, file, _ in staged[-1:]]
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
             files.sync_files(folder_descriptor, last_file, unchanged_names)
@@ -294,7 +297,8 @@ class Store:
                 continue
             # `write_all` syncs the staged files together.
             file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
-            entry = new_entry(change.bookmark, data, changed_at=0.0)  # `_publish` needs no time.
+            # The caller drops the entry after publishing, and `_publish` does not read its time.
+            entry = new_entry(change.bookmark, data, changed_at=0.0)
             yield change, stack.enter_context(file), entry
 
     def _new_content(self, change: Change) -> bytes:
@@ -318,8 +322,8 @@ class Store:
             error = Stale()
         except files.BadFile as reason:
             error = Unreadable(id, str(reason))
-        with self._mutex:
-            self._follower.reread(id)
+        with self._mutex:  # The next attempt must not see the old version again.
+            self._follower.reread_into_index(id)
         raise error
 
     def _publish(
@@ -331,8 +335,8 @@ class Store:
             self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
-        # Another program may have stored two bookmarks with one uri. A change of other fields must
-        # be possible then, so check only a new uri.
+        # If another program has stored two bookmarks with one uri, clients must still be able to
+        # change their other fields, so check only a new uri.
         if seen is None or entry.uri_key != seen.uri_key:
             for holder in index.with_uri_key(entry.uri_key):
                 if holder.bookmark.id != id:
@@ -346,7 +350,7 @@ class Store:
         try:
             file.publish_new()
         except Stale:  # The folder has a file of this name, but no inotify event has reported it.
-            self._follower.reread(id)
+            self._follower.reread_into_index(id)
             raise
 
     def _require_current(self, seen: Entry) -> None:
@@ -361,7 +365,7 @@ class Store:
         Another program may have written the file without a sync.
         """
         id = seen.bookmark.id
-        self._read_unchanged_file(seen)  # inotify may miss a change, so read the file.
+        self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
         files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)
         with suppress(NotFound):  # The file may have been removed meanwhile.
             if self.get(id).version == seen.version:
@@ -376,13 +380,14 @@ class Store:
         """
         id = seen.bookmark.id
         data = encode(Tombstone(id, timestamp(time.time())))
-        self._read_unchanged_file(seen)  # inotify may miss a change, so read the file.
+        self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
         files.make_folder(self._folders[TOMBSTONES])
         with self._stage(TOMBSTONES, id, data) as file:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
+            # If XFS has shut down, only the sync of the file fails, not that of the folder.
+            files.sync_folder(self._folders[TOMBSTONES], published_file=file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
             files.sync_folder(self._folders[BOOKMARKS])
@@ -399,12 +404,13 @@ class Store:
     def _locked_index(self) -> Iterator[Index]:
         """Yield the up-to-date index while no other thread or process can publish."""
         while True:
-            with self._writer_lock as locked_identity, self._mutex:
+            with self._writer_lock as locked_folder, self._mutex:
                 index = self._follower.refresh()
-                if locked_identity == self._follower.watch.first_folder_identity:
+                # Both are the device and inode of `bookmarks/`, the first folder of the watch.
+                if locked_folder == self._follower.watch.first_folder_identity:
                     yield index
                     return
-            # Another folder has taken the place of the locked one: lock that folder.
+            # Another folder has taken the place of the locked one, so lock the new folder.
 
 
 def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
@@ -419,4 +425,4 @@ def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
         except Stale:
             if time.monotonic() > deadline:
                 raise Busy("Other clients keep changing this. Try again later.") from None
-            time.sleep(0.001)  # Meanwhile the other writer may finish.
+            time.sleep(0.001)  # Give the other writer time to finish.

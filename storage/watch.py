@@ -34,9 +34,8 @@ if sys.platform == "linux":
     # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# FIONREAD writes the size of the queued events, a C int, into a copy of this buffer. If the result
-# is still zero, the queue is empty.
-_EMPTY_QUEUE = bytes(4)
+# FIONREAD returns the number of queued bytes as a C int, in a copy of the buffer that it is given.
+_ZERO_BYTES_QUEUED = bytes(4)
 
 
 class Watch:
@@ -65,19 +64,18 @@ class Watch:
         the first call, after a folder was replaced or the queue overflowed, and at each call
         without inotify. Raises Unavailable if the first folder is missing.
         """
-        # The parent's watch reports a replaced folder. A replaced parent causes no event, but it
-        # changes the identity of the folder at the first path.
+        # If the parent was replaced, no event says so, but the first path has another folder now.
         if self._inotify is None or _identity(self._first_folder) != self.first_folder_identity:
             self._open()
             return None
-        size = fcntl.ioctl(self._inotify, termios.FIONREAD, _EMPTY_QUEUE)
-        if size == _EMPTY_QUEUE:
+        size = fcntl.ioctl(self._inotify, termios.FIONREAD, _ZERO_BYTES_QUEUED)
+        if size == _ZERO_BYTES_QUEUED:
             return []
         changes = []
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
             number = self._folder_numbers_by_watch.get(event.wd)
-            # The parent's watch has no number.
+            # Only the parent's watch, which reports replaced folders, has no number.
             is_folder_replaced = number is None and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()
@@ -91,11 +89,12 @@ class Watch:
 
         Needs no mutex, although another thread may read events or close the watch meanwhile.
         """
-        inotify = self._inotify
+        inotify = self._inotify  # Another thread may set the attribute to None.
         if inotify is None or _identity(self._first_folder) != self.first_folder_identity:
             return False
         try:
-            return fcntl.ioctl(inotify, termios.FIONREAD, _EMPTY_QUEUE) == _EMPTY_QUEUE
+            size = fcntl.ioctl(inotify, termios.FIONREAD, _ZERO_BYTES_QUEUED)
+            return size == _ZERO_BYTES_QUEUED
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
@@ -105,7 +104,7 @@ class Watch:
         others = range(1, len(self._folders))
         # The first folder is required: if it is missing, `_identity` raises Unavailable.
         numbers = [0, *(number for number in others if self._folders[number].exists())]
-        # Only the first identity is kept, but `_identity` refuses each folder that is a link.
+        # Only the first identity is needed, but `_identity` raises for any folder that is a link.
         identities = [_identity(str(self._folders[number])) for number in numbers]
         self.first_folder_identity = identities[0]
         try:
@@ -119,7 +118,7 @@ class Watch:
 
     def _watch(self, numbers: Sequence[int]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # Watch the parent first: it reports a folder that is replaced before its own watch begins.
+        # Watch the parent first, so that no folder is replaced unnoticed before its watch begins.
         self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
         self._folder_numbers_by_watch = {
             self._inotify.add_watch(self._folders[number], _FOLDER_EVENTS): number
