@@ -26,11 +26,11 @@ class Query(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     search: Search = ()
     uri_key: str | None = None  # The normalized uri, equal for equivalent uris; None: any uri.
-    without_tag: str = ""  # linkding's list is without the tag `archived`; "": leave out none.
-    limit: int | None = None  # None: all.
+    without_tag: str = ""  # Such as `archived` for linkding's list. "" leaves out no bookmark.
+    limit: int | None = None  # None: all matches.
     offset: int = 0
     deletions: bool = False
-    tag_count_limit: int = 0
+    tag_count_limit: int = 0  # 0: count no tags.
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
@@ -55,7 +55,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return each name with its first value: repetitions are ignored."""
-    return dict(reversed(parameters))
+    return dict(reversed(parameters))  # The first one comes last and replaces the others.
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     tags = [fold_client_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
-    return tuple(sorted(set(tags) - {""}))
+    return tuple(sorted(set(tags) - {""}))  # Sorted, so that equal filters are equal tuples.
 
 
 def _parse_number(values: Mapping[str, str], name: str) -> int | None:

@@ -32,9 +32,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-# An operator with a greater number binds more strongly. An open parenthesis has the smallest
-# number, so that an operator within the parentheses never applies the operators before them.
-_PRECEDENCE = {"(": 0, "or": 1, "and": 2, "not": 3}
+# An operator with a greater number binds more strongly. No operator inside parentheses reaches the
+# operators before them, because each operator binds more strongly than the open parenthesis.
+_BINDING_STRENGTH = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class Kind(Enum):
@@ -52,11 +52,11 @@ class Term(NamedTuple):
     value: str
 
 
-# By the word after the exclamation mark. The tag `unread` marks what linkding calls unread.
+# By the word after the exclamation mark. The tag `unread` stands for linkding's field of that name.
 _KEYWORDS = {"untagged": Term(Kind.UNTAGGED, ""), "unread": Term(Kind.TAG, "unread")}
 
-# In postfix notation, an operator after its operands: a, b, "not", "and" means `a -b`. The empty
-# tuple selects every bookmark.
+# Terms and operators in postfix notation, each operator after its operands: (a, b, "not", "and")
+# for `a -b`. The empty tuple selects every bookmark.
 Search = tuple[Term | str, ...]
 
 
@@ -90,17 +90,19 @@ def words_to_mark(text: str) -> list[str]:
 
     Negated ones are left out. Raises BadQuery.
     """
-    # For each operand: the list of the words to look for, and the list of the words to exclude.
-    stack: list[tuple[list[str], list[str]]] = [([], [])]  # For an empty search.
+    # The search is in postfix notation. The stack has for each operand the lists of the words to
+    # look for and of those to exclude; its first item is the result of an empty search.
+    stack: list[tuple[list[str], list[str]]] = [([], [])]
     for step in parse_search(text):
         if isinstance(step, Term):
             stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
         elif step == "not":
             wanted, excluded = stack.pop()
-            stack.append((excluded, wanted))
+            stack.append((excluded, wanted))  # `not` makes each excluded word a wanted one.
         else:
-            (right_wanted, right_excluded), (wanted, excluded) = stack.pop(), stack.pop()
-            stack.append((wanted + right_wanted, excluded + right_excluded))
+            right_wanted, right_excluded = stack.pop()
+            left_wanted, left_excluded = stack.pop()
+            stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
     wanted, _ = stack.pop()
     return [word for word in wanted if word]  # A lone accent is folded to "".
 
@@ -113,12 +115,12 @@ def fold_text(text: str) -> str:
     """
     if not text.isascii():
         text = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
-    # A phrase matches across the lines of one field; line breaks separate the fields in the index.
+    # A phrase can match across two lines of a field. Line breaks separate the fields in the index.
     return text.casefold().replace("\n", " ")
 
 
 def fold_client_tag(text: str) -> str:
-    """Fold a tag that a client sent, to compare it with the folded `Entry.tags`."""
+    """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 
@@ -152,7 +154,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self._steps: list[Term | str] = []
-        self._operators: list[str] = []  # Not applied yet; also open parentheses.
+        self._operators: list[str] = []  # Waiting operators, and open parentheses.
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:
@@ -194,22 +196,22 @@ class _Parser:
             self._add_operator("and")
 
     def _add_operator(self, operator: str) -> None:
-        self._apply_operators(_PRECEDENCE[operator])
+        self._apply_operators(_BINDING_STRENGTH[operator])
         self._operators.append(operator)
         self._needs_operand = True
 
     def _apply_all_operators(self) -> None:
-        """Apply all operators since the last open parenthesis, or since the beginning."""
-        self._apply_operators(_PRECEDENCE["or"])  # The operator that binds least.
+        """Apply all waiting operators that come after the last open parenthesis, if any is open."""
+        self._apply_operators(_BINDING_STRENGTH["or"])  # Each operator binds at least so strongly.
 
-    def _apply_operators(self, precedence: int) -> None:
-        """Append the waiting operators that bind at least as strongly as this precedence."""
+    def _apply_operators(self, least_strength: int) -> None:
+        """Append the waiting operators that bind at least this strongly to the steps."""
         if self._needs_operand:
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
                 "To search for it literally, put it in double quotes."
             )
-        while self._operators and _PRECEDENCE[self._operators[-1]] >= precedence:
+        while self._operators and _BINDING_STRENGTH[self._operators[-1]] >= least_strength:
             operator = self._operators.pop()
             if operator == "not" and self._steps[-1] == "not":
                 self._steps.pop()  # Two negations of one operand have no effect.
