@@ -116,8 +116,8 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # The slow regular expression matches only spaces and unprintable characters, and two fast tests
-    # find out that most uris have none.
+    # The regular expression is slow. It can match only in a uri with a space or an unprintable
+    # character, and two fast tests rule out both for most uris.
     if (" " in uri or not uri.isprintable()) and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     return _check_length(uri, MAX_URI)
@@ -181,6 +181,7 @@ def _check_tag(value: str) -> str:
 
 
 def _check_timestamp(value: object) -> str:
+    # The expression admits only the days 1 to 28, which every month has, so the date exists.
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
     match = _TIMESTAMP.fullmatch(_check_string(value))
@@ -235,7 +236,7 @@ def clean_changes(
     """Return the writable fields among the values, cleaned.
 
     Raises Invalid, also if a required field is missing, or if the values have an id other than
-    `id_in_address`. That is None for a new bookmark, whose values must have no id.
+    `id_in_address`. A new bookmark has no address yet (None), so its values must have no id.
     """
     errors = [(name, "is required") for name in required if name not in values]
     if values.get("id", id_in_address) != id_in_address:

@@ -18,8 +18,8 @@ _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
-# linkding's API finds neither of two bookmarks whose ids have the same `linkding_number`.
-_ADD_UNDER_OTHER_ID = "add it again under another id if linkding's clients need it, then delete it"
+# linkding's API finds neither of two bookmarks whose ids have the same number: a new id helps.
+_ADD_UNDER_OTHER_ID = "if linkding's clients need it, add it under another id, then delete this one"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
@@ -30,14 +30,15 @@ _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.
 class Finding:
     """A problem with one file, and advice.
 
-    `repair` removes the file if `is_safe` is true. For the remaining file of a deleted bookmark,
-    `tombstone` is the path of its tombstone, which must still be valid when the file is removed.
+    `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
+    bookmark, `tombstone` is the path of the bookmark's tombstone: without a valid tombstone the
+    file is needed, and `repair` keeps it.
     """
 
     path: Path
     problem: str
     advice: str
-    is_safe: bool = False
+    is_safe_to_remove: bool = False
     tombstone: Path | None = None
 
     def __str__(self) -> str:
@@ -55,7 +56,7 @@ def check(folder: Path) -> list[Finding]:
     tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
     findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
     if (snapshot := folder / "snapshot.index").exists():  # Older versions wrote it.
-        findings.append(Finding(snapshot, "is not used any more", _REMOVE, is_safe=True))
+        findings.append(Finding(snapshot, "is not used any more", _REMOVE, is_safe_to_remove=True))
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
@@ -64,7 +65,7 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
 
     Raises Full or Unavailable.
     """
-    safe = [finding for finding in findings if finding.is_safe]
+    safe = [finding for finding in findings if finding.is_safe_to_remove]
     removed = []
     # A tombstone must be durable before the bookmark that it deletes is removed.
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
@@ -100,6 +101,7 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
+    # linkding's API finds no bookmark whose number a deleted bookmark has, too.
     ids_by_linkding_number = {linkding_number(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
@@ -136,13 +138,13 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value 
 def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
     """Return the finding for a file of a deleted bookmark, which a crash may have left.
 
-    A file that is no valid bookmark (`problem`) may hold something else that its owner needs, so
-    `repair` must not remove it.
+    A file that is no valid bookmark, as `problem` says, may hold something else that its owner
+    needs, so `repair` must not remove it.
     """
     finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
-        return Finding(path, finding, "it is no valid bookmark either: move it away")
-    return Finding(path, finding, _REMOVE, is_safe=True, tombstone=tombstone)
+        return Finding(path, finding, "move it away, because it is no valid bookmark")
+    return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -162,7 +164,8 @@ def _paths(folder: Path) -> list[Path]:
 def _check_name(path: Path) -> Finding | None:
     """Return the problem with the name of a file, None if the name is `{id}.json`."""
     if files.is_temporary(path.name):
-        return Finding(path, "is a temporary file that a crash left", _REMOVE, is_safe=True)
+        problem = "is a temporary file that a crash left"
+        return Finding(path, problem, _REMOVE, is_safe_to_remove=True)
     if match := _SYNCTHING_CONFLICT.fullmatch(path.name):
         problem = f"is another version of {match[1]}.json, kept by Syncthing"
         return Finding(path, problem, "copy from it what you need, then remove it")

@@ -1,4 +1,4 @@
-"""Import bookmarks: create or update each by its uri, in batches with one sync for all files."""
+"""Import bookmarks: create or update each by its uri; sync the files of each batch together."""
 
 import time
 from collections import Counter
@@ -21,14 +21,14 @@ from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
 from storage.uri import uri_key
 
-# These limits bound the memory of an import and the size of its report. The value that names a
-# skipped entry is cut to MAX_VALUE_LENGTH characters.
+# These limits bound the memory of an import and the size of its report, which shows the uri or the
+# title of each skipped entry.
 MAX_REPORTED_ENTRIES = 10_000
-MAX_VALUE_LENGTH = 200
-# A batch has at most this number of entries. MAX_CHANGES does not limit them, because entries with
-# the same uri make one change together.
+MAX_VALUE_LENGTH = 200  # The characters of such a uri or title.
+# Entries with the same uri make one change together, so MAX_CHANGES alone would admit any number of
+# entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
-# A batch is tried this often: other clients may change its bookmarks just before each attempt.
+# An attempt to store a batch fails if other clients change its bookmarks just before.
 _MAX_ATTEMPTS = 20
 # The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
 IGNORED = "is no bookmark"
@@ -89,7 +89,8 @@ class Importer:
         self._plans_by_key: dict[str, _Plan] = {}  # The key of a uri, see `uri_key`.
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
         self._planned_entry_count = 0
-        # By id, the bookmarks that an entry leaves as they are: `write_all` syncs their files.
+        # By id: stored bookmarks that entries leave unchanged. Another program may have written
+        # their files without a sync, so `write_all` syncs these files with the batch.
         self._unchanged_to_sync: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
@@ -106,7 +107,7 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
-        if (
+        if (  # A plan can have many entries, and an unchanged bookmark has no plan.
             len(self._plans_by_key) >= MAX_CHANGES
             or self._planned_entry_count >= MAX_PENDING_ENTRIES
             or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES
@@ -138,19 +139,21 @@ class Importer:
         else:
             before = stored.bookmark if stored else None
         if before is None:  # The uri is neither stored nor planned yet.
-            result, outcome = create(fields, self._choose_id(fields), now), "created"
-        else:
-            result = merge(before, fields, now) if stored else _merge_into_unstored(before, fields)
-            outcome = "unchanged" if result is before else "updated"
+            result = create(fields, self._choose_id(fields), now)
+        elif stored:
+            result = merge(before, fields, now)
+        else:  # The import creates this bookmark: its `modified` is the latest of its entries.
+            result = _merge_with_later_modified(before, fields)
+        outcome = "unchanged" if result is before else "updated" if before else "created"
         if stored and result is stored.bookmark:
-            # No entry has changed this bookmark so far, so it needs no plan.
+            # No entry has changed this bookmark so far: it needs no plan, only a sync of its file.
             self.report.unchanged += 1
             self._unchanged_to_sync[stored.bookmark.id] = stored
             return
         plan = plan or _Plan(stored, result)
         plan.result = result
         plan.outcomes[outcome] += 1
-        if not self._dry_run:  # To plan or skip them again if the plan fails.
+        if not self._dry_run:  # If the plan fails, its entries are planned again or skipped.
             plan.entries.append((line, fields))
             self._planned_entry_count += 1
         self._plans_by_key[key] = plan
@@ -168,9 +171,9 @@ class Importer:
             self._store.get(id)
         except NotFound:
             return True
-        except (Gone, Unreadable):
+        except (Gone, Unreadable):  # A deleted id is never used again.
             return False
-        return False
+        return False  # A bookmark has the id.
 
     def flush(self) -> None:
         """Store the pending changes, unless this is a dry run."""
@@ -217,7 +220,7 @@ class Importer:
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields; drop an id in another program's form. Raises Invalid."""
+    """Return the cleaned fields, without an id that only another program allows. Raises Invalid."""
     id = values.get("id")
     if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):
         values = {name: value for name, value in values.items() if name != "id"}
@@ -227,7 +230,7 @@ def _clean_entry(values: Mapping[str, object]) -> Fields:
     return fields
 
 
-def _merge_into_unstored(before: Bookmark, fields: Fields) -> Bookmark:
+def _merge_with_later_modified(before: Bookmark, fields: Fields) -> Bookmark:
     """Merge an entry into a bookmark that was made from earlier entries and is not stored yet.
 
     The result has the later `modified` of the two, not the time of the import.

@@ -47,7 +47,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     record = _decode(_tombstone_decoder, id, data)
     try:
-        # `clean` knows only the fields of a bookmark: check `deleted` as if it were `created`.
+        # `clean` has no rule for `deleted`, so use that of `created`, which is a timestamp too.
         return Tombstone(id, clean({"created": record.deleted})["created"])
     except Invalid as error:
         raise Invalid([("deleted", reason) for _, reason in error.errors]) from None
@@ -73,11 +73,12 @@ def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     Unknown members of the file's `previous_content` are kept in their place; it is empty for a new
     file. Raises Invalid if the result is larger than a file may be, or nested too deeply.
     """
-    dense = msgspec.json.encode(value)  # All known members: they replace the previous ones below.
+    dense = msgspec.json.encode(value)  # JSON in one line.
     try:
         if previous_content:
             previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
-            dense = msgspec.json.encode(previous_members | _members_decoder.decode(dense))
+            new_members = _members_decoder.decode(dense)
+            dense = msgspec.json.encode(previous_members | new_members)
         data = msgspec.json.format(dense, indent=2) + b"\n"
     except RecursionError:
         raise Invalid([("file", "is nested too deeply")]) from None

@@ -20,7 +20,7 @@ from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Change, Store
 
-# A batch is tried this often: other writers may change its bookmarks just before each attempt.
+# An attempt to store a batch fails if other writers change its bookmarks just before.
 _MAX_ATTEMPTS = 20
 
 
@@ -164,7 +164,8 @@ def retag(
     """Change the tags of the entries, which the query has selected; a dry run only counts.
 
     A bookmark is stored only if no other writer has changed it since it was read. Each batch is
-    durable when the next begins, so a client can send an interrupted change again to finish it.
+    durable when the next begins. Changing a bookmark twice has no further effect, so a client can
+    send an interrupted change again to finish it.
     Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)
@@ -187,6 +188,7 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
+            # `write_all` also syncs unchanged files, which another program may not have synced.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)

@@ -12,7 +12,7 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    The ids of one minter ascend strictly; those of several machines differ without coordination.
+    The ids of one minter ascend strictly. Ids of different machines differ by their random bits.
     """
 
     def __init__(self) -> None:
@@ -21,11 +21,11 @@ class Minter:
 
     def mint(self) -> str:
         """Return a new id: 13 characters of lower-case Crockford base32."""
-        number = random.getrandbits(64)
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
-        # An unset clock, as on a board without a battery, shows 1970: then all bits stay random.
-        if milliseconds > 0:
-            number = milliseconds << 22 | number >> 42  # `>> 42` keeps 22 of the 64 random bits.
+        if milliseconds <= 0:  # An unset clock, as on a board without a battery, shows 1970.
+            number = random.getrandbits(64)  # The id is unique, but not sorted by time.
+        else:
+            number = milliseconds << 22 | random.getrandbits(22)
             with self._lock:  # Two calls in one millisecond must ascend too.
                 number = self._last_number = max(number, self._last_number + 1)
         # A base32 digit has 5 bits, and 13 digits hold all 64 bits.

@@ -52,8 +52,8 @@ def _normalize_authority(scheme: str, authority: str) -> str:
     if port and port[1] in ("", _DEFAULT_PORTS.get(scheme)):
         host = host[: port.start()]
     host = _normalize_encoding(host.lower())  # `Ä` is lowered before it becomes `%C3%84`.
-    # Decoding `%41` has given an upper-case letter, so convert the host to lower case again. That
-    # makes `%C3` into `%c3`, so normalize the encoding again.
+    # Decoding `%41` has given `A`, so lower the host again. That turns `%C3` into `%c3`: normalize
+    # the encoding again.
     host = _normalize_encoding(host.lower())
     return _normalize_encoding(userinfo) + at + host
 
