@@ -15,7 +15,7 @@ from storage.store import Store
 
 MAX_SIZE = 16 * 1024 * 1024  # Of all cached responses and their keys, in bytes.
 MAX_RESPONSE_SIZE = 256 * 1024  # In bytes. Longer responses would soon fill the cache.
-# A response is cached at the second request for it: remember so many requests that came once.
+# The number of requests to remember, since a response is cached when it is requested again.
 MAX_SEEN = 16_384
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
@@ -29,8 +29,8 @@ _KEY_VARIABLES = (
     LOGIN_OR_LOGOUT_BUTTON,
     *ADDRESS_VARIABLES,
 )
-# With a date in a condition, the response depends on the present time, too. A GET with If-Match is
-# too rare to be cached.
+# A condition with a date depends on the clock, too: a date in the future is ignored, and so is
+# If-Modified-Since in the first second after a change. A GET with If-Match is too rare to cache.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 
 
@@ -44,6 +44,7 @@ class ResponseCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        # Each response with the change count of the store from before it was made.
         self._responses: dict[_Key, tuple[int, Response]] = {}
         self._size = 0
         self._seen_hashes: set[int] = set()
@@ -57,8 +58,9 @@ class ResponseCache:
             change_count, response = cached
             # Without the data folder `refresh` raises, but `make` can still serve a style sheet.
             with suppress(Unavailable):
-                # The first comparison saves a refresh, which takes longer.
-                if change_count == self._store.change_count == self._store.refresh():
+                # Skip the slow refresh if the last one has found a change already.
+                is_current = change_count == self._store.change_count
+                if is_current and change_count == self._store.refresh():
                     return response
         # If the store changes while the response is made, this count is out of date, so the cached
         # response counts as stale.
@@ -70,12 +72,14 @@ class ResponseCache:
 
     def _was_seen(self, key: _Key) -> bool:
         """Return whether the same was requested recently, and remember that it was."""
-        number = hash(key)  # To save memory. Two keys of one hash only cache a response too early.
-        if number in self._seen_hashes:
+        # A hash takes less memory than the key. If two keys have the same hash, a response is only
+        # cached at its first request already.
+        key_hash = hash(key)
+        if key_hash in self._seen_hashes:
             return True
         if len(self._seen_hashes) >= MAX_SEEN:
             self._seen_hashes.clear()
-        self._seen_hashes.add(number)
+        self._seen_hashes.add(key_hash)
         return False
 
     def _add(self, key: _Key, change_count: int, response: Response) -> None:

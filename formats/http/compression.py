@@ -17,12 +17,12 @@ GZIP_SUFFIX = "-gzip"
 
 
 def entity_tag_as_sent(request: Request, tag: str) -> str:
-    """Return the opaque tag of a representation with what the response to this request adds.
+    """Return the opaque tag of a representation, extended by the differences for this request.
 
-    These are the name of the button to log in or out that a page shows, and `GZIP_SUFFIX` if the
-    representation is compressed.
+    A page may show a button to log in or out, and any representation may be compressed. The bytes
+    differ then, so the tag ends with the name of the button, `GZIP_SUFFIX`, or both.
     """
-    is_page = ".html-" in tag  # After the version: the name of the format, and digests.
+    is_page = ".html-" in tag  # `_entity_tag` has appended the digest of the style and script.
     if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
         tag = f"{tag}-{button}"
     return tag + GZIP_SUFFIX if _is_compressed(request) else tag
@@ -41,8 +41,8 @@ def _prefers_gzip(accepted: str) -> bool:
     if "gzip" not in accepted:
         return False
     header = create_accept_encoding_header(accepted)
-    # Clients that send `br, gzip;q=0.9` prefer gzip to identity (no coding). But WebOb would prefer
-    # identity, since a coding that is not named has quality 1: offer it only if named.
+    # Clients that send `br, gzip;q=0.9` prefer gzip to identity (no coding). But WebOb would give
+    # the unnamed identity the quality 1, above that of gzip: offer identity only if it is named.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     # For an invalid header WebOb returns all offers.
@@ -53,8 +53,8 @@ def _prefers_gzip(accepted: str) -> bool:
 def compress(request: Request, response: Response) -> Response:
     """Return the response as this client prefers it.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has the suffix of gzip,
-    too. Otherwise a 304 would need the size of a body, which is not made for a 304.
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too: a
+    304 must have the same tag and is made without a body, so the tag cannot depend on its size.
     """
     headers = dict(response.headers)
     if "ETag" in headers:

@@ -27,7 +27,7 @@ CONDITION_VARIABLES = frozenset(
 # If-Modified-Since has no meaning for a request that changes something.
 CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
-# RFC 9110 section 8.8.3. WebOb's parser only finds entity tags that follow white space.
+# RFC 9110 section 8.8.3. In `"a","b"`, WebOb's parser would miss the tag that no space precedes.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 # The earliest date that `formatdate` can express, in seconds since 1970.
 _EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
@@ -41,29 +41,29 @@ def version_text(version: int) -> str:
     return f"{version:032x}"
 
 
-def add_validators(response: Response, name: str, resource: Resource) -> None:
-    """Add the ETag of a representation, whose `name` is for example `json`, and Last-Modified."""
-    response.headers.append(("ETag", f'"{_entity_tag(resource, name)}"'))
+def add_validators(response: Response, etag_suffix: str, resource: Resource) -> None:
+    """Add Last-Modified, and the ETag of a representation with a suffix such as `json`."""
+    response.headers.append(("ETag", f'"{_entity_tag(resource, etag_suffix)}"'))
     response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
 
 
 def validated_by(
-    name: str, entry: Entry, get_state: Callable[[], State]
+    format_name: str, entry: Entry, get_state: Callable[[], State]
 ) -> tuple[str, Entry]:
-    """Return the name and the resource for `add_validators` in a response with one bookmark."""
-    if name != "html":
-        return name, entry
+    """Return the suffix and the resource for `add_validators` in a response with one bookmark."""
+    if format_name != "html":
+        return format_name, entry
     # The page of one bookmark offers the tags of other bookmarks of its host, so a change of
     # any bookmark may change it.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 
 
-def _entity_tag(resource: Resource, name: str) -> str:
+def _entity_tag(resource: Resource, suffix: str) -> str:
     """Return the opaque tag of a representation. No two representations have the same tag."""
-    if name.startswith("html"):  # A page links its style and script by their digests.
-        name = f"{name}-{assets_digest()}"
-    return f"{version_text(resource.version)}.{name}"
+    if suffix.startswith("html"):  # A page changes with its style and script, whose links it has.
+        suffix = f"{suffix}-{assets_digest()}"
+    return f"{version_text(resource.version)}.{suffix}"
 
 
 def last_modified(resource: Resource) -> int:
@@ -104,11 +104,12 @@ def require_conditions(
 
 
 def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None) -> Fields:
-    """Return the fields of a form to store: only those that the user changed if the entry changed.
+    """Return those fields of a form that are to be stored.
 
-    Raises PreconditionFailed if another client has changed a field that the user has changed too.
+    If the entry has changed since the form was opened, these are only the fields that the user
+    changed. Raises PreconditionFailed if another client has changed one of them too.
     """
-    # A form without a version, of another program, does not say what has changed since.
+    # A form of another program has no version, so all its fields are stored.
     if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
         return fields
     changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.initial_field_digests)
@@ -117,22 +118,23 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
     return changed
 
 
-def _matches(value: str, resource: Resource | None, strong: bool = False) -> bool:
-    """Return whether a list of entity tags has one of the resource, in any representation.
+def _matches(tags: str, resource: Resource | None, strong: bool = False) -> bool:
+    """Return whether an entity tag in the header's value has the current version of the resource.
 
-    A client that has read a bookmark as a page may change it as JSON.
+    The representation may differ: a client that has read a bookmark as a page may change it as
+    JSON. The value `*` matches every resource that exists.
     """
     if resource is None:
         return False
     version = version_text(resource.version)
-    # `_entity_tag` puts a dot between the version and the name of the representation.
-    versions = [tag.partition(".")[0] for tag in _parse_entity_tags(value, strong)]
-    return value.strip() == "*" or version in versions
+    # `_entity_tag` puts a dot between the version and the suffix of the representation.
+    versions = [tag.partition(".")[0] for tag in _parse_entity_tags(tags, strong)]
+    return tags.strip() == "*" or version in versions
 
 
-def _parse_entity_tags(value: str, strong: bool = False) -> list[str]:
-    """Return the opaque tags in a header, without the weak ones if they must be strong."""
-    return [tag for weak, tag in _ENTITY_TAG.findall(value) if not (strong and weak)]
+def _parse_entity_tags(header: str, strong: bool = False) -> list[str]:
+    """Return the opaque tags in a header; with `strong`, leave out weak ones such as `W/"tag"`."""
+    return [tag for weak, tag in _ENTITY_TAG.findall(header) if not (strong and weak)]
 
 
 def _is_newer_than_if_unmodified_since(request: Request, resource: Resource | None) -> bool:
@@ -142,9 +144,9 @@ def _is_newer_than_if_unmodified_since(request: Request, resource: Resource | No
 
 
 def not_modified(
-    request: Request, name: str, get_resource: Callable[[], Resource]
+    request: Request, etag_suffix: str, get_resource: Callable[[], Resource]
 ) -> Response | None:
-    """Return a 304 if the client has the current representation `name`.
+    """Return a 304 if the client has the current representation, the one with this ETag suffix.
 
     `get_resource` is called only for a conditional request. Raises PreconditionFailed.
     """
@@ -154,15 +156,16 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
-        # The client has got a tag that depends on its Accept-Encoding, and on its login for a page.
-        tag = entity_tag_as_sent(request, _entity_tag(resource, name))
-        is_current = tags.strip() == "*" or tag in _parse_entity_tags(tags)
+        # The tag that this client would get now also depends on its Accept-Encoding, and for a page
+        # on its login.
+        current_tag = entity_tag_as_sent(request, _entity_tag(resource, etag_suffix))
+        is_current = tags.strip() == "*" or current_tag in _parse_entity_tags(tags)
     else:
         is_current = _is_older_than_if_modified_since(request, resource)
     if not is_current:
         return None
     response = Response("304 Not Modified", [])
-    add_validators(response, name, resource)
+    add_validators(response, etag_suffix, resource)
     return response
 
 
@@ -171,7 +174,7 @@ def _is_older_than_if_modified_since(request: Request, resource: Resource) -> bo
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # Dates have whole seconds: in the second of its last change, the resource may change once more.
+    # Dates have whole seconds: later in the same second, the resource may still change once more.
     return resource.changed_at < time.time() - 1
 
 
@@ -181,6 +184,7 @@ def _parse_date(request: Request, name: str) -> float | None:
         date = parsedate_to_datetime(request.environ.get(name, ""))
     except (ValueError, OverflowError):
         return None
+    # A date without a time zone is in UTC, as every date in HTTP.
     seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     # Ignore a date in the future: the service never sends one (RFC 9110 section 8.8.2.1).
     return seconds if seconds <= time.time() else None
@@ -188,8 +192,8 @@ def _parse_date(request: Request, name: str) -> float | None:
 
 def respond_asset(request: Request, asset: Asset) -> Response:
     """Return a file of the service itself, or a 304."""
-    if unchanged := not_modified(request, "file", lambda: asset):
+    if unchanged := not_modified(request, etag_suffix="file", get_resource=lambda: asset):
         return unchanged
     response = respond_with(asset.media_type, asset.body)
-    add_validators(response, "file", asset)
+    add_validators(response, "file", asset)  # A file has only this representation.
     return response

@@ -16,9 +16,9 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# The security check stores here which button the top of each page shows, `log-in` or `log-out`. The
-# key is absent if pages show neither button.
-LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"  # A key of the WSGI environment.
+# The key of the WSGI environment under which AccessControl stores the button that the top of each
+# page shows: `log-in` or `log-out`. Without this key, pages show neither button.
+LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 
@@ -26,16 +26,14 @@ LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in aga
 class Credentials(Enum):
     """The result of checking the credentials of a request.
 
-    HEADER is a valid token as Bearer or Token, which no browser sends for a page of another site.
-    BASIC is a valid token as the password of HTTP Basic, and COOKIE a login by form; browsers send
-    both by themselves.
+    A page of another site can make a browser send BASIC or COOKIE, but never HEADER.
     """
 
-    NONE = "none"
-    WRONG = "wrong"
-    HEADER = "header"
-    BASIC = "basic"
-    COOKIE = "cookie"
+    NONE = "none"  # No header Authorization, and no valid login cookie.
+    WRONG = "wrong"  # The header Authorization has no valid token.
+    HEADER = "header"  # A valid token in Authorization, with the scheme Bearer or Token.
+    BASIC = "basic"  # A valid token as the password of HTTP Basic, which browsers remember.
+    COOKIE = "cookie"  # A valid login cookie, which a login by form sets.
 
 
 def read_tokens(file: str) -> list[str]:

@@ -7,6 +7,7 @@ import time
 log = logging.getLogger("bookmarks")
 
 MAX_LINES = 5  # The failed logins in a period that are each logged on a line.
+# Of the later failed logins, only the 10th, 100th and so on are logged.
 COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))
 PERIOD = 60.0  # In seconds. After this time, the count begins again.
 

@@ -1,7 +1,4 @@
-"""linkding's REST API over the same bookmarks, for linkding's extensions, apps and scripts.
-
-The shapes, methods and statuses are those of https://linkding.link/api/.
-"""
+"""linkding's REST API (https://linkding.link/api/), for linkding's extensions, apps and scripts."""
 
 import re
 import time
@@ -32,19 +29,20 @@ from storage.store import Store, retry_if_stale
 from storage.tsid import linkding_number
 
 LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
-# From the member of linkding's API for each mark, true or false, to the tag stored for the mark.
-MARK_TAGS = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
+# The tag that is stored for each flag, a member that is true or false in linkding's API.
+TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _TEXT_MEMBERS = ("url", "title", "description", "notes")
-_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *MARK_TAGS)
-# linkding's names of the fields of a bookmark that have other names here.
-_LINKDING_NAMES = {"uri": "url", "tags": "tag_names", "created": "date_added"}
+_WRITABLE_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *TAG_BY_FLAG)
+_MEMBER_BY_FIELD = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # linkding's clients separate tags by spaces: in a tag, they get and send this character instead.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+# In a search, a tag follows `#` and ends before a space, a quote or a parenthesis.
 _TAG_WITH_NO_BREAK_SPACE = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
+# A linkding user's settings, fixed here. `lax`: a search for a word finds the word in tags, too.
 _PROFILE: dict[str, object] = {
     "theme": "auto",
     "bookmark_date_display": "relative",
@@ -56,17 +54,17 @@ _PROFILE: dict[str, object] = {
     "search_preferences": {"sort": "added_desc", "shared": "off", "unread": "off"},
     "version": LINKDING_VERSION,
 }
-_EMPTY_PAGE: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
+_NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
 
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    # A tag that a client sends with a no-break space is searched with a space, and needs quotes.
+    # A tag with a no-break space is stored with a space, and a search needs quotes around it.
     quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\1"', parameters.get("q", ""))
     tags = (*query.tags, "unread") if parameters.get("unread") == "yes" else query.tags
     query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")), tags=tags)
-    # A parameter that is absent is an empty text here, which sorts before every date.
+    # Without its parameter, a date is an empty text, which sorts before every date.
     added_since = _parse_date_parameter(parameters, "added_since")
     modified_since = _parse_date_parameter(parameters, "modified_since")
     bookmarks = service.store.select(query).bookmarks
@@ -83,14 +81,13 @@ def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
 
 
 def _respond_page(
-    service: Service, request: Request, items: Sequence[Any], show: Callable[[Any], object]
+    service: Service, request: Request, items: Sequence[Any], to_document: Callable[[Any], object]
 ) -> Response:
     """Respond with a page: `limit` items, or 100 if the query has no limit, from `offset` on."""
     parameters = query_parameters(request)
     others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
-    page_parameters = [pair for pair in parameters if pair not in others]
-    # `parse_query` takes the first limit, so 100 is the default, and ignores offset without limit.
-    query = parse_query([*page_parameters, ("limit", "100")])
+    values = {"limit": "100", "offset": "0"} | first_values(parameters)
+    query = parse_query([("limit", values["limit"]), ("offset", values["offset"])])
     limit, offset = query.limit or 0, query.offset  # `or 0` is for mypy: there is a limit.
     address = service.base(request).url + str(request.path_info)
 
@@ -102,7 +99,7 @@ def _respond_page(
         # With limit=0, a client that follows `next` would get empty pages without end.
         "next": link(offset + limit) if limit and offset + limit < len(items) else None,
         "previous": link(max(offset - limit, 0)) if offset else None,
-        "results": list(map(show, items[offset : offset + limit])),
+        "results": list(map(to_document, items[offset : offset + limit])),
     }
     return _respond(page)
 
@@ -114,23 +111,25 @@ def check(service: Service, request: Request) -> Response:
         raise Invalid([("url", _REQUIRED)])
     entry = service.store.holder(url)
     bookmark = _bookmark_document(entry.bookmark) if entry else None
+    # linkding fills these from the page, and `auto_tags` by rules. This service has neither.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": bookmark, "metadata": metadata, "auto_tags": []})
 
 
 def list_tags(service: Service, request: Request) -> Response:
-    """GET /api/tags/: respond with a page of the tags by name, without those of marks."""
-    counts, _untagged, _state = service.store.tag_counts()
-    shown = [(tag, count) for tag, count in counts if not _is_mark_tag(tag)]
-    shown.sort(key=lambda tag_and_count: fold_tag(tag_and_count[0]))
-    return _respond_page(service, request, shown, lambda each: _tag_document(service.store, *each))
+    """GET /api/tags/: respond with a page of the tags by name, without those that store flags."""
+    store = service.store
+    tag_counts, _untagged, _state = store.tag_counts()
+    counts = {tag: count for tag, count in tag_counts if not _is_tag_of_flag(tag)}
+    tags = sorted(counts, key=fold_tag)
+    return _respond_page(service, request, tags, lambda tag: _tag_document(store, tag, counts[tag]))
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
-    """GET /api/tags/{number}/: respond with the tag whose name has this number."""
-    counts, _untagged, _state = service.store.tag_counts()
-    for tag, count in counts:
-        if linkding_number(fold_tag(tag)) == int(number) and not _is_mark_tag(tag):
+    """GET /api/tags/{number}/: respond with the tag of this number, which is made from its name."""
+    tag_counts, _untagged, _state = service.store.tag_counts()
+    for tag, count in tag_counts:
+        if linkding_number(fold_tag(tag)) == int(number) and not _is_tag_of_flag(tag):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
@@ -151,23 +150,23 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def create(service: Service, request: Request) -> Response:
-    """POST /api/bookmarks/: create a bookmark, or update that of the url; 201 for both."""
-    sent = _read_members(request, _MEMBERS)
-    # Only a form that has shown the stored bookmark sends notes, and with them all tags to keep.
+    """POST /api/bookmarks/: create a bookmark or update that of the url; as in linkding, 201."""
+    sent = _read_members(request, _WRITABLE_MEMBERS)
+    # A form that sends notes has shown the stored tags, and sends all of them that are to stay.
     keeps_stored_tags = "notes" not in sent
-    # Other forms send empty texts, which must not overwrite the texts of a stored bookmark.
-    filled = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
-    if "url" not in filled:
+    # Leave out empty texts, which must not overwrite the texts of a stored bookmark.
+    nonempty = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
+    if "url" not in nonempty:
         raise Invalid([("url", _REQUIRED)])
-    uri = rules.clean({"uri": filled.pop("url")})["uri"]
+    uri = rules.clean({"uri": nonempty.pop("url")})["uri"]
 
     def attempt() -> Entry:
         try:
             if entry := service.store.holder(uri):
                 stored = entry.bookmark
-                changes = _fields_to_store(filled, stored, keeps_stored_tags)
+                changes = _fields_to_store(nonempty, stored, keeps_stored_tags)
                 return service.store.replace(rules.update(stored, changes), entry)
-            new = rules.create({"uri": uri} | _fields_to_store(filled), service.store.mint())
+            new = rules.create({"uri": uri} | _fields_to_store(nonempty), service.store.mint())
             return service.store.add(new)
         except (Conflict, Gone):  # Another client has just added or deleted this uri: try again.
             raise Stale from None
@@ -182,15 +181,15 @@ def get(service: Service, request: Request, number: str) -> Response:
 
 def update(service: Service, request: Request, number: str) -> Response:
     """PUT and PATCH /api/bookmarks/{number}/: set the members that are sent. PUT needs the url."""
-    sent = _read_members(request, _MEMBERS)
+    sent = _read_members(request, _WRITABLE_MEMBERS)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
-    return _respond(_bookmark_document(_update(service.store, number, sent).bookmark))
+    return _respond(_bookmark_document(_update_numbered(service.store, number, sent).bookmark))
 
 
 def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
-    """POST /api/bookmarks/{number}/archive/ and .../unarchive/: set or remove the mark."""
-    _update(service.store, number, {"is_archived": verb == "archive"})
+    """POST /api/bookmarks/{number}/archive/ and .../unarchive/: set or clear `is_archived`."""
+    _update_numbered(service.store, number, {"is_archived": verb == "archive"})
     return Response(NO_CONTENT, [])
 
 
@@ -200,7 +199,7 @@ def delete(service: Service, request: Request, number: str) -> Response:
     return Response(NO_CONTENT, [])
 
 
-def _update(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
+def _update_numbered(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
     def attempt() -> Entry:
         entry = store.get_numbered(int(number))
         changes = _fields_to_store(sent, entry.bookmark)
@@ -210,7 +209,7 @@ def _update(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
 
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
-    """Return these members of the body, if they have a value. Raises HTTPError or Malformed."""
+    """Return these members of the body, without null ones. Raises HTTPError or Malformed."""
     body, _ = read_fields(request, _READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
@@ -219,8 +218,8 @@ def _fields_to_store(
     sent: Mapping[str, object], stored: Bookmark | None = None, keeps_stored_tags: bool = False
 ) -> Fields:
     """Return the fields of a new or stored bookmark that the sent members set. Raises Invalid."""
-    own_names = {"title": "title", "url": "uri"}
-    fields = {own: sent[member] for member, own in own_names.items() if member in sent}
+    field_by_member = {"title": "title", "url": "uri"}
+    fields = {field: sent[name] for name, field in field_by_member.items() if name in sent}
     if "date_added" in sent:  # For a text that is no date, `rules.clean` raises the error.
         fields["created"] = parse_date(sent["date_added"]) or sent["date_added"]
     if "description" in sent or "notes" in sent:
@@ -231,61 +230,61 @@ def _fields_to_store(
 
 
 def _add_notes(description: object, notes: object) -> object:
-    """Return the description with linkding's notes as its last paragraph, but never twice."""
+    """Return the description with linkding's notes at its end, unless it ends with them already."""
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
-    description, notes = description.strip(), notes.strip().replace("\r\n", "\n")
+    description, notes = description.strip(), notes.strip().replace("\r\n", "\n")  # As stored.
     has_notes = f"\n\n{description}".endswith(f"\n\n{notes}")
     return description if has_notes else f"{description}\n\n{notes}"
 
 
 def _tags_to_store(sent: Mapping[str, object], stored: Tags, keeps_stored_tags: bool) -> Tags:
-    """Return the new tags of a bookmark, with those of marks. Raises Invalid.
+    """Return the new tags of a bookmark, with those that store flags. Raises Invalid.
 
-    A sent member replaces its stored tags, or with `keeps_stored_tags` only adds to them.
+    Tags and flags that are sent replace the stored ones; with `keeps_stored_tags`, no tag is lost.
     """
-    stored_names = tuple(tag for tag in stored if not _is_mark_tag(tag))
-    stored_marks = {fold_tag(tag) for tag in stored if _is_mark_tag(tag)}
+    stored_names = tuple(tag for tag in stored if not _is_tag_of_flag(tag))
+    stored_flags = {fold_tag(tag) for tag in stored if _is_tag_of_flag(tag)}
     names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
-    marks = {tag for member, tag in MARK_TAGS.items() if sent.get(member) in _TRUE}
+    flags = {tag for flag, tag in TAG_BY_FLAG.items() if sent.get(flag) in _TRUE}
     if keeps_stored_tags:
-        marks |= stored_marks
+        flags |= stored_flags
         names = tuple(dict.fromkeys((*stored_names, *names)))
     else:
-        marks |= {tag for member, tag in MARK_TAGS.items() if member not in sent} & stored_marks
-    # Storage would write the same tags in another order as a change.
-    is_same = (names, marks) == (stored_names, stored_marks)
-    return stored if is_same else (*names, *sorted(marks))
+        flags |= {tag for flag, tag in TAG_BY_FLAG.items() if flag not in sent} & stored_flags
+    # Keep the stored order of the same tags, because storage would write another order to the file.
+    is_same = (names, flags) == (stored_names, stored_flags)
+    return stored if is_same else (*names, *sorted(flags))
 
 
 def _parse_tags(names: object) -> Tags:
     """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    # Clients, which separate tags by spaces, send a no-break space for the space in a tag.
+    # Clients separate tags by spaces, so they send a no-break space for a space in a tag.
     return tuple(tag.replace(_NO_BREAK_SPACE, " ") for tag in rules.clean({"tags": names})["tags"])
 
 
-def _is_mark_tag(tag: str) -> bool:
-    return fold_tag(tag) in MARK_TAGS.values()  # For clients, marks are members, not tags.
+def _is_tag_of_flag(tag: str) -> bool:
+    return fold_tag(tag) in TAG_BY_FLAG.values()  # Clients get these as members, not as tags.
 
 
 def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
     """Return a bookmark as linkding shows it."""
     folded_tags = set(map(fold_tag, bookmark.tags))
-    names = [tag for tag in bookmark.tags if not _is_mark_tag(tag)]
+    names = [tag for tag in bookmark.tags if not _is_tag_of_flag(tag)]
     return {
         "id": linkding_number(bookmark.id),  # The ids of linkding are numbers.
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": bookmark.description,
-        "notes": "",  # The description contains them.
+        "notes": "",  # The description contains the notes.
         "web_archive_snapshot_url": "",
-        **{member: tag in folded_tags for member, tag in MARK_TAGS.items()},
+        **{flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()},
         # A tag with a space would be two tags for clients.
         "tag_names": [name.replace(" ", _NO_BREAK_SPACE) for name in names],
         "date_added": bookmark.created.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction.
         "date_modified": bookmark.modified.replace("Z", ".000000Z"),
-        # The service fetches no page, so it does not know these.
+        # Null: the service fetches no page, so it does not know these.
         **dict.fromkeys(("favicon_url", "preview_image_url")),
         **dict.fromkeys(("website_title", "website_description")),
     }
@@ -293,12 +292,12 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
 
 def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
-    query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The last is oldest.
+    query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The newest are first.
     dates = [bookmark.created for bookmark in store.select(query).bookmarks]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
-        "name": tag.replace(" ", _NO_BREAK_SPACE),  # With a space, it would be two tags.
+        "name": tag.replace(" ", _NO_BREAK_SPACE),  # A name with a space would be two tags.
         "date_added": date.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction of seconds.
     }
 
@@ -308,13 +307,14 @@ def _respond(document: object, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem in linkding's shape: a 400 has reasons by member, another a detail."""
+    """Return the problem in linkding's shape: reasons by member for a 400, or else a detail."""
     status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
     errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     reasons_by_member: dict[str, list[str]] = {}
     for field, reason in errors.get(status, problem.errors):
+        reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
+    if reasons_by_member:
         status = 400  # linkding's only status for wrong members, in place of 409 and 422.
-        reasons_by_member.setdefault(_LINKDING_NAMES.get(field, field), []).append(reason)
     document: object = reasons_by_member or {"detail": problem.detail}
     response = _respond(document, f"{status} {HTTPStatus(status).phrase}")
     response.headers += problem.headers.items()
@@ -329,10 +329,9 @@ def respond_unhealthy(request: Request, problem: Problem, base: BaseUrl) -> Resp
 
 
 _list_active = partial(list_bookmarks, query=Query(without_tag="archived"))
-_list_archived = partial(list_bookmarks, query=Query(tags=("archived",)))
 _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/bookmarks/": {"GET": _list_active, "POST": create},
-    "/api/bookmarks/archived/": {"GET": _list_archived},
+    "/api/bookmarks/archived/": {"GET": partial(list_bookmarks, query=Query(tags=("archived",)))},
     "/api/bookmarks/check/": {"GET": check},
     "/api/bookmarks/check": {"GET": check},  # The app Linkdy leaves out the slash.
     "/api/bookmarks/{number}/": {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
@@ -340,9 +339,10 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/tags/": {"GET": list_tags, "POST": add_tag},
     "/api/tags/{number}/": {"GET": get_tag},
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
-    "/api/bundles/": {"GET": lambda service, request: _respond(_EMPTY_PAGE)},  # Saved searches.
-    "/api/": {},  # No methods: 404 in linkding's shape.
-    "/api/{rest}": {},  # {rest} contains a slash: /api/title is the title of the bookmark `api`.
+    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_BUNDLES)},  # Saved searches.
+    "/api/": {},  # Without methods, the response is a 404 in linkding's shape.
+    # {rest} has a slash: the path /api/title has none, and is the title of the bookmark `api`.
+    "/api/{rest}": {},
 }
 ROUTES = (
     *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),

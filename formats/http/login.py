@@ -16,7 +16,7 @@ from formats.http.credentials import (
     find_token,
     make_login,
 )
-from formats.http.login_page import PATH, check_target, read_form_at_login, split_login_form
+from formats.http.login_page import LOGIN_PATH, check_target, read_form_at_login, split_login_form
 from formats.http.request import query_parameters
 from formats.http.response import Response, respond_with, see_other
 from formats.http.routing import Route, Service
@@ -27,7 +27,8 @@ def show_login(service: Service, request: Request) -> Response:
     """GET /-/login: respond with the form, or redirect a browser that is logged in."""
     _require_tokens(service)
     base = service.base(request)
-    # Without `next`, return to the page that has the link. `check_target` refuses other sites.
+    # Without `next`, return to the page whose link the user followed. `check_target` replaces the
+    # address of another site.
     referrer = request.environ.get("HTTP_REFERER", "").removeprefix(base.url)
     target = check_target(dict(query_parameters(request)).get("next") or referrer)
     if request.environ.get(LOGIN_OR_LOGOUT_BUTTON) == "log-out":  # The browser is logged in.
@@ -38,8 +39,8 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for. But if the user had sent a form without
-    a login, the login page holds this pending form, and the response shows it to be sent again.
+    The browser is redirected to the page that it asked for before the login. If it had sent a form
+    instead, the response is a page with this pending form, so that the user can send it again.
     """
     _require_tokens(service)
     fields = read_form_at_login(request)
@@ -53,9 +54,9 @@ def log_in(service: Service, request: Request) -> Response:
     if pending:
         response = respond_with(HTML, write_pending_form(base, target, pending))
     else:
-        # The login page redirects once more, to the target. The script of a page that a browser
-        # reaches by exactly one redirect shows "Saved.", which is right only after other forms.
-        response = see_other(f"{base.url}{PATH}?{urlencode({'next': target})}")
+        # Redirect to the login page, which redirects to the target. After only one redirect, the
+        # script of the target would show "Saved.", but a login saves no bookmark.
+        response = see_other(f"{base.url}{LOGIN_PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response
 
@@ -63,14 +64,14 @@ def log_in(service: Service, request: Request) -> Response:
 def log_out(service: Service, request: Request) -> Response:
     """POST /-/logout: clear the cookie."""
     base = service.base(request)
-    can_read = service.access_control.public_read
-    response = see_other(f"{base.url}/" if can_read else base.url + PATH)
+    can_read_without_login = service.access_control.public_read
+    response = see_other(base.url + ("/" if can_read_without_login else LOGIN_PATH))
     response.headers.append(_cookie(request, base, value="", seconds=0))
     return response
 
 
 ROUTES = (
-    Route(PATH, {"GET": show_login, "POST": log_in}),
+    Route(LOGIN_PATH, {"GET": show_login, "POST": log_in}),
     Route("/-/logout", {"POST": log_out}),
 )
 

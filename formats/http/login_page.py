@@ -1,4 +1,7 @@
-"""The response to a browser that has to log in first."""
+"""The login page, which a browser gets in place of a page that needs a login.
+
+A pending form was sent without a login. The login page keeps its fields, to send them later.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,13 +17,14 @@ from formats.http.request import MAX_BODY, read_form
 from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
-PATH = "/-/login"
-# In bytes: the fields `token` and `next` of the login page, which come on top of a pending form.
+LOGIN_PATH = "/-/login"
+# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, if a
+# browser has sent one without a login.
 MAX_TOKEN_AND_NEXT = 65_536
-# A target is appended to the address of the service, so `.other.example` without a slash would make
-# another host of it. Two slashes, or a slash and a backslash, precede a host in what browsers read.
-# The login page itself as a target would redirect without end.
-_SAFE_TARGET = re.compile(rf"/(?![/\\]|{PATH[1:]})[!-~]*")
+# The service's address precedes a target. Without a slash between them, `.other.example` would make
+# another host of https://service. After `//` or `/\`, browsers expect the name of a host. The login
+# page itself as a target would redirect without end.
+_SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
 # `quote` leaves these as they are; `%` begins a character that the browser has quoted already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
@@ -28,21 +32,21 @@ _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     """Return the login page in place of the requested page; the caller sets the status.
 
-    A form that the request sent becomes the pending form of the page: the user sends it again after
-    the login. After a login form with a wrong token, the page shows `error`.
+    A form in the request becomes the pending form of the login page: the user sends it again after
+    the login. If the request was a login form with a wrong token, the login page shows `error`.
     """
     try:
         fields = read_form_at_login(request) if request.method == "POST" else []
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
-    if request.environ.get("PATH_INFO") == PATH:
+    if request.environ.get("PATH_INFO") == LOGIN_PATH:
         target, pending = split_login_form(fields)
         return respond_with(HTML, write_login_page(base, target, pending, error))
     return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
 
 
 def read_form_at_login(request: Request) -> Parameters:
-    """Return the fields of a form sent without a login, or of a login form that may hold one.
+    """Return the fields of a form sent without a login, or of a login form with a pending form.
 
     Raises HTTPError, Malformed or Invalid.
     """

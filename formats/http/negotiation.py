@@ -14,7 +14,8 @@ from storage.query import first_values
 
 MAX_ACCEPT = 4096  # In characters. Longer headers count as absent: they would fill the lru_cache.
 # Clients that accept `text/html;charset=utf-8` get `text/html`, but WebOb would refuse them: remove
-# all parameters except q, the quality.
+# all parameters except q, the quality. A parameter extends from a semicolon to the next semicolon
+# or comma outside a string. The possessive `*+` keeps the time proportional to the length.
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 

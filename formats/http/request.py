@@ -75,14 +75,14 @@ def read_bookmark_or_file(
     """
     media_type, parameters = _check_type(request, formats.POSTED_TYPES)
     posted, is_multipart = formats.POSTED_TYPES[media_type], media_type == formats.MULTIPART_FORM
-    # A multipart form has the file in one of its parts, and the others need some bytes, too.
+    # Beside the file in one of its parts, a multipart form has fields, which need some bytes.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
         if isinstance(content, form.UploadedFile):
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
-    # `is_file` decodes the body. Up to MAX_BODY bytes have too few values to take long.
+    # Limit the values before `is_file` parses them. Up to MAX_BODY bytes have too few to take long.
     if posted.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(body)
     # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.
@@ -90,7 +90,7 @@ def read_bookmark_or_file(
         return _read_file(body, posted.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    (fields,) = posted.read(body, parameters)  # Other bodies than one bookmark were files above.
+    (fields,) = posted.read(body, parameters)  # Exactly one: any other number is a file.
     return fields, _take_hidden_fields(fields, media_type)
 
 
@@ -101,7 +101,7 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # While many values are decoded, the service cannot respond to others.
+    if format == "json":  # While many values are decoded, all other requests have to wait.
         limit_json_values(data)
     return formats.read_entries(data, format)
 
@@ -191,16 +191,17 @@ def _too_large(limit: int) -> HTTPError:
 # No other thread runs while msgspec decodes an array: 0.3 s for 4 million values, but 1.3 s for
 # the 16 million that fit into 32 MiB. Objects and arrays take longer, so fewer of them may come.
 MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
-# Each match is a string, or the text between two strings, which is group 1. The possessive `++`
-# and `*+` never try a string again with another end, so that the time grows only with the length.
+# Each match is a string, or the text between two strings, which is group 1. A string that is cut
+# off has no quote at its end: `"?`. The possessive `++` and `*+` never try a string again with
+# another end, so that the time grows only with the length.
 _STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 
 
 def limit_json_values(document: bytes) -> None:
     """Raise HTTPError 413 if the document has too many values, or Malformed.
 
-    The first count includes the commas and brackets in strings: if it finds few, there are few
-    values. Only otherwise the second count leaves out the strings, in a hundred times the time.
+    A fast count includes the commas and brackets in strings, so it is never too small. Only if it
+    is above the limits, count again without the strings, which takes a hundred times as long.
     """
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
     document = decode_strictly(document).encode()
@@ -216,10 +217,11 @@ def limit_json_values(document: bytes) -> None:
 
 
 def _has_few_values(parts: Iterable[bytes]) -> bool:
-    containers = commas = 0  # Commas separate values, so there is about one for each value.
+    """Return whether the JSON text in the parts is within both limits."""
+    containers, values = 0, 1  # The first value has no comma before it, each further one has.
     for part in parts:
         containers += part.count(b"{") + part.count(b"[")
-        commas += part.count(b",")
-        if containers > MAX_JSON_CONTAINERS or commas >= MAX_JSON_VALUES:
+        values += part.count(b",")
+        if containers > MAX_JSON_CONTAINERS or values > MAX_JSON_VALUES:
             return False
     return True

@@ -59,8 +59,8 @@ _NO_ORIGIN = (
 class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token.
 
-    If there are `tokens`, every request needs one of them; if `public_read` is true too, only
-    changes need one.
+    If there are `tokens`, a request needs one of them or a login, except for the paths that match
+    _PUBLIC_PATH. If `public_read` is true too, GET and HEAD need neither.
     """
 
     tokens: Sequence[bytes]
@@ -84,10 +84,11 @@ class AccessControl:
         if method not in SAFE_METHODS:
             self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site.
+            # HTTP Basic needs no such proof: scripts use it too, and send no Origin.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
-            # A browser would open its password dialog for Basic.
+            # A challenge with Basic would make a browser open its password dialog.
             challenge = BEARER if _may_be_browser(request) else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
@@ -136,19 +137,19 @@ class AccessControl:
         if host is None:
             if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
                 raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
-            return  # Not HTTP/1.1, so it is no browser.
+            return  # The client is no browser, since browsers send HTTP/1.1.
         if len(host) > MAX_HOST:
             raise HTTPError(400, "The Host header is too long.")
         if not HOST.fullmatch(host):
             raise HTTPError(400, "The Host header is not the name or address of a host.")
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
-        # and may then read and write here. Tokens make this check needless: that page has none.
+        # and may then read and write here. If there are tokens, that page does not know any.
         if not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _NOT_OWN_HOST.format(scheme=request.scheme, host=host))
 
 
 def _host_name(url: str) -> str:
-    """Return the host in an address, empty if it is no address."""
+    """Return the host in an address, empty if the address is invalid or has no host."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -175,15 +176,17 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
-    # RFC 6454 section 6.2. Behind a proxy, the header Host may differ from the browser's address.
-    base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))
+    # Behind a proxy, `request.host_url` may differ from the address that the browser shows, which
+    # is `base_url`. Without a `base_url` this is "://", which no browser sends.
+    base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
     return origin is not None and origin not in (request.host_url, base_origin)
 
 
 def _proves_own_site(request: Request) -> bool:
     """Return whether a header says that a page of this service sent the request.
 
-    `_is_cross_site` must have refused another site's Origin before, so any Origin is the own one.
+    Call `_check_site` first: it refuses the Origin of another site, so an Origin that is left is
+    that of this service.
     """
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
     return site == "same-origin" if site else "HTTP_ORIGIN" in request.environ
@@ -192,8 +195,8 @@ def _proves_own_site(request: Request) -> bool:
 def _may_be_browser(request: Request) -> bool:
     """Return whether the client may be a browser or an extension in it.
 
-    Browsers send Sec-Fetch-Site, but not over plain http to another machine. An extension then
-    sends a token in Authorization, that of linkding with the scheme Token.
+    Browsers send Sec-Fetch-Site, but not over plain http to another machine. There, an extension
+    sends a token with the scheme Bearer, linkding's extension with the scheme Token.
     """
     scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
     return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
