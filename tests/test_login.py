@@ -475,6 +475,17 @@ def test_log_out_clears_the_cookie(client, public_read, target):
     assert app.get("/-/login", headers=BROWSER, status=200).form["token"].value == ""
 
 
+def test_log_out_and_use_change_no_login_of_another_browser(client):
+    app, other = client(), client()
+    value, _ = cookie_of(log_in(other))
+    log_in(app)
+    app.post("/-/logout", headers=BROWSER | OWN, status=303)
+    response = other.get("/", headers=BROWSER, status=200)
+    assert "Set-Cookie" not in response.headers
+    client(token=[OTHER]).get("/", headers=with_cookie(value), status=401)
+    client().get("/", headers=with_cookie(value), status=200)  # The token is back.
+
+
 def test_another_site_cannot_log_a_user_out(client):
     app = client()
     log_in(app)
