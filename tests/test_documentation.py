@@ -194,9 +194,18 @@ def test_the_example_of_a_new_format_names_what_exists():
     for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
         assert "markdown" in name or (ROOT / name).exists(), name
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("tests/formats/*.py")]
+    files.append(ROOT / "tests/test_hostile.py")
     source = "".join(file.read_text() for file in files)
     for table in re.findall(r"`([A-Z_]{4,})`", CONTRIBUTING):
         assert re.search(rf"^{table}\b.*= ", source, re.MULTILINE), table
+
+
+def test_the_first_command_for_a_new_format_runs_the_tests_that_name_a_place():
+    named = re.findall(r"^   \| `(tests/[\w/]+\.py)` \|", CONTRIBUTING, re.MULTILINE)
+    (command,) = re.findall(r"   ```bash\n(.*?)   ```", CONTRIBUTING, re.DOTALL)
+    first, everything = textwrap.dedent(command).replace("\\\n", "").splitlines()
+    assert re.findall(r"tests/\S+", first) == named
+    assert everything in CONTRIBUTING.partition("## The layers")[0]
 
 
 def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
