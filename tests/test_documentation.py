@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import urllib.request
 from types import SimpleNamespace
 
 import pytest
@@ -120,7 +121,7 @@ def test_the_statuses_of_errors_are_named():
 
 
 def test_the_named_test_files_exist():
-    files = re.findall(r"`(tests/[\w/]+\.py)`", documentation())
+    files = re.findall(r"\btests/[\w/]+\.py", documentation())
     assert files
     assert [file for file in files if not (ROOT / file).exists()] == []
 
@@ -248,13 +249,132 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, t
     }
 
 
-def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, data, tmp_path):
+def test_the_documented_program_handles_changes_of_other_clients(
+    serve, app, data, tmp_path, monkeypatch, capsys
+):
+    service, open_address, faster = serve(), urllib.request.urlopen, []
+    uris = [f"https://example.com/{id}" for id in ("listed", "read", "changed", "full")]
+    listed, read, changed, full = (
+        app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201).json["id"] for uri in uris
+    )
+    app.post_json(f"/{full}", {"tags": [str(n) for n in range(100)]}, status=200)
+
+    def urlopen(request):
+        """Open the address, but delete or change a bookmark before the program uses it."""
+        response, path = open_address(request), request.full_url.removeprefix(service.address)
+        if path.startswith("/?"):
+            app.delete(f"/{listed}", status=204)
+        elif request.method == "GET" and path == f"/{read}":
+            app.delete(f"/{read}", status=204)
+        elif request.method == "GET" and path == f"/{changed}" and not faster:
+            faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
+        return response
+
+    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+    monkeypatch.setattr(sys, "argv", ["tag_host.py", service.address, "EXAMPLE.com", "sample"])
+    monkeypatch.delenv("TOKEN", raising=False)
+    exec(blocks(API, "python")[0], {})
+    assert app.get(f"/{changed}").json["tags"] == ["old", "new", "sample"]
+    printed = capsys.readouterr()
+    assert printed.out == "https://example.com/changed\n"
+    id, _, body = printed.err.partition(" ")
+    assert (id, json.loads(body)["status"]) == (full, 422)
+
+
+def test_white_space_in_the_fields_is_removed_as_documented(app):
+    assert "line breaks and tabs become one space" in API
+    assert "both ends of the uri, the title, the description and each tag is removed" in API
+    values = {"uri": " https://a.example/\n", "title": "\t A\r\n\tb  c ", "description": " A\n b\n"}
+    bookmark = app.post_json("/", {**values, "tags": [" x ", "y z\u00a0"]}, status=201).json
+    fields = [bookmark[name] for name in ("uri", "title", "description", "tags")]
+    assert fields == ["https://a.example/", "A b  c", "A\n b", ["x", "y z"]]
+
+
+def run_in_bash(commands, folder):
+    """Run documented commands with the folder in place of `/`, and return what they print."""
+    commands = commands.replace("/backup/", f"{folder}/backup/")
+    commands = commands.replace("bookmarks import", IMPORT)
+    return subprocess.run(
+        ["bash", "-c", commands],
+        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=20,
+    ).stdout  # fmt: skip
+
+
+BACKUPS = {"tar": ("tar -czf", "tar -xzOf"), "cp": ("cp -r data", "grep -r -B 1")}
+
+
+@pytest.fixture(params=BACKUPS)
+def commands(request, tmp_path):
+    """The documented commands of a tool: to make a backup, and to restore one bookmark."""
+    (tmp_path / "backup").mkdir()
+    backup, restore = BACKUPS[request.param]
+    (backup,) = [line for line in documented_block("bash", "restic").splitlines() if backup in line]
+    return backup, documented_block("bash", restore)
+
+
+def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, commands, tmp_path):
     made = app.post_json("/", {"uri": "https://example.com/", "tags": ["a"]}, status=201).json
-    subprocess.run(["tar", "-czf", "bookmarks.tar.gz", data.name], cwd=tmp_path, check=True)
+    other = app.post_json("/", {"uri": "https://other.example/"}, status=201).json
+    backup, restore = commands
+    run_in_bash(backup, tmp_path)
     app.delete(f"/{made['id']}", status=204)
-    commands = documented_block("bash", "data/bookmarks/ID.json").replace("ID", made["id"])
-    commands = commands.replace("/backup/", "").replace("bookmarks import", IMPORT)
-    subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True, timeout=20)
+    app.delete(f"/{other['id']}", status=204)
+    printed = run_in_bash("set -e\n" + restore.replace("ID", made["id"]), tmp_path)
+    assert f'"id": "{made["id"]}"' in printed and other["id"] not in printed
+    app.get(f"/{made['id']}", headers={"Accept": "application/json"}, status=410)
     (restored,) = app.get("/").json
     assert restored["id"] != made["id"]
     assert {**restored, "id": "", "modified": ""} == {**made, "id": "", "modified": ""}
+
+
+@pytest.mark.parametrize("word", ["tar -xzf /backup", "cp /backup"])
+def test_the_documented_commands_restore_the_content_of_a_file(app, tmp_path, word):
+    made = app.post_json("/", {"uri": "https://example.com/"}, status=201).json
+    (tmp_path / "backup").mkdir()
+    run_in_bash("cp -r data /backup/; tar -czf /backup/bookmarks.tar.gz data", tmp_path)
+    app.post_json(f"/{made['id']}", {"title": "A mistake"}, status=200)
+    (command,) = re.findall(rf"`({word}[^`]*ID[^`]*)`", documentation("sync-backup.md"))
+    run_in_bash(command.replace("ID", made["id"]), tmp_path)
+    assert app.get("/").json == [made]
+
+
+def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data, tmp_path):
+    uris = [f"https://example.com/{name}" for name in ("before", "since", "kept")]
+    before, since, kept = (
+        app.post_json("/", {"uri": uri}, status=201).json["id"] for uri in uris
+    )
+    (tmp_path / "backup").mkdir()
+    command = documented_block("bash", "for t in")
+    # The second backup has the file and the tombstone of the first bookmark.
+    run_in_bash("cp -r data /backup/", tmp_path)
+    assert run_in_bash(f"{command}true", tmp_path) == ""
+    app.delete(f"/{before}", status=204)
+    run_in_bash("cp -r data /backup/", tmp_path)
+    later = app.post_json("/", {"uri": "https://example.com/later"}, status=201).json["id"]
+    for id in (since, later):
+        app.delete(f"/{id}", status=204)
+    (line,) = run_in_bash(f"{command}true", tmp_path).splitlines()
+    file = tmp_path / "backup" / "data" / "bookmarks" / f"{since}.json"
+    assert line == f'{file}:  "uri": "https://example.com/since",'
+
+
+def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):
+    app.post_json("/", {"uri": "https://example.com/"}, status=201)
+    before = app.get("/").json
+    run_in_bash("mkdir backup; cp -r data /backup/; cp -r /backup/data data", tmp_path)
+    assert (data / "data" / "bookmarks").exists()
+    assert app.get("/").json == before
+    assert check(data) == []
+
+
+def test_without_its_tombstone_an_id_is_active_again_when_its_file_comes_back(app, data):
+    made = app.post_json("/", {"uri": "https://example.com/"}, status=201).json
+    file = data / "bookmarks" / f"{made['id']}.json"
+    content = file.read_bytes()
+    app.delete(f"/{made['id']}", status=204)
+    imported = app.post_json("/", {"uri": made["uri"]}, status=201).json
+    (data / "tombstones" / file.name).unlink()
+    file.write_bytes(content)
+    listed = app.get("/").json
+    assert {bookmark["id"] for bookmark in listed} == {made["id"], imported["id"]}
+    assert {bookmark["uri"] for bookmark in listed} == {made["uri"]}

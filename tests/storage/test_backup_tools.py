@@ -1,4 +1,4 @@
-"""The documented backup commands (tar, restic, borg) make backups and restore them."""
+"""The documented backup commands (cp, tar, restic, borg) make backups and restore them."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.conftest import documented_block, require_program, until
 
 WRITERS = 3
 # The exit status of each tool after files changed while it read them.
-WARNING_STATUS = {"tar": 1, "restic": 3, "borg": 1}
+WARNING_STATUS = {"cp": 1, "tar": 1, "restic": 3, "borg": 1}
 
 
 def commands_of(tool):
