@@ -112,8 +112,9 @@ class PostedType(NamedTuple):
 
     `read` reads a bookmark for POST, None if a body of this type is always a file to import.
     `read_whole` reads a bookmark for PUT, which replaces all fields; None if PUT refuses the type.
-    `is_file` returns whether a body is a file to import in place of one bookmark. `file_format` is
-    the format of such a file; if it is empty, the format is detected.
+    `is_file` takes a body and the parameters of its media type, and returns whether the body is a
+    file to import in place of one bookmark; None if it never is, or always. `file_format` is the
+    format of such a file; if it is empty, the format is detected.
     """
 
     read: Reader | None

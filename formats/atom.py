@@ -56,7 +56,7 @@ def _head(listing: Listing) -> str:
         ' xmlns:at="http://purl.org/atompub/tombstones/1.0">\n'
         f"<id>{escape(id)}</id>\n"
         f"<title>{escape(title)}</title>\n"
-        f"<updated>{listing.page.state.modified}</updated>\n"
+        f"<updated>{listing.page.state.modified}</updated>\n"  # Of the whole collection.
         "<author><name>Bookmarks</name></author>\n"
         f'<link rel="self" type="application/atom+xml" href="{feed_url}"/>\n'
         f'<link rel="alternate" type="text/html" href="{home_url}"/>\n{links}'

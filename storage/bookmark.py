@@ -165,7 +165,7 @@ def _show(value: object) -> str:
     """Return a wrong value as JSON, short enough for an error message."""
     if isinstance(value, list | dict):
         return "an array" if isinstance(value, list) else "an object"
-    return replace_unprintable(json.dumps(value, ensure_ascii=False))
+    return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
 @lru_cache(maxsize=8192)  # A collection has few different tags; the cache also shares the strings.
@@ -219,7 +219,7 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
     for name, value in values.items():
         rule = _RULES.get(name)
         if rule is None:
-            errors.append((replace_unprintable(name), "is not a field of a bookmark"))
+            errors.append((cut_and_replace_unprintable(name), "is not a field of a bookmark"))
             continue
         try:
             fields[name] = rule(value)
@@ -333,7 +333,7 @@ def replace_invalid_xml_chars(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def replace_unprintable(name: str) -> str:
+def cut_and_replace_unprintable(name: str) -> str:
     """Return a name from a client for an error message: cut to 64 characters, and printable."""
     return "".join(c if c.isprintable() else "\ufffd" for c in name[:64])
 

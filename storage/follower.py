@@ -228,8 +228,8 @@ class _Batch(Generic[_Value]):
         self,
         folder: Path,
         ids: Collection[str],
-        parse: Callable[[str, bytes, float], _Value],
-        reading_began_ns: int,
+        parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
+        reading_began_ns: int,  # A file changed later than shortly before is read again next time.
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from storage.bookmark import Bookmark, Tombstone, clean, create, replace_unprintable
+from storage.bookmark import Bookmark, Tombstone, clean, create, cut_and_replace_unprintable
 from storage.errors import Invalid
 from storage.files import MAX_FILE_SIZE
 
@@ -63,7 +63,7 @@ def _decode(decoder: msgspec.json.Decoder[_Record], id: str, data: bytes) -> _Re
     except ValueError as error:  # The base of UnicodeDecodeError and of msgspec's errors.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
     if record.id != id:  # For example, the file was renamed or copied.
-        raise Invalid([("id", f"is {replace_unprintable(record.id)!r} inside the file")])
+        raise Invalid([("id", f"is {cut_and_replace_unprintable(record.id)!r} inside the file")])
     return record
 
 

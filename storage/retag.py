@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from storage.bookmark import Fields, clean, fold_tag, replace_unprintable, update
+from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import (
     BadQuery,
     Gone,
@@ -44,6 +44,7 @@ class Retagging(msgspec.Struct, frozen=True):
         """
         removed = set(map(fold_tag, self.remove))
         kept = [tag for tag in tags if fold_tag(tag) not in removed]
+        # A new name takes the place of the old one. The rules of fields drop repeated tags later.
         if len(kept) < len(tags) and len(self.remove) == len(self.add) == 1:
             return [self.add[0] if fold_tag(tag) in removed else tag for tag in tags]
         return [*kept, *self.add]
@@ -97,7 +98,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
                 raise _invalid_value(f"must be one of {', '.join(_RULES)}")
             fields[name] = _RULES[name](value)
         except Invalid as error:
-            errors += [(replace_unprintable(name), reason) for _, reason in error.errors]
+            errors += [(cut_and_replace_unprintable(name), reason) for _, reason in error.errors]
         except BadQuery as error:  # From the rules of `tag` and `q`.
             errors.append((name, f"cannot be used: {error}"))
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
@@ -169,7 +170,7 @@ def retag(
     Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)
-    for start in range(0, len(entries), MAX_CHANGES):
+    for start in range(0, len(entries), MAX_CHANGES):  # So many changes share one lock and sync.
         retagger.change(entries[start : start + MAX_CHANGES])
     retagger.report.matched = len(entries)
     return retagger.report

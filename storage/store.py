@@ -65,7 +65,7 @@ class Store:
         self._folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
         files.make_folder(self._folders[BOOKMARKS])
-        with suppress(Unavailable):  # Without this folder, a read-only disk can still be served.
+        with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self._folders[TOMBSTONES])
         self._follower = Follower(folder)
         self._open()
@@ -85,7 +85,7 @@ class Store:
         """Create locks and drop the watch: a forked child cannot use those of its parent."""
         self._mutex = threading.RLock()
         self._writer_lock = files.Lock(self._folders[BOOKMARKS])
-        self._minter = Minter()  # A fork may copy the minter's lock while a thread holds it.
+        self._minter = Minter()  # Of new ids. A fork may copy its lock while a thread holds it.
         self._follower.reset()
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class Store:
         return self._follower.change_count
 
     def state(self) -> State:
-        """Return the validators of the whole collection."""
+        """Return the validators of the collection. Raises Unavailable if no file can be read."""
         with self._mutex:
             return self._follower.refresh_or_raise_if_all_reads_failed().state
 

@@ -104,7 +104,8 @@ class Watch:
         others = range(1, len(self._folders))
         # The first folder is required: if it is missing, `_identity` raises Unavailable.
         numbers = [0, *(number for number in others if self._folders[number].exists())]
-        # Only the first identity is needed, but `_identity` raises for any folder that is a link.
+        # `_identity` raises for a folder that is a link. Writers compare the identity of the first
+        # folder with that of the folder that they have locked.
         identities = [_identity(str(self._folders[number])) for number in numbers]
         self.first_folder_identity = identities[0]
         try:

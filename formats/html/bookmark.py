@@ -74,10 +74,11 @@ def existing_form(
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The form adds the tags in `values_to_add` to the bookmark's tags, and has a checkbox that adds
-    the description in `values_to_add`. If `from_sent_form` is true, the user typed the values in a
-    form, which must not lose them: the checkbox is checked, and the typed title is shown below the
-    stored one. Otherwise the bookmarklet or an app took the values from a page.
+    The form suggests `host_tags`, which are tags of other bookmarks of the same host. It adds the
+    tags in `values_to_add` to the bookmark's tags, and has a checkbox that adds the description in
+    `values_to_add`. If `from_sent_form` is true, the user typed the values in a form, which must
+    not lose them: the checkbox is checked, and the typed title is shown below the stored one.
+    Otherwise the bookmarklet or an app took the values from a page.
     """
     values = form_values(b)
     folded_tags = set(map(fold, b.tags))
@@ -94,7 +95,7 @@ def existing_form(
     if description and description.replace("\r\n", "\n") not in b.description:
         checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
     return edit_form(
-        action, values, hidden_fields, other_version=typed_html, checkboxes=checkboxes, focus="tags"
+        action, values, hidden_fields, shown_below=typed_html, checkboxes=checkboxes, focus="tags"
     )
 
 

@@ -39,7 +39,7 @@ def edit_form(
     *,
     # These three map the name of a field to HTML that is shown below the field.
     errors: Mapping[str, str] = {},
-    other_version: Mapping[str, str] = {},
+    shown_below: Mapping[str, str] = {},
     checkboxes: Mapping[str, str] = {},
     focus: str = "",
     extra_link: str = "",
@@ -54,7 +54,7 @@ def edit_form(
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
         _field(
-            name, values.get(name, ""), errors.get(name, ""), other_version.get(name, ""), focus
+            name, values.get(name, ""), errors.get(name, ""), shown_below.get(name, ""), focus
         )
         + checkboxes.get(name, "")
         for name in _FIELDS
@@ -72,10 +72,10 @@ def edit_form(
     )
 
 
-def _field(name: str, value: str, error: str, other_version: str, focus: str) -> str:
+def _field(name: str, value: str, error: str, shown_below: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
     # The notes below the field: their HTML by their CSS class. Empty ones are left out.
-    notes = {"error": error, "hint": hint, "theirs": other_version}
+    notes = {"error": error, "hint": hint, "theirs": shown_below}
     notes = {css_class: note for css_class, note in notes.items() if note}
     if notes:
         ids = " ".join(f"{name}-{css_class}" for css_class in notes)

@@ -136,15 +136,15 @@ def _existing(sent: SentForm, current: Bookmark) -> str:
 
 def _both_versions(sent: SentForm, current: Bookmark) -> str:
     """Return the form, with the stored value below each field that another client changed too."""
-    keep_link = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
+    keep_saved_link = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
     saved = form_values(current)
     form = edit_form(
         sent.action,
         sent.values,
         sent.hidden_fields,
         save_label="Save mine",
-        other_version={name: labelled_value("Saved now:", saved[name]) for name in sent.conflicts},
-        extra_link=keep_link,
+        shown_below={name: labelled_value("Saved now:", saved[name]) for name in sent.conflicts},
+        extra_link=keep_saved_link,
     )
     return (
         '<div class="alert" role="alert">\n'

@@ -96,7 +96,8 @@ class ResponseCache:
 
 
 def _size(key: _Key, response: Response) -> int:
-    texts = chain(filter(None, key), *response.headers)
+    texts_of_headers = (text for name_and_value in response.headers for text in name_and_value)
+    texts = chain(filter(None, key), texts_of_headers)
     return OVERHEAD + len(response.body) + sum(map(len, texts))
 
 

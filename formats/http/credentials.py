@@ -83,6 +83,7 @@ def check_authorization(value: str, tokens: Sequence[bytes]) -> Credentials:
     return kind if find_token(sent, tokens) is not None else Credentials.WRONG
 
 
+# Browsers send only Basic by themselves, also in requests that pages of other sites cause.
 _CREDENTIALS_BY_SCHEME = {
     "bearer": Credentials.HEADER,
     "token": Credentials.HEADER,

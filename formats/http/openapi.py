@@ -25,10 +25,10 @@ def document(base: str, version: str, has_token: bool, public_read: bool) -> Ass
         description["security"] = []  # In the file, every operation requires a token.
     elif public_read:
         for path in description["paths"].values():
-            for method in ("get", "head"):
+            for method in ("get", "head"):  # Every path has both.
                 path[method]["security"] = [{}]  # The empty object stands for no credentials.
     body = msgspec.json.encode(description) + b"\n"
-    digest = int.from_bytes(sha256(body).digest()[:16])  # An entity tag begins with 128 bits.
+    digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags are made of 128 bits.
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 

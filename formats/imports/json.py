@@ -161,7 +161,7 @@ def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
 def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
         return name in _ROOT_OBJECTS
-    # An entry of Karakeep has an array `lists` of names. It contains no folders, which are objects.
+    # An entry of Karakeep has an array `lists` of names, which are no folders: those are objects.
     # The document itself is no entry, so any array of such a name counts, even an empty one.
     if name in _FOLDER_ARRAYS and not is_document:
         return _is_array_of_objects(raw)

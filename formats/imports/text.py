@@ -36,7 +36,7 @@ _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller
 # An address, with the closing quotation mark of a quoted cell, and the text behind the separator.
 _CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
 _SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")
-# The rest of an address behind a comma in it: a digit, as in `/1,2`, or text with `/`, `?` or `#a`.
+# The rest of an address behind a comma in it: a digit, as in `/1,2`, or one of `/=&%?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
