@@ -53,12 +53,13 @@ class HiddenFields(NamedTuple):
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    If the checkbox `_quote` is ticked, append the text that it offers to the description.
+    If the checkbox `_quote` is ticked, append its text to the description: the bookmarklet has sent
+    this text for a bookmark that exists already.
     """
     list_query = fields.pop("_list", None)
-    if offered_text := fields.pop("_quote", ""):
+    if new_text := fields.pop("_quote", ""):
         # If the description was empty, storage strips the line breaks before the text.
-        fields["description"] = f"{fields.get('description', '')}\n\n{offered_text}"
+        fields["description"] = f"{fields.get('description', '')}\n\n{new_text}"
     return HiddenFields(
         version=str(fields.pop("_version", "")),
         list_query=None if list_query is None else str(list_query),

@@ -115,9 +115,9 @@ def retagged_address(
     no changed bookmark matches that filter, so the tags of the filter are changed in the same way.
     """
     tags = [tag for tag in selection.get("tag", []) if tag.strip()]
-    changed_tags = retagging.apply(tags)
-    removes_filter_tag = not set(tags) <= set(changed_tags)
-    parameters = [("tag", tag) for tag in (changed_tags if removes_filter_tag else tags)]
+    filter_tags_afterwards = retagging.apply(tags)
+    removes_filter_tag = not set(tags) <= set(filter_tags_afterwards)
+    parameters = [("tag", tag) for tag in (filter_tags_afterwards if removes_filter_tag else tags)]
     parameters += [("q", selection["q"])] if selection.get("q") else []
     parameters += [("changed", str(report.changed))]
     parameters += [("failed", str(len(report.failed)))] if report.failed else []

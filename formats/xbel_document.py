@@ -48,7 +48,7 @@ class XbelDocument:
         self.entries: list[XbelEntry] = []
         self._path: list[str] = []
         self._folders = Folders()
-        self._is_toolbar_folder = False
+        self._is_toolbar_folder = False  # Whether the open folder is the toolbar of a browser.
         self._entry: XbelEntry | None = None
         self._text_pieces: list[str] | None = None
         self._text_element, self._text_depth = "", 0

@@ -144,6 +144,7 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
     finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
         return Finding(path, finding, "move it away, because it is no valid bookmark")
+    # `repair` looks whether the tombstone is still there.
     return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 

@@ -284,7 +284,7 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     changed = [
         id
         for id, signature in known_signatures.items()
-        if signature == _READ_AGAIN
+        if signature == _READ_AGAIN  # The file had changed just before it was read.
         or signature != _signature_of(folder_descriptor, id, reading_began_ns)
     ]
     with os.scandir(folder_descriptor) as entries:

@@ -146,7 +146,8 @@ class Importer:
             result = _merge_with_later_modified(before, fields)
         outcome = "unchanged" if result is before else "updated" if before else "created"
         if stored and result is stored.bookmark:
-            # No entry has changed this bookmark so far: it needs no plan, only a sync of its file.
+            # No entry has changed this bookmark so far, so it needs no plan. Its file needs a sync,
+            # because another program may have written it without one.
             self.report.unchanged += 1
             self._unchanged_to_sync[stored.bookmark.id] = stored
             return

@@ -7,7 +7,7 @@ import msgspec
 
 from storage.bookmark import MAX_TAGS
 from storage.errors import BadQuery
-from storage.search import Search, fold_client_tag, parse_search
+from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
 MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits. It fits in 64 bits.
@@ -60,7 +60,7 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     """Return the folded tags without empty ones. Raises BadQuery if there are too many."""
-    tags = [fold_client_tag(value) for value in values]
+    tags = [normalize_and_fold_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
     return tuple(sorted(set(tags) - {""}))  # Sorted, so that equal filters are equal tuples.

@@ -119,13 +119,16 @@ def fold_text(text: str) -> str:
     return text.casefold().replace("\n", " ")
 
 
-def fold_client_tag(text: str) -> str:
+def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 
 def _tokens(text: str) -> Iterator[Term | str]:
-    """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
+    """Yield the terms, operators and parentheses of a text.
+
+    Raises _NotAnExpression, with a message for `POST /tags`; GET searches for the words then.
+    """
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value, lower = match[kind], match[kind].lower()
@@ -137,7 +140,7 @@ def _tokens(text: str) -> Iterator[Term | str]:
             if folded := fold_text(value):  # An empty phrase would select every bookmark.
                 yield Term(Kind.TEXT, folded)
         elif kind in ("tag", "quoted_tag"):
-            yield Term(Kind.TAG, fold_client_tag(value))
+            yield Term(Kind.TAG, normalize_and_fold_tag(value))
         elif kind == "keyword" and lower in _KEYWORDS:
             yield _KEYWORDS[lower]
         elif kind == "keyword":

@@ -90,7 +90,7 @@ class ResponseCache:
         if size > MAX_RESPONSE_SIZE:
             return
         if self._size + size > MAX_SIZE:
-            self._responses, self._size = {}, 0
+            self._responses, self._size = {}, 0  # Requests soon fill it again.
         self._size += size
         self._responses[key] = change_count, response
 
@@ -102,7 +102,7 @@ def _size(key: _Key, response: Response) -> int:
 
 
 def _key(request: Request) -> _Key | None:
-    """Return everything that the response to a GET depends on, None if it cannot be cached."""
+    """Return what the response to a GET or HEAD depends on, None if it cannot be cached."""
     environ = request.environ
     is_get = environ["REQUEST_METHOD"] in ("GET", "HEAD")
     # The login page and the other pages below `/-/` depend on more variables than the key has.

@@ -157,7 +157,7 @@ def not_modified(
     require_conditions(request, resource)
     if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
         # The tag that this client would get now also depends on its Accept-Encoding, and for a page
-        # on its login.
+        # on its login, because pages have a button to log in or out.
         current_tag = entity_tag_as_sent(request, _entity_tag(resource, etag_suffix))
         is_current = tags.strip() == "*" or current_tag in _parse_entity_tags(tags)
     else:

@@ -113,7 +113,8 @@ def make_login(token: bytes) -> str:
     """Return the value of a cookie that proves a login with the token.
 
     The value is the time of issue, a nonce, and an HMAC of both under the token, so that the
-    service needs to store nothing, and the login ends when the token is removed.
+    service needs to store nothing, and the login ends when the token is removed. The nonce makes
+    two logins in the same second different.
     """
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
@@ -122,7 +123,7 @@ def make_login(token: bytes) -> str:
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login under one of the tokens that has not ended."""
     now = time.time()
-    for match in _LOGIN.finditer(cookies):
+    for match in _LOGIN.finditer(cookies):  # A browser may send one for each path.
         # The absolute difference: a login that a wrong clock has issued in the future ends, too.
         if abs(now - int(match["issued"])) >= LOGIN_SECONDS:
             continue

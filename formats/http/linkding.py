@@ -241,7 +241,7 @@ def _add_notes(description: object, notes: object) -> object:
 def _tags_to_store(sent: Mapping[str, object], stored: Tags, keeps_stored_tags: bool) -> Tags:
     """Return the new tags of a bookmark, with those that store flags. Raises Invalid.
 
-    Tags and flags that are sent replace the stored ones; with `keeps_stored_tags`, no tag is lost.
+    Tags and flags that are sent replace the stored ones; a POST (`keeps_stored_tags`) adds to them.
     """
     stored_names = tuple(tag for tag in stored if not _is_tag_of_flag(tag))
     stored_flags = {fold_tag(tag) for tag in stored if _is_tag_of_flag(tag)}

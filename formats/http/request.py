@@ -82,7 +82,8 @@ def read_bookmark_or_file(
         if isinstance(content, form.UploadedFile):
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
-    # Limit the values before `is_file` parses them. Up to MAX_BODY bytes have too few to take long.
+    # Limit the number of values before `is_file` parses them. Parsing up to MAX_BODY bytes takes so
+    # little time that they need no limit here.
     if posted.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(body)
     # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.

@@ -196,7 +196,7 @@ class _Reader:
         self._open_text: list[str] | None = None
 
     def read(self, first_line: int, segment: str, is_last: bool) -> Iterator[ImportedEntry]:
-        """Yield the entries in a segment. Only the last segment (`is_last`) ends with the file."""
+        """Yield a segment's entries. In the last (`is_last`) the file may end within an entry."""
         self._is_last_segment = is_last
         for token in _tokenize(segment, first_line):
             if handle := _HANDLERS.get(token.name):  # Tags to drop have none.

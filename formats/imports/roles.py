@@ -22,11 +22,11 @@ _NAMES_BY_ROLE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-# A true value in a column of one of these names becomes a tag of that name.
+# Marks: a true value in a column of one of these names becomes a tag of that name.
 _MARKS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
 _ROLE_BY_NAME |= {mark: mark for mark in _MARKS}
-_TRUE = re.compile(r"\s*(?:1(?:\.0)?|true|yes)\s*", re.IGNORECASE | re.ASCII)
+_TRUE = re.compile(r"\s*(?:1(?:\.0)?|true|yes)\s*", re.IGNORECASE | re.ASCII)  # In JSON 1 is 1.0.
 # By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 
