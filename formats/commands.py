@@ -148,15 +148,18 @@ def import_files(options: argparse.Namespace) -> int:
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
     """Import a file and print its skipped entries; skip a file that cannot be read."""
     reported_before = len(importer.report.entries)
+    error_text = ""
     try:
         entries = formats.read_entries(_read(name), format)
         for line, fields, skip_reason in _show_progress(entries, name):
             importer.add(line, fields, skip_reason)
     except Malformed as error:
-        importer.add(_WHOLE_FILE, {}, skip_reason=str(error))
+        error_text = str(error)
     except OSError as error:
-        importer.add(_WHOLE_FILE, {}, skip_reason=error.strerror or str(error))
+        error_text = error.strerror or str(error)
     importer.flush()  # After an error, this stores the entries that were read before it.
+    if error_text:
+        importer.add(_WHOLE_FILE, {}, error_text)
     for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 
@@ -258,7 +261,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     is_output, path = name in _STANDARD_OUTPUT, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
         # A symbolic link stays: realpath returns the file that the link leads to. For links in a
-        # circle, Path.resolve would raise a RuntimeError, which is no OSError.
+        # circle, Path.resolve raises a RuntimeError, which is no OSError, before Python 3.13.
         _replace(Path(os.path.realpath(path)), chunks)
     else:  # A pipe or a device cannot be replaced. File descriptor 1 is standard output.
         with open(1 if is_output else name, "wb", closefd=not is_output) as file:

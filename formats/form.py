@@ -20,7 +20,7 @@ MAX_FIELDS = 200
 NEW_BOOKMARK, DELETED_BOOKMARK = "new", "put-back"
 
 # An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port. A
-# path, query or fragment may follow. A colon without a port after it ends a scheme (`geo:1,2`).
+# path, query or fragment may follow. A colon without a port after it ends a scheme (`a.b:1,2`).
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
     re.IGNORECASE,

@@ -133,7 +133,7 @@ def _page_links(
     items: links in the headers repeat the query, and proxies limit the length of headers.
     """
     limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all items.
+    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all the rest.
         return {}
     last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}

@@ -76,8 +76,8 @@ def existing_form(
 
     The form suggests `host_tags`, which are tags of other bookmarks of the same host. It adds the
     tags in `values_to_add` to the bookmark's tags, and has a checkbox that adds the description in
-    `values_to_add`. If `from_sent_form` is true, the user typed the values in a form, which must
-    not lose them: the checkbox is checked, and the typed title is shown below the stored one.
+    `values_to_add`. If `from_sent_form` is true, the user has sent the values in a form, which must
+    not lose them: the checkbox is checked, and the sent title is shown below the stored one.
     Otherwise the bookmarklet or an app took the values from a page.
     """
     values = form_values(b)

@@ -21,8 +21,8 @@ from storage.bookmark import Bookmark
 def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     """Return the page that names the deleted bookmark.
 
-    The service keeps only the id of a deleted bookmark: the hidden fields of the form are the only
-    copy of its values.
+    The service keeps only the id and the time of the deletion: the hidden fields of the form are
+    the only copy of the bookmark's values.
     """
     fields = form_values(b) | {"created": b.created}
     bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())

@@ -11,7 +11,7 @@ from formats.listing import list_address
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # In characters. A longer title or heading of a page is cut.
+MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 MULTIPART = 'enctype="multipart/form-data"'

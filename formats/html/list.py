@@ -25,7 +25,7 @@ from formats.listing import Listing
 from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
-# The column beside a list shows this number of the most used tags; the page of all tags the others.
+# The column beside a list shows at most this number of tags, the most used.
 MAX_TAGS_SHOWN = 60
 # In characters. A list cuts a longer description. The bookmarklet saves at most 2000 characters of
 # selected text, so that a list shows the whole text.
@@ -208,7 +208,7 @@ def _description(description: str, escaped_address: str, escape_and_mark: Escape
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION_SHOWN
     rest = f'<p><a href="{escaped_address}">Show the whole description</a></p>' if is_cut else ""
-    # The summary has the whole text; style.css shows only two lines of it until a click opens it.
+    # style.css shows only two lines of the summary until a click opens it.
     return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 

@@ -23,8 +23,8 @@ _DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%
 def parse_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value.
 
-    A number counts seconds since 1970; milliseconds if seconds would give a date after the year
-    9999; microseconds if milliseconds would, too.
+    A number counts seconds since 1970; milliseconds if seconds would give a date outside the years
+    1 to 9999; microseconds if milliseconds would, too.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -70,7 +70,7 @@ def _from_text(text: str) -> str | None:
     parsers = [lambda text, f=f: datetime.strptime(text, f) for f in _DATES_WITH_MONTH_NAMES]
     for parse in (datetime.fromisoformat, *parsers, parsedate_to_datetime):
         with suppress(ValueError, OverflowError):
-            moment = parse(text)
+            moment = parse(text.upper())  # `fromisoformat` reads no lower-case t and z.
             utc = moment.astimezone(UTC) if moment.tzinfo else moment
             return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
     return None

@@ -107,8 +107,8 @@ class _Walk:
             if is_folder := not is_document or "children" in members:
                 # Browsers create folders only at the top, or inside the one folder at the top.
                 may_be_built_in = self._folders.depth < 2
-                is_made_by_browser = member_name in _ROOT_OBJECTS  # Named in any language.
-                tags = () if is_made_by_browser else _folder_tags(members, may_be_built_in)
+                has_no_tags = member_name in _ROOT_OBJECTS  # A browser's folder, or a window.
+                tags = () if has_no_tags else _folder_tags(members, may_be_built_in)
                 self._folders.open(tags)
             yield from self._entries_in(containers)
             if is_folder:
@@ -162,7 +162,7 @@ def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
     if _first_byte(raw) == b"{":
         return name in _ROOT_OBJECTS
     # An entry of Karakeep has an array `lists` of names, which are no folders: those are objects.
-    # The document itself is no entry, so any array of such a name counts, even an empty one.
+    # In the document itself, any array of such a name counts, even an empty one.
     if name in _FOLDER_ARRAYS and not is_document:
         return _is_array_of_objects(raw)
     return name in _CONTAINERS and _first_byte(raw) == b"["

@@ -121,7 +121,7 @@ class _Token(NamedTuple):
 
 
 def _tokenize(segment: str, line: int) -> Iterator[_Token]:
-    """Yield the tokens of a segment (one entry, heading or list tag) that begins in this line."""
+    """Yield the tokens of a segment that begins in this line."""
     position = 0
     while tag := _TAG.search(segment, position):
         yield _Token(_TEXT, segment[position : tag.start()])
@@ -286,8 +286,6 @@ class _Reader:
 
     def _tags_of_heading(self, heading: _Token) -> tuple[str, ...]:
         attributes = heading.attributes
-        if attributes.get("id") == _SAFARI_READING_LIST_ID:
-            return ("toread",)
         is_root = any(attributes.get(name, "").lower() == "true" for name in _ROOT_ATTRIBUTES)
         name = _one_line(self._title)
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
@@ -296,6 +294,8 @@ class _Reader:
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()
+        if attributes.get("id") == _SAFARI_READING_LIST_ID:
+            return ("toread",)
         return folder_tags(name, may_be_built_in=is_top)
 
 

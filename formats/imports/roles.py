@@ -26,7 +26,7 @@ _NAMES_BY_ROLE = {
 _MARKS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
 _ROLE_BY_NAME |= {mark: mark for mark in _MARKS}
-_TRUE = re.compile(r"\s*(?:1(?:\.0)?|true|yes)\s*", re.IGNORECASE | re.ASCII)  # In JSON 1 is 1.0.
+_TRUE = re.compile(r"\s*(?a:1(?:\.0)?|true|yes)\s*", re.IGNORECASE)  # In JSON 1 is 1.0.
 # By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 

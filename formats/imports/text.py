@@ -25,7 +25,7 @@ NO_HEADER = (
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
 _EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
-# Only an address with `//` may have white space, so `Note: this` is none; none has other controls.
+# Only an address with `//` may have white space, so `Note: this` is none.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
@@ -36,7 +36,7 @@ _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller
 # An address, with the closing quotation mark of a quoted cell, and the text behind the separator.
 _CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
 _SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")
-# The rest of an address behind a comma in it: a digit, as in `/1,2`, or one of `/=&%?` or `#a`.
+# The rest of an address behind a separator in it: a digit, as in `/1,2`, or one of `/=&%?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
@@ -44,7 +44,7 @@ _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other t
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each line that is neither empty nor a comment (RFC 2483 section 5).
 
-    Raises Malformed for CSV that needs a header, because it has more than two columns.
+    Raises Malformed for CSV that has more than two columns or may be a list of addresses.
     """
     text = decode(data)
     separator = _find_separator([line for _, line in islice(_lines(text), _EXAMINED_LINES)])

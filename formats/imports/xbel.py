@@ -22,14 +22,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     except Malformed as reason:
         error = reason
     if document.root not in ("", "xbel"):  # Empty if the error comes before any element.
-        raise Malformed("It is no XBEL document: the root element must be xbel.")
+        raise Malformed("It must be an XBEL document, whose root element is xbel.")
     yield from map(_imported_entry, document.entries)
     if error:
         raise error
 
 
 def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
-    """Return the entry, without an id of another program, but with all of its tags and dates."""
+    """Return the entry, with the tags and dates in the forms of other programs."""
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
@@ -38,7 +38,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
         fields.pop("id", None)
     if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
         fields["tags"] = tags
-    dates = {name: _partial_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
+    dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
     kde_seconds, *_ = entry.texts.get(xbel.TIME, [""])
     dates["added"] = dates["added"] or parse_date(kde_seconds)
     for name, date in dates.items():
@@ -47,7 +47,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     return entry_with_uri(entry.line, present)
 
 
-def _partial_date(value: str) -> str | None:
+def _read_date(value: str) -> str | None:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
     missing_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
     return parse_date(value + missing_by_length.get(len(value), ""))

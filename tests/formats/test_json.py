@@ -305,7 +305,10 @@ def test_all_different_texts_of_an_object_are_its_description(texts, description
 @pytest.mark.parametrize(
     "value, tags",
     [
-        *((value, ["private", "toread", "unread"]) for value in (True, 1, "1", "yes", "TRUE ")),
+        *(
+            (value, ["private", "toread", "unread"])
+            for value in (True, 1, "1", "yes", "TRUE ", "yes\u00a0")
+        ),
         *((value, []) for value in (False, 0, 2, 1.5, "0", "no", "", None, [True], {"x": 1})),
     ],
 )

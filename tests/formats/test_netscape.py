@@ -174,6 +174,8 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
         ("20230102T030405+0100", "2023-01-02T02:04:05Z"),
         ("2023-01-02T03+0100", "2023-01-02T02:00:00Z"),
         ("20230102 0304", "2023-01-02T03:04:00Z"),
+        ("2002-09-01t12:00z", "2002-09-01T12:00:00Z"),
+        ("20020901t120000z", "2002-09-01T12:00:00Z"),
         ("January 2, 2023", "2023-01-02T00:00:00Z"),
     ],
 )
@@ -268,6 +270,7 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
         ("<H3 FOLDED>Links</H3>", None),
         ("<H3 FOLDED>Reading List</H3>", ["toread"]),
         ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["toread"]),
+        ('<H3 PLACES_ROOT="true" id="com.apple.ReadingList">Name</H3>', None),
         ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
         ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
         ("<H1>Title of it all</H1>", None),
