@@ -243,8 +243,8 @@ def open_folder(folder: Path) -> AbstractContextManager[int]:
     return _opened(folder, _FOLDER_FLAGS)
 
 
-def sync_folder(folder: Path, published_file: int | None = None) -> None:
-    """Make the folder's names durable, then sync the open file that was just published in it.
+def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
+    """Make the folder's names durable, then sync this open file in it.
 
     After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
     of a file fails. In a test of power cuts 10 acknowledged writes were lost without the sync of
@@ -255,8 +255,8 @@ def sync_folder(folder: Path, published_file: int | None = None) -> None:
     try:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
-        if published_file is not None:
-            os.fsync(published_file)
+        if file_descriptor is not None:
+            os.fsync(file_descriptor)
     except OSError as error:
         raise Unavailable(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -271,7 +271,7 @@ def sync_name(folder: Path, name: str) -> None:
     """
     try:
         with _opened(folder / name) as descriptor:
-            sync_folder(folder, published_file=descriptor)  # Syncs the folder, then the file.
+            sync_folder(folder, descriptor)  # Syncs the folder, then the file.
     except FileNotFoundError:
         raise Stale from None
     except OSError as error:

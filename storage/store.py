@@ -242,16 +242,16 @@ class Store:
 
     def _write(self, change: Change, seen_state: State | None) -> Entry:
         data = self._new_content(change)
-        # Computing the key of a long uri takes up to 100 ms, so make the entry before locking.
+        # Computing the key of a long uri can take half a second, so make the entry before locking.
         entry = new_entry(change.bookmark, data, changed_at=0.0)  # The time is set below.
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
                 # The client's condition was checked against this state of the collection.
                 if seen_state and seen_state.version != index.version:
                     raise Stale
-                self._publish(index, file, entry, change.seen)
+                self._publish(index, file, change, entry.uri_key)
             # If XFS has shut down, only the sync of the file fails, not that of the folder.
-            files.sync_folder(self._folders[BOOKMARKS], published_file=file.descriptor)
+            files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
             entry.changed_at = file.changed_at
         return entry
 
@@ -272,23 +272,24 @@ class Store:
             staged = list(self._stage_all(changes, stack, failed))
             files.sync_files(folder_descriptor, [file.descriptor for _, file, _ in staged])
             with self._locked_index() as index:
-                for change, file, entry in staged:
+                for change, file, key in staged:
                     try:
-                        self._publish(index, file, entry, change.seen)
+                        self._publish(index, file, change, key)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
-            files.sync_folder(folder)
-            # If XFS has shut down, the sync of the folder succeeds, so sync one of the published
-            # files again: that fails. The list is empty if no change was staged.
-            last_file = [file.descriptor for _, file, _ in staged[-1:]]
+            # If XFS has shut down, only the sync of a file fails, not that of the folder.
+            files.sync_folder(folder, staged[-1][1].descriptor if staged else None)
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
-            files.sync_files(folder_descriptor, last_file, unchanged_names)
+            files.sync_files(folder_descriptor, (), unchanged_names)
         return failed
 
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
-    ) -> Iterator[tuple[Change, files.Staged, Entry]]:
-        """Stage the changes without a sync; append those that are not possible to `failed`."""
+    ) -> Iterator[tuple[Change, files.Staged, str]]:
+        """Stage the changes without a sync; yield each with its file and the key of its uri.
+
+        Append those that are not possible to `failed`.
+        """
         for change in changes:
             try:
                 data = self._new_content(change)
@@ -297,9 +298,7 @@ class Store:
                 continue
             # `write_all` syncs the staged files together.
             file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
-            # The caller drops the entry after publishing, and `_publish` does not read its time.
-            entry = new_entry(change.bookmark, data, changed_at=0.0)
-            yield change, stack.enter_context(file), entry
+            yield change, stack.enter_context(file), uri_key(change.bookmark.uri)
 
     def _new_content(self, change: Change) -> bytes:
         """Return the bookmark's new file; keep members that other programs added to the old one."""
@@ -326,19 +325,20 @@ class Store:
             self._follower.reread_into_index(id)
         raise error
 
-    def _publish(
-        self, index: Index, file: files.Staged, entry: Entry, seen: Entry | None
-    ) -> None:
-        """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
-        id = entry.bookmark.id
+    def _publish(self, index: Index, file: files.Staged, change: Change, key: str) -> None:
+        """Give a staged file its name; `key` is that of the change's uri.
+
+        Raises Stale, Conflict, Gone or Unreadable.
+        """
+        id, seen = change.bookmark.id, change.seen
         if seen is not None:
             self._require_current(seen)
         elif self._follower.find(id):
             raise Stale
         # If another program has stored two bookmarks with one uri, clients must still be able to
         # change their other fields, so check only a new uri.
-        if seen is None or entry.uri_key != seen.uri_key:
-            for holder in index.with_uri_key(entry.uri_key):
+        if seen is None or key != seen.uri_key:
+            for holder in index.with_uri_key(key):
                 if holder.bookmark.id != id:
                     raise Conflict(holder.bookmark.id)
         if seen is not None:
@@ -387,7 +387,7 @@ class Store:
                 self._require_current(seen)
                 self._publish_new(file, id)
             # If XFS has shut down, only the sync of the file fails, not that of the folder.
-            files.sync_folder(self._folders[TOMBSTONES], published_file=file.descriptor)
+            files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
             files.sync_folder(self._folders[BOOKMARKS])
