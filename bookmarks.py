@@ -181,9 +181,9 @@ class Application:
         values_to_add["uri"] = uri = complete_address(values_to_add["uri"])
         if existing := self.store.holder(uri.strip()):  # Stored uris are stripped.
             return self._show_unless_unchanged(request, "html", existing, values_to_add)
-        if response := not_modified(request, "html", get_resource=self.store.state):
-            return response
         state = self.store.state()  # The page changes with the tags of other bookmarks.
+        if response := not_modified(request, "html", get_resource=lambda: state):
+            return response
         page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
         response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
@@ -432,7 +432,7 @@ class Application:
 
 
 def _path(request: Request) -> str:
-    return request.environ.get("PATH_INFO") or "/"  # Not decoded: all paths of routes are ASCII.
+    return request.environ.get("PATH_INFO") or "/"  # Not decoded: no handler uses a non-ASCII path.
 
 
 # --- Routes ---
@@ -506,7 +506,7 @@ def _parser() -> argparse.ArgumentParser:
     add_option(serve, "--base-url", "URL", "the service's address for others")
     add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
     add_flag(serve, "--public-read", "require a token for changes only")
-    # With --no-auth, the Host of a request must still be a local name or that of --base-url.
+    # Without a token, the Host of a request must still be a local name or that of --base-url.
     add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
     add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
     add_flag(serve, "--access-log", "log one line for each request")

@@ -237,7 +237,7 @@ def clean_changes(
     """Return the writable fields among the values, cleaned.
 
     Raises Invalid, also if a required field is missing, or if the values have an id other than
-    `id_in_address`. A new bookmark has no address yet (None), so its values must have no id.
+    `id_in_address`. It is None if the address has no id, as for POST /.
     """
     errors = [(name, "is required") for name in required if name not in values]
     if values.get("id", id_in_address) != id_in_address:

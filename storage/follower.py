@@ -280,12 +280,12 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     """
     # Without search permission a folder can be listed, but reading each of its files would fail.
     os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
-    reading_began_ns = time.time_ns()
+    now_ns = time.time_ns()
     changed = [
         id
         for id, signature in known_signatures.items()
         if signature == _READ_AGAIN  # The file had changed just before it was read.
-        or signature != _signature_of(folder_descriptor, id, reading_began_ns)
+        or signature != _signature_of(folder_descriptor, id, now_ns)
     ]
     with os.scandir(folder_descriptor) as entries:
         # Reading is faster in this order: similar inode numbers are close together on most disks.
@@ -294,12 +294,12 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     return changed + [id for id in ids if id and id not in known_signatures]
 
 
-def _signature_of(folder_descriptor: int, id: str, reading_began_ns: int) -> int:
+def _signature_of(folder_descriptor: int, id: str, now_ns: int) -> int:
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder_descriptor, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
         return _READ_AGAIN
-    return _signature(status, reading_began_ns)
+    return _signature(status, now_ns)
 
 
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:

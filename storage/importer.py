@@ -28,7 +28,7 @@ MAX_VALUE_LENGTH = 200  # The characters of such a uri or title.
 # Entries with the same uri make one change together, so MAX_CHANGES alone would admit any number of
 # entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
-# An attempt to store a batch fails if other clients change its bookmarks just before.
+# Attempts to store a batch; each further one repeats only the changes that failed.
 _MAX_ATTEMPTS = 20
 # The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
 IGNORED = "is no bookmark"

@@ -27,7 +27,8 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     `version` is the digest of the file's bytes; `uri_key` the normalized uri, which is equal for
     uris that count as the same; `tags` the folded tags; `changed_at` when the file was last
-    changed, in seconds since 1970; `text` the folded text, empty until the first search.
+    changed, in seconds since 1970; `text` the folded text, empty until a search first tests
+    it for a word.
     """
 
     bookmark: Bookmark
@@ -342,7 +343,7 @@ def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
         return [term.value in entry.tags for entry in entries]
     if term.kind is Kind.UNTAGGED:
         return [not entry.tags for entry in entries]
-    # An entry has no text before the first search, so that reading the files takes less time.
+    # An entry's text is empty until a search first tests it for a word: this starts faster.
     return [term.value in (entry.text or _fold_fields(entry)) for entry in entries]
 
 

@@ -20,7 +20,7 @@ from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Change, Store
 
-# An attempt to store a batch fails if other writers change its bookmarks just before.
+# Attempts to change a batch; each further one repeats only the changes that were stale.
 _MAX_ATTEMPTS = 20
 
 
@@ -166,7 +166,7 @@ def retag(
 
     A bookmark is stored only if no other writer has changed it since it was read. Each batch is
     durable when the next begins. Changing a bookmark twice has no further effect, so a client can
-    send an interrupted change again to finish it.
+    send an interrupted change again, with the new number in `expected`, to finish it.
     Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)

@@ -12,7 +12,8 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    The ids of one minter ascend strictly. Ids of different machines differ by their random bits.
+    The ids of one minter ascend strictly once the clock is set. The ids of different machines very
+    probably differ, by their random bits.
     """
 
     def __init__(self) -> None:
@@ -23,7 +24,7 @@ class Minter:
         """Return a new id: 13 characters of lower-case Crockford base32."""
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
         if milliseconds <= 0:  # An unset clock, as on a board without a battery, shows 1970.
-            number = random.getrandbits(64)  # The id is unique, but not sorted by time.
+            number = random.getrandbits(64)  # All bits are random.
         else:
             number = milliseconds << 22 | random.getrandbits(22)
             with self._lock:  # Two calls in one millisecond must ascend too.

@@ -75,7 +75,8 @@ class Watch:
         data = os.read(self._inotify.fileno(), int.from_bytes(size, sys.byteorder))
         for event in parse_events(data):
             number = self._folder_numbers_by_watch.get(event.wd)
-            # Only the parent's watch, which reports replaced folders, has no number.
+            # Apart from an overflow, only the parent's watch, which reports replaced folders, has
+            # no number.
             is_folder_replaced = number is None and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()

@@ -128,6 +128,8 @@ def test_notes_become_the_last_paragraph_of_the_description_once(app, post):
     made = post(description="D", notes="N\r\nM")
     assert (made["description"], made["notes"]) == ("D\n\nN\nM", "")
     assert post(notes="N\nM")["description"] == "D\n\nN\nM"
+    made = post(description="D\r\n\r\nN\r\nM", notes="N\r\nM")
+    assert made["description"] == "D\n\nN\nM"
     assert post("https://other.example/", notes="N")["description"] == "N"
     assert post(description="Also N", notes="N")["description"] == "Also N\n\nN"
 

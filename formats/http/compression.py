@@ -20,7 +20,7 @@ def entity_tag_as_sent(request: Request, tag: str) -> str:
     """Return the opaque tag of a representation, extended by the differences for this request.
 
     A page may show a button to log in or out, and any representation may be compressed. The bytes
-    differ then, so the tag ends with the name of the button, `GZIP_SUFFIX`, or both.
+    may differ then, so the tag ends with the name of the button, `GZIP_SUFFIX`, or both.
     """
     is_page = ".html-" in tag  # `_entity_tag` has appended the digest of the style and script.
     if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):

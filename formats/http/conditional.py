@@ -60,7 +60,7 @@ def validated_by(
 
 
 def _entity_tag(resource: Resource, suffix: str) -> str:
-    """Return the opaque tag of a representation. No two representations have the same tag."""
+    """Return a representation's opaque tag, unique among those of one address and state."""
     if suffix.startswith("html"):  # A page changes with its style and script, whose links it has.
         suffix = f"{suffix}-{assets_digest()}"
     return f"{version_text(resource.version)}.{suffix}"

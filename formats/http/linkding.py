@@ -39,7 +39,7 @@ _TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms hav
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # linkding's clients separate tags by spaces: in a tag, they get and send this character instead.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-# In a search, a tag follows `#` and ends before a space, a quote or a parenthesis.
+# In a search, a tag ends before a space or a parenthesis, and one with a quote cannot be quoted.
 _TAG_WITH_NO_BREAK_SPACE = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
 Tags = tuple[str, ...]
 # A linkding user's settings, fixed here. `lax`: a search for a word finds the word in tags, too.
@@ -233,7 +233,7 @@ def _add_notes(description: object, notes: object) -> object:
     """Return the description with linkding's notes at its end, unless it ends with them already."""
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
-    description, notes = description.strip(), notes.strip().replace("\r\n", "\n")  # As stored.
+    description, notes = (t.replace("\r\n", "\n").strip() for t in (description, notes))
     has_notes = f"\n\n{description}".endswith(f"\n\n{notes}")
     return description if has_notes else f"{description}\n\n{notes}"
 
@@ -341,7 +341,7 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
     "/api/bundles/": {"GET": lambda service, request: _respond(_NO_BUNDLES)},  # Saved searches.
     "/api/": {},  # Without methods, the response is a 404 in linkding's shape.
-    # {rest} has a slash: the path /api/title has none, and is the title of the bookmark `api`.
+    # {rest} has a slash: in /api/title the rest has none, so this is the title of `api`.
     "/api/{rest}": {},
 }
 ROUTES = (

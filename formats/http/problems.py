@@ -146,7 +146,7 @@ def _stale_form(
     stored = entry.bookmark
     # If true, the user wanted to add a bookmark whose uri `stored` has already.
     is_new = hidden_fields.version == form.NEW_BOOKMARK
-    values = _typed_values(fields)  # For a form to add. A form to delete has no fields to show.
+    values = _typed_values(fields)  # As typed; a form to delete has no fields to show.
     conflicts: Sequence[str] = ()
     if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
         cleaned = clean_changes(fields)

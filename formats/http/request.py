@@ -201,8 +201,8 @@ _STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 def limit_json_values(document: bytes) -> None:
     """Raise HTTPError 413 if the document has too many values, or Malformed.
 
-    A fast count includes the commas and brackets in strings, so it is never too small. Only if it
-    is above the limits, count again without the strings, which takes a hundred times as long.
+    A fast count includes the commas and brackets in strings, so it may be too large. Only if it is
+    above the limits, count again without the strings, which takes a hundred times as long.
     """
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
     document = decode_strictly(document).encode()
@@ -219,10 +219,11 @@ def limit_json_values(document: bytes) -> None:
 
 def _has_few_values(parts: Iterable[bytes]) -> bool:
     """Return whether the JSON text in the parts is within both limits."""
-    containers, values = 0, 1  # The first value has no comma before it, each further one has.
+    # Commas precede all values but the first in each container, and containers have their limit.
+    containers, commas = 0, 0
     for part in parts:
         containers += part.count(b"{") + part.count(b"[")
-        values += part.count(b",")
-        if containers > MAX_JSON_CONTAINERS or values > MAX_JSON_VALUES:
+        commas += part.count(b",")
+        if containers > MAX_JSON_CONTAINERS or commas >= MAX_JSON_VALUES:
             return False
     return True

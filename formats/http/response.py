@@ -21,7 +21,7 @@ COMMON_HEADERS = (
     ),
     ("X-Content-Type-Options", "nosniff"),
     # With `no-referrer`, browsers would send forms with `Origin: null`. The service would refuse
-    # these over plain http, where browsers send no Sec-Fetch-Site.
+    # these over plain http to another machine, where browsers send no Sec-Fetch-Site.
     ("Referrer-Policy", "same-origin"),
 )
 

@@ -137,7 +137,7 @@ class AccessControl:
         if host is None:
             if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
                 raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
-            return  # The client is no browser, since browsers send HTTP/1.1.
+            return  # HTTP/1.0 permits a request without Host; browsers always send it.
         if len(host) > MAX_HOST:
             raise HTTPError(400, "The Host header is too long.")
         if not HOST.fullmatch(host):
