@@ -32,7 +32,7 @@ EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
     ".txt": "text",
 }
 _RETAGGING_OPTIONS = ("tag", "q", "remove", "add")
-_STANDARD_OUTPUT = ("-", "/dev/stdout")
+_STANDARD_OUTPUT = ("-", "/dev/stdout")  # Other files are replaced by a rename.
 _WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
 _T = TypeVar("_T")
 

@@ -98,7 +98,7 @@ class XbelDocument:
         if self._entry:
             self._entry.texts.setdefault(self._text_element, []).append(text)
         elif not self._is_toolbar_folder:
-            # Browsers create folders only at the top: then only the folder of this title is open.
+            # The folders that browsers create themselves are at the top: no other folder is open.
             self._folders.set_own_tags(folder_tags(text, may_be_built_in=self._folders.depth == 1))
 
 

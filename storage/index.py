@@ -259,7 +259,10 @@ class Index:
 
 
 def _sum_of_versions(*versions: int) -> int:
-    """Return the sum of the files' versions, cut to 128 bits, the length of each version."""
+    """Return the sum of the files' versions, cut to 128 bits, the length of each version.
+
+    It does not depend on their order, so a change of one file adds and subtracts one version.
+    """
     return sum(versions) % (1 << 128)
 
 

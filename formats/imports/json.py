@@ -24,7 +24,7 @@ _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATORS = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES_AS_JSON = (b'"folder"', b'"text/x-moz-place-container"')
 # floccus exports objects with the url of a server that it connects to, which are no bookmarks.
-_FLOCCUS_SERVER_MEMBERS = {"type", "username", "password"}
+_FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")  # Only its first brackets: it is not decoded.
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
@@ -201,7 +201,7 @@ def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> Impor
         return entry_with_uri(line, value)
     fields = _fields(value, tags_of_folders)
     is_separator = value.get("type") in _SEPARATORS
-    is_floccus_server = _FLOCCUS_SERVER_MEMBERS <= value.keys()  # Its url is no bookmark.
+    is_floccus_server = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()  # Its url is no bookmark.
     if is_separator or is_floccus_server or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)
     return entry_with_uri(line, fields)
