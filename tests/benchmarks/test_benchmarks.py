@@ -39,6 +39,8 @@ def test_each_row_has_a_value_for_each_goal_and_a_verdict(tmp_path):
         assert verdict in ("met", "not met"), what
         values = re.findall(r"\d[\d,]*(?:\.\d+)?", measured.partition("(")[0].replace("p99", ""))
         assert len(values) == goal.count("≥") + goal.count("≤"), (goal, measured)
+    _, _, *documented = cells((ROOT / "docs" / "performance.md").read_text())
+    assert [row[:2] for row in documented] == [row[:2] for row in rows]
     assert len(list((data / "bookmarks").iterdir())) == 100  # Created bookmarks are removed.
     assert set(tmp_path.iterdir()) == {data, table}
 
