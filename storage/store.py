@@ -280,7 +280,8 @@ class Store:
             # If XFS has shut down, only the sync of a file fails, not that of the folder.
             files.sync_folder(folder, staged[-1][1].descriptor if staged else None)
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
-            files.sync_files(folder_descriptor, (), unchanged_names)
+            if unchanged_names:
+                files.sync_files(folder_descriptor, (), unchanged_names)
         return failed
 
     def _stage_all(
