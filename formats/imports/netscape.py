@@ -16,7 +16,7 @@ from storage.bookmark import split_tags
 
 _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookmark file.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# No bookmark file has these elements, and almost every web page has one of them.
+# Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 # Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, and have
 # links. So an HTML document must have a list that begins with a tag such as <A>, <H3>, <DT> or <P>.
@@ -34,7 +34,7 @@ _BOUNDARY = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>
 _TEXT, _SEGMENT_END = "", "end of segment"
 # The beginning of a tag up to its name, or a whole comment, declaration or instruction.
 _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", re.DOTALL)
-# Stray quotes, slashes and equals signs before a name are skipped, as browsers do.
+# Stray quotes, slashes and equals signs before a name are skipped.
 _ATTRIBUTE = re.compile(
     r"[\s/\"'=]*+([^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?"
 )
