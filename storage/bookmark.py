@@ -33,9 +33,8 @@ MAX_TAGS = 100
 
 # The characters that XML 1.0 excludes from documents (section 2.2 of its recommendation).
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-# In a title these become one space; a uri has none of the next.
-_LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
-_SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
+_LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")  # One space in a title.
+_SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")  # Refused in a uri.
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A fast test for timestamps in the stored form. Days after the 28th do not match, because some

@@ -44,7 +44,6 @@ class Retagging(msgspec.Struct, frozen=True):
         """
         removed = set(map(fold_tag, self.remove))
         kept = [tag for tag in tags if fold_tag(tag) not in removed]
-        # A new name takes the place of the old one. The rules of fields drop repeated tags later.
         if len(kept) < len(tags) and len(self.remove) == len(self.add) == 1:
             return [self.add[0] if fold_tag(tag) in removed else tag for tag in tags]
         return [*kept, *self.add]
