@@ -31,6 +31,8 @@ def main() -> None:
     options = _options()
     rows = [row for row in ROWS if row.name in (options.only or row.name)]
     beside = options.data and options.data.absolute().parent
+    if beside:
+        beside.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bookmarks-", dir=beside) as folder:
         data = collection.make(options.data or Path(folder, "many"), options.bookmarks)
         notes = [table.machine(data), ""]
