@@ -18,8 +18,8 @@ _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
-# linkding's API finds neither of two bookmarks whose ids have the same number: a new id helps.
-_ADD_UNDER_OTHER_ID = "if linkding's clients need it, add it under another id, then delete this one"
+# The API for linkding's clients finds neither of two bookmarks whose ids have the same number.
+_ADD_AGAIN = "if linkding's clients need this bookmark, delete it and add it again with another id"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
@@ -31,8 +31,8 @@ class Finding:
     """A problem with one file, and advice.
 
     `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
-    bookmark, `tombstone` is the path of the bookmark's tombstone: without a valid tombstone the
-    file is needed, and `repair` keeps it.
+    bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
+    only if this tombstone is still valid.
     """
 
     path: Path
@@ -101,14 +101,14 @@ def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Findin
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
-    # linkding's API finds no bookmark whose number a deleted bookmark has, too.
+    # The API for linkding's clients finds no bookmark that has the number of a deleted one.
     ids_by_linkding_number = {linkding_number(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
         if finding := _check_name(path):
             yield finding
         elif bookmark is None and not problem:
-            continue  # Neither: the file has been removed since the folder was listed.
+            continue  # The file has been removed since the folder was listed.
         elif path.stem in deleted:
             yield _deleted_finding(path, deleted[path.stem], problem)
         elif problem:
@@ -121,7 +121,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             first_id = ids_by_linkding_number.setdefault(number, path.stem)
             if first_id != path.stem:  # linkding's clients could not tell the two apart.
                 problem = f"has an id with the same number as {first_id}"
-                yield Finding(path, problem, _ADD_UNDER_OTHER_ID)
+                yield Finding(path, problem, _ADD_AGAIN)
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
@@ -144,7 +144,7 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
     finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
         return Finding(path, finding, "move it away, because it is no valid bookmark")
-    # `repair` looks whether the tombstone is still there.
+    # `repair` removes the file only if the tombstone is still valid then.
     return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 
@@ -172,5 +172,5 @@ def _check_name(path: Path) -> Finding | None:
         return Finding(path, problem, "copy from it what you need, then remove it")
     if path.suffix != ".json" or not ID.fullmatch(path.stem):
         advice = "rename it to its id, or move it away"
-        return Finding(path, "has no name of a bookmark", advice)
+        return Finding(path, "is not named ID.json", advice)
     return None
