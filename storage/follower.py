@@ -30,9 +30,9 @@ _Value = TypeVar("_Value", Entry, TombstoneEntry)
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex.
-    Reading `change_count` and calling `is_up_to_date` need none. Opening and closing a store need
-    none to call `reset`, because no other thread uses the store then.
+    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex,
+    except to read `change_count` or to call `is_up_to_date`, and except while it opens or closes
+    the store, because no other thread uses the store then.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,7 +47,7 @@ class Follower:
         self._index = Index()
         # For bookmarks and for tombstones, by id: the error of each file that cannot be used.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
-        # For both kinds, by id: the hash of a file's inode, size and times when it was last read.
+        # For both kinds, by id: a hash of the file's inode, size and times, to notice a change.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
@@ -78,7 +78,7 @@ class Follower:
         """
         index = self.refresh()
         if not index.entries and (failed := self._failed_bookmark_reads()):
-            self._read_files(failed)  # The error may have passed.
+            self._read_files(failed)  # The errors may have passed.
             if not index.entries and self._failed_bookmark_reads():
                 raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
@@ -87,9 +87,9 @@ class Follower:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if tombstone := self._index.tombstones.get(id):
             raise Gone(id, tombstone.tombstone.deleted)
-        for unreadable in self._unreadable:
-            if id in unreadable:
-                raise Unreadable(id, str(unreadable[id]))
+        for errors in self._unreadable:  # The errors of bookmarks, then those of tombstones.
+            if id in errors:
+                raise Unreadable(id, str(errors[id]))
         return self._index.entries.get(id)
 
     def reread_into_index(self, id: str) -> None:
@@ -103,32 +103,33 @@ class Follower:
     # --- Which files have changed ---
 
     def _failed_bookmark_reads(self) -> list[_FileKey]:
-        """Return the bookmark files whose reading failed, without those of invalid content."""
+        """Return the bookmark files that could not be read but may be valid, to read them again."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_FileKey]:
-        """Yield the file of each event. The number of the folder is the kind of the file."""
+        """Yield the file of each event. The position of the folder is the kind of the file."""
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id
-            elif not file_name:  # The event is about the folder, whose permissions may be new.
+            elif not file_name:  # The folder has changed: new permissions may make files readable.
                 yield from [(kind, id) for id in self._unreadable[kind]]
 
     def _find_changed_files(self) -> Iterator[_FileKey]:
-        """Yield each file whose identity, size or times differ from those at its last reading.
+        """Yield each file that has changed since it was last read, and each unreadable file.
 
-        Yield also each unreadable file, because its error may have passed. Raises OSError if a
-        folder cannot be listed.
+        Raises OSError if a folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):  # BOOKMARKS is 0, TOMBSTONES is 1.
             known_signatures = self._signatures[kind]
-            if kind == TOMBSTONES and not folder.exists():  # git does not keep an empty folder.
-                ids = list(known_signatures)  # All files that were read are gone.
+            if kind == TOMBSTONES and not folder.exists():  # git checks out no empty folder.
+                ids = list(known_signatures)  # All files that were read before are gone.
             else:
                 with files.open_folder(folder) as descriptor:
                     ids = _changed_ids(descriptor, known_signatures)
-            yield from ((kind, id) for id in [*ids, *self._unreadable[kind]])
+            yield from ((kind, id) for id in ids)
+            # An error of a file, such as a bad sector, may pass without a change of the file.
+            yield from ((kind, id) for id in self._unreadable[kind])
 
     # --- Reading the changed files ---
 
@@ -139,14 +140,16 @@ class Follower:
         """
         try:
             self._read_and_commit(keys)
-        except OSError as error:
+        except OSError as error:  # Of a folder: the error of a single file is recorded, not raised.
             raise Unavailable(f"The data folder cannot be read: {error.strerror}.") from error
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
-        reading_began_ns = time.time_ns()
+        reading_began_ns = time.time_ns()  # The next rescan reads files again that change later.
+        # Taken before the reading, so that a change during it makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
-        bookmark_ids: dict[str, None] = {}  # As sets of ids, but in the order of `keys`.
+        # Dictionaries serve as sets in the order of `keys`, in which reading from a disk is fast.
+        bookmark_ids: dict[str, None] = {}
         tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
             ids = bookmark_ids if kind == BOOKMARKS else tombstone_ids
@@ -159,12 +162,12 @@ class Follower:
         # A tombstone wins over a bookmark's file, so read only the files without a tombstone.
         active = [id for id in changed_ids if id not in deleted]
         bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, reading_began_ns)
-        bookmarks.values.update(deleted)  # The values None remove the entries from the index.
+        bookmarks.values.update(deleted)  # The value of each id is None: the index drops its entry.
         changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
         self._commit(bookmarks, tombstones, changed_at)
 
     def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
-        """Return whether the id has a tombstone, valid or not, in the batch or from earlier."""
+        """Return whether the id has a tombstone, valid or not, in the batch or from before."""
         if id in tombstones.values:  # The batch is newer than the index.
             return tombstones.values[id] is not None or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
@@ -187,21 +190,21 @@ class Follower:
             self.change_count += 1
 
     def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
-        """Return whether the batch may change the index, or changes the error of a file.
+        """Return whether the batch sets or removes an index entry, or changes the error of a file.
 
         Each GET of an unreadable id reads its files again. If these readings counted as changes,
         they would empty the response cache.
         """
         errors_before = self._unreadable[kind]
         for id, value in batch.values.items():
-            if value is not None or id in indexed_ids:
+            if value is not None or id in indexed_ids:  # A value to set, or an entry to remove.
                 return True
             if str(errors_before.get(id)) != str(batch.errors.get(id)):
                 return True
         return False
 
     def _record(self, kind: int, batch: "_Batch[_Value]") -> None:
-        """Replace the known errors and signatures of the batch's files; log each new error."""
+        """Store the batch's errors, and its signatures for the next rescan; log each new error."""
         for id, error in batch.errors.items():
             if str(error) != str(self._unreadable[kind].get(id)):
                 log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
@@ -210,7 +213,8 @@ class Follower:
             set_or_remove(self._signatures[kind], id, batch.signatures.get(id))
 
     def _folders_changed_at(self) -> float:
-        """Return when a file name in the folders last changed, in seconds since 1970."""
+        """Return when a file was last added, replaced or removed, in seconds since 1970."""
+        # Last-Modified needs the times of the folders: a removed file has no time any more.
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
         existing = tombstones if tombstones.exists() else tombstones.parent
@@ -229,7 +233,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
-        reading_began_ns: int,  # A file changed later than shortly before is read again next time.
+        reading_began_ns: int,  # Files that changed at about this time are read again next time.
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
@@ -239,8 +243,7 @@ class _Batch(Generic[_Value]):
             self.values[id] = None
             try:
                 data, status = files.read(f"{folder}/{id}{SUFFIX}")
-                # A file that was changed just now may change again with the same times, so
-                # `_signature` returns `_READ_AGAIN` for it.
+                # `_READ_AGAIN` if the file changed just now: it may change again at the same time.
                 self.signatures[id] = _signature(status, reading_began_ns)
                 changed_at = files.changed_at(status)
                 self.changed_at = max(self.changed_at, changed_at)
@@ -263,7 +266,7 @@ def _parse_bookmark(id: str, data: bytes, changed_at: float) -> Entry:
     return new_entry(decode_bookmark(id, data), data, changed_at)
 
 
-def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
+def _parse_tombstone(id: str, data: bytes, _changed_at: float) -> TombstoneEntry:
     return TombstoneEntry(decode_tombstone(id, data), digest(data))
 
 
@@ -279,12 +282,12 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     `known_signatures` has the signatures of the files that were read before. Raises OSError.
     """
     # Without search permission a folder can be listed, but reading each of its files would fail.
-    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
+    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError without search permission.
     now_ns = time.time_ns()
     changed = [
         id
         for id, signature in known_signatures.items()
-        if signature == _READ_AGAIN  # The file had changed just before it was read.
+        if signature == _READ_AGAIN  # Read just after a change: another may leave the same times.
         or signature != _signature_of(folder_descriptor, id, now_ns)
     ]
     with os.scandir(folder_descriptor) as entries:
@@ -295,6 +298,7 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
 
 
 def _signature_of(folder_descriptor: int, id: str, now_ns: int) -> int:
+    """Return the file's present signature; `_READ_AGAIN` if it changed just before `now_ns`."""
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder_descriptor, follow_symlinks=False)
     except OSError:  # The file is gone or damaged; reading it shows which.
