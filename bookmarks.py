@@ -298,10 +298,10 @@ class Application:
                     # Our own form sends empty fields, too, which would erase the stored ones.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
-                return self.store.replace(changed, existing, seen_state=checked_state), OK
+                return self.store.replace(changed, existing, checked_state=checked_state), OK
             # Only a new bookmark takes `created` and `modified` from the body.
             new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
-            return self.store.add(new, seen_state=checked_state), CREATED
+            return self.store.add(new, checked_state=checked_state), CREATED
         except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
             raise errors.Stale from None  # retry_if_stale tries again.
 

@@ -41,7 +41,7 @@ _Result = TypeVar("_Result")
 RETRY_SECONDS = 5.0  # `retry_if_stale` raises Busy after this time.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
-MAX_HOST_TAGS = 30  # The form suggests a few of these: it leaves out the bookmark's own tags.
+MAX_HOST_TAGS = 30  # More tags of one host than the form shows: it leaves out the bookmark's own.
 
 
 class Change(NamedTuple):
@@ -68,24 +68,24 @@ class Store:
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self._folders[TOMBSTONES])
         self._follower = Follower(folder)
-        self._open()
+        self._create_locks_and_reset_follower()
         for path in self._folders:
             with suppress(Unavailable):  # A killed writer may have renamed a file without a sync.
                 files.sync_folder(path)
-        # The registration lasts as long as the process, so it must not keep the store in memory.
-        weak_open = weakref.WeakMethod(self._open)
+        # The fork handler lasts as long as the process, so it must not keep the store in memory.
+        weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
 
-        def open_in_child() -> None:
-            if open_store := weak_open():  # None if the store is no longer in memory.
-                open_store()
+        def reset_in_child() -> None:
+            if reset := weak_method():  # None if the store is no longer in memory.
+                reset()
 
-        os.register_at_fork(after_in_child=open_in_child)
+        os.register_at_fork(after_in_child=reset_in_child)
 
-    def _open(self) -> None:
-        """Create locks and drop the watch: a forked child cannot use those of its parent."""
+    def _create_locks_and_reset_follower(self) -> None:
+        """Prepare the store for this process: a child cannot use its parent's locks and inotify."""
         self._mutex = threading.RLock()
         self._writer_lock = files.Lock(self._folders[BOOKMARKS])
-        self._minter = Minter()  # Of new ids. A fork may copy its lock while a thread holds it.
+        self._minter = Minter()  # It has a lock, too, which another thread may hold during a fork.
         self._follower.reset()
 
     def close(self) -> None:
@@ -115,8 +115,8 @@ class Store:
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             ids = index.ids_of_linkding_number(number)
-        with suppress(Gone):  # Deleted bookmarks have numbers too.
-            if len(ids) == 1:
+        if len(ids) == 1:
+            with suppress(Gone):  # A deleted bookmark keeps its number, but linkding has no 410.
                 return self.get(ids[0])
         raise NotFound(str(number))
 
@@ -162,8 +162,9 @@ class Store:
         """Return every entry that has the query's tags and meets its search, and the state."""
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            matches, state = list(index.matches(query)), index.state
-        return search_entries(matches, query.search), state
+            with_tags, state = list(index.matches(query)), index.state
+        # Searching takes long, so other threads must not wait for the mutex meanwhile.
+        return search_entries(with_tags, query.search), state
 
     def host_tags(self, uri: str) -> list[str]:
         """Return the most used tags of the other bookmarks whose uri has the same host.
@@ -174,7 +175,7 @@ class Store:
         if not (host := host_of(key)):
             return []
         with self._mutex:
-            # `refresh` does not raise if all reads failed: the form works without these tags.
+            # If all reads fail, `refresh` returns an empty index: the form works without tags.
             entries = list(self._follower.refresh().matches(Query()))
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
@@ -184,23 +185,24 @@ class Store:
     def select(self, query: Query) -> Page:
         """Return the page of the matches that the query asks for, with its deletions and state."""
         limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
-        is_filter = bool(query.tags or query.search or query.uri_key is not None)
-        # Without a filter, `index.tag_counts` below has the counts of all bookmarks.
-        must_count_tags = tag_count_limit > 0 and is_filter
+        has_filter = bool(query.tags or query.search or query.uri_key is not None)
+        counts: Sequence[tuple[str, int]] = ()
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
-            tombstone_count = len(index.tombstones)
-            total, entries = len(matches), newest_first(matches, limit, offset)
-            counts = index.tag_counts(tag_count_limit) if tag_count_limit and not is_filter else []
-            # Searching and counting take long: use a copy, after releasing the mutex.
-            matches = list(matches) if query.search or must_count_tags else ()
-        if query.search:
+            tombstone_count = len(index.tombstones)  # On all pages, as `total` for bookmarks.
+            if has_filter:
+                matches = list(matches)  # A copy to search and to count after releasing the mutex.
+            else:
+                total, entries = len(matches), newest_first(matches, limit, offset)
+                if tag_count_limit:
+                    counts = index.tag_counts(tag_count_limit)
+        if has_filter:  # Searching and counting take long: other threads need not wait for them.
             matches = search_entries(matches, query.search)
             total, entries = len(matches), newest_first(matches, limit, offset)
-        if must_count_tags:
-            counts = count_tags(matches, tag_count_limit)
+            if tag_count_limit:
+                counts = count_tags(matches, tag_count_limit)
         versions = [entry.version for entry in entries]
         bookmarks = [entry.bookmark for entry in entries]
         return Page(bookmarks, total, state, tombstones, tombstone_count, versions, counts)
@@ -219,40 +221,42 @@ class Store:
                 if not index.ids_of_linkding_number(linkding_number(id)):
                     return id
 
-    def add(self, bookmark: Bookmark, seen_state: State | None = None) -> Entry:
+    def add(self, bookmark: Bookmark, checked_state: State | None = None) -> Entry:
         """Store a new bookmark durably.
 
-        Raises Stale if a bookmark has its id, or if the collection is no longer in the state that
-        the caller saw; Conflict if another bookmark has its uri; Gone if its id was deleted;
-        Unreadable if a file of its id cannot be used; Busy, Full or Unavailable.
+        Raises Stale if a bookmark has its id, or if the collection is no longer in the state for
+        which the caller checked a condition; Conflict if another bookmark has its uri; Gone if its
+        id was deleted; Unreadable if a file of its id cannot be used; Busy, Full or Unavailable.
         """
-        return self._write(Change(bookmark, None), seen_state)
+        return self._write(Change(bookmark, None), checked_state)
 
-    def replace(self, bookmark: Bookmark, seen: Entry, seen_state: State | None = None) -> Entry:
+    def replace(self, bookmark: Bookmark, seen: Entry, checked_state: State | None = None) -> Entry:
         """Store the bookmark durably in place of the version that the caller saw.
 
-        Only syncs the file if `bookmark` is `seen.bookmark`, unchanged. Raises Stale if the version
-        or the state that the caller saw is no longer the current one; Gone if the bookmark was
-        deleted; Unreadable if its file cannot be used; Conflict if another bookmark has the new
-        uri; Busy, Full or Unavailable.
+        If `bookmark` is the object `seen.bookmark`, only sync its file. Raises Stale if another
+        version is stored now, or if the collection is no longer in the state for which the caller
+        checked a condition; Gone if the bookmark was deleted; Unreadable if its file cannot be
+        used; Conflict if another bookmark has the new uri; Busy, Full or Unavailable.
         """
-        if bookmark is seen.bookmark:  # Nothing is overwritten, so `seen_state` does not matter.
+        if bookmark is seen.bookmark:
+            # No other client's change can be lost, so the state of the collection does not matter.
             return self._sync_unchanged(seen)
-        return self._write(Change(bookmark, seen), seen_state)
+        return self._write(Change(bookmark, seen), checked_state)
 
-    def _write(self, change: Change, seen_state: State | None) -> Entry:
+    def _write(self, change: Change, checked_state: State | None) -> Entry:
         data = self._new_content(change)
         # Computing the key of a long uri can take half a second, so make the entry before locking.
-        entry = new_entry(change.bookmark, data, changed_at=0.0)  # The time is set below.
+        # Only the caller gets this entry: the index makes its own from the file.
+        entry = new_entry(change.bookmark, data, changed_at=0.0)
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
-                # The client's condition was checked against this state of the collection.
-                if seen_state and seen_state.version != index.version:
+                # In another state of the collection the client's condition may not be met.
+                if checked_state and checked_state.version != index.version:
                     raise Stale
                 self._publish(index, file, change, entry.uri_key)
-            # If XFS has shut down, only the sync of the file fails, not that of the folder.
+            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            entry.changed_at = file.changed_at
+            entry.changed_at = file.changed_at  # Publishing has changed this time.
         return entry
 
     def write_all(
@@ -260,27 +264,27 @@ class Store:
     ) -> list[tuple[Change, StorageError]]:
         """Store up to `MAX_CHANGES` bookmarks durably, and sync the files of the unchanged ones.
 
-        Another program may have written the unchanged files without a sync. Files are synced
-        together, not one by one, where the file system can do this. Returns the changes that were
-        not made, each with its error. If it raises Busy, Full or Unavailable, each change is stored
-        completely or not at all.
+        Files are synced together, not one by one, where the file system can do this. Returns the
+        changes that were not made, each with its error. If it raises Busy, Full or Unavailable,
+        each change is stored completely or not at all.
         """
         folder = self._folders[BOOKMARKS]
         failed: list[tuple[Change, StorageError]] = []
         with files.translate_disk_errors(), ExitStack() as stack:
             folder_descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
-            files.sync_files(folder_descriptor, [file.descriptor for _, file, _ in staged])
+            descriptors = [file.descriptor for _, file, _ in staged]
+            files.sync_files(folder_descriptor, descriptors)
             with self._locked_index() as index:
                 for change, file, key in staged:
                     try:
                         self._publish(index, file, change, key)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
-            # If XFS has shut down, only the sync of a file fails, not that of the folder.
-            files.sync_folder(folder, staged[-1][1].descriptor if staged else None)
+            # Syncs the folder, then a file: if XFS has shut down, only the sync of a file fails.
+            files.sync_folder(folder, descriptors[-1] if descriptors else None)
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
-            if unchanged_names:
+            if unchanged_names:  # Another program may have written these files without a sync.
                 files.sync_files(folder_descriptor, (), unchanged_names)
         return failed
 
@@ -334,7 +338,7 @@ class Store:
         id, seen = change.bookmark.id, change.seen
         if seen is not None:
             self._require_current(seen)
-        elif self._follower.find(id):
+        elif self._follower.find(id):  # Another writer has added a bookmark of this id.
             raise Stale
         # If another program has stored two bookmarks with one uri, clients must still be able to
         # change their other fields, so check only a new uri.
@@ -350,7 +354,9 @@ class Store:
     def _publish_new(self, file: files.Staged, id: str) -> None:
         try:
             file.publish_new()
-        except Stale:  # The folder has a file of this name, but no inotify event has reported it.
+        except Stale:
+            # Another program added this file after the refresh, or inotify did not report the file.
+            # Read the file, so that the caller's next attempt finds it in the index.
             self._follower.reread_into_index(id)
             raise
 
@@ -361,14 +367,14 @@ class Store:
             raise Stale
 
     def _sync_unchanged(self, seen: Entry) -> Entry:
-        """Make the version that the caller saw durable, and return it.
+        """Make the version that the caller saw durable, for an update that changes nothing.
 
         Another program may have written the file without a sync.
         """
         id = seen.bookmark.id
         self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
-        files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)
-        with suppress(NotFound):  # The file may have been removed meanwhile.
+        files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)  # Syncs the file and its name.
+        with suppress(NotFound):  # The file may have been replaced or removed before the sync.
             if self.get(id).version == seen.version:
                 return seen
         raise Stale
@@ -387,7 +393,7 @@ class Store:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            # If XFS has shut down, only the sync of the file fails, not that of the folder.
+            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
             files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
