@@ -217,8 +217,8 @@ class Follower:
         # Last-Modified needs the times of the folders: a removed file has no time any more.
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
-        existing = tombstones if tombstones.exists() else tombstones.parent
-        return max(files.changed_at(bookmarks.stat()), files.changed_at(existing.stat()))
+        folder = tombstones if tombstones.exists() else tombstones.parent
+        return max(files.changed_at(bookmarks.stat()), files.changed_at(folder.stat()))
 
 
 class _Batch(Generic[_Value]):
@@ -249,7 +249,7 @@ class _Batch(Generic[_Value]):
                 self.changed_at = max(self.changed_at, changed_at)
                 self.values[id] = parse(id, data, changed_at)
             except FileNotFoundError:
-                pass
+                pass  # The value stays None.
             except (files.BadFile, Invalid) as error:
                 self.errors[id] = error
 

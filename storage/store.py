@@ -69,8 +69,8 @@ class Store:
             files.make_folder(self._folders[TOMBSTONES])
         self._follower = Follower(folder)
         self._create_locks_and_reset_follower()
-        for path in self._folders:
-            with suppress(Unavailable):  # A killed writer may have renamed a file without a sync.
+        for path in self._folders:  # A killed writer may have renamed a file without a sync.
+            with suppress(Unavailable):  # The folder of tombstones may be missing.
                 files.sync_folder(path)
         # The fork handler lasts as long as the process, so it must not keep the store in memory.
         weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
@@ -162,9 +162,9 @@ class Store:
         """Return every entry that has the query's tags and meets its search, and the state."""
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            with_tags, state = list(index.matches(query)), index.state
+            candidates, state = list(index.matches(query)), index.state
         # Searching takes long, so other threads must not wait for the mutex meanwhile.
-        return search_entries(with_tags, query.search), state
+        return search_entries(candidates, query.search), state
 
     def host_tags(self, uri: str) -> list[str]:
         """Return the most used tags of the other bookmarks whose uri has the same host.
@@ -293,7 +293,7 @@ class Store:
     ) -> Iterator[tuple[Change, files.Staged, str]]:
         """Stage the changes without a sync; yield each with its file and the key of its uri.
 
-        Append those that are not possible to `failed`.
+        Append each change that cannot be staged to `failed`, with its error.
         """
         for change in changes:
             try:
@@ -331,7 +331,7 @@ class Store:
         raise error
 
     def _publish(self, index: Index, file: files.Staged, change: Change, key: str) -> None:
-        """Give a staged file its name; `key` is that of the change's uri.
+        """Give a staged file its name; `key` is the comparison key of the change's uri.
 
         Raises Stale, Conflict, Gone or Unreadable.
         """
