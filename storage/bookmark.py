@@ -33,8 +33,8 @@ MAX_TAGS = 100
 
 # The characters that XML 1.0 excludes from documents (section 2.2 of its recommendation).
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")  # One space in a title.
-_SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")  # Refused in a uri.
+_LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")  # Become one space in a title.
+_SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")  # Not allowed in a uri.
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # A fast test for timestamps in the stored form. Days after the 28th do not match, because some
@@ -168,7 +168,7 @@ def _show(value: object) -> str:
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
-@lru_cache(maxsize=8192)  # A collection has few different tags; the cache also shares the strings.
+@lru_cache(maxsize=8192)  # A collection has few different tags: equal ones share one string object.
 def _check_tag(value: str) -> str:
     tag = _check_text(value).strip()
     if not tag:
@@ -211,8 +211,8 @@ _RULES: Mapping[str, Callable[[object], str | tuple[str, ...]]] = {
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
     """Return the values, each checked and normalized by the rule of its field.
 
-    Raises Invalid with the given `errors` and one for each field that is unknown or breaks its
-    rule, as (field, reason).
+    Raises Invalid with one error, (field, reason), for each field that is unknown or breaks its
+    rule, and with the `errors` that the caller has found before.
     """
     fields: Fields = {}
     errors = list(errors)
@@ -233,16 +233,16 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 def clean_changes(
     values: Mapping[str, object], id_in_address: str | None = None, required: Iterable[str] = ()
 ) -> Fields:
-    """Return the writable fields among the values, cleaned.
+    """Return the writable fields among the values, cleaned; drop the read-only ones.
 
     Raises Invalid, also if a required field is missing, or if the values have an id other than
-    `id_in_address`. It is None if the address has no id, as for POST /.
+    `id_in_address`. For POST /, whose address has no id, the caller has removed the values' id.
     """
     errors = [(name, "is required") for name in required if name not in values]
-    if values.get("id", id_in_address) != id_in_address:
+    if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
-    return clean(changes, errors)
+    return clean(changes, errors)  # Raises Invalid with these errors, too.
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
@@ -310,7 +310,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
 
 
 def _default_title(uri: str) -> str:
-    """Return the title of a bookmark without one: its uri, cut to the length of a title."""
+    """Return the title for a bookmark that has none: its uri, cut to the length of a title."""
     return unicodedata.normalize("NFC", uri)[:MAX_TITLE]
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, Stale, StorageError, Unavailable
 
-# Of one bookmark's or tombstone's file. A bookmark needs less than 1 MiB, the rest is for members
-# of other programs. Without a limit one huge file in the folder would fill the memory.
+# The limit for the file of a bookmark or tombstone. A bookmark needs less than 1 MiB, but other
+# programs may add JSON members. Without a limit one huge file would fill the memory.
 MAX_FILE_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
 # Writing a file takes at most seconds, so a crash has left a temporary file that is an hour old.
@@ -30,16 +30,17 @@ ABANDONED_SECONDS = 3600.0
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# The names that Staged makes. Older versions also wrote an index beside the bookmarks.
+# The temporary names that Staged makes. Older versions also staged an index, `snapshot.index`.
 _TEMPORARY_NAME = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 # No file descriptor or no memory is free, or the data folder is no folder: reading any other file
 # would fail in the same way. Other errors concern one file alone.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# The errors of systems without hard links, and of those without O_TMPFILE. Linux before 3.11 gives
-# EISDIR or ENOENT, and a system that does not know the flag may give EINVAL. If ENOENT means that
-# the folder is missing, creating the file with a temporary name fails too.
+# The errors of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+# The errors of os.open where O_TMPFILE is not supported: Linux before 3.11 gives EISDIR or ENOENT,
+# and a system that does not know the flag may give EINVAL. ENOENT may also mean that the folder is
+# missing; the second attempt, with a temporary name, then raises ENOENT again.
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
@@ -114,10 +115,9 @@ def _opened(
 
 
 def changed_at(status: os.stat_result) -> float:
-    """Return when a file was last changed, in seconds since 1970.
+    """Return when a file was last changed, in seconds since 1970: the later of mtime and ctime.
 
-    This is the later of mtime and ctime: `cp -a` and rsync set an old mtime, but no program can
-    set the ctime.
+    `cp -a` and rsync set an old mtime, so the ctime counts too: only the system can set it.
     """
     return max(status.st_mtime, status.st_ctime)
 
@@ -147,12 +147,12 @@ class Staged:
     def __init__(self, folder: Path, name: str, data: bytes, sync_now: bool = True) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
-        self._has_temporary_name = False
+        self._has_temporary_name = False  # With O_TMPFILE the file has no name at all.
         with translate_disk_errors():
             self.descriptor = self._open(folder)
             try:
                 _write_bytes(self.descriptor, data)
-                if sync_now:
+                if sync_now:  # Otherwise the caller syncs many files at once, which is faster.
                     os.fsync(self.descriptor)
             except BaseException:
                 self._discard()
@@ -187,15 +187,15 @@ class Staged:
             except OSError as error:
                 if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
-                # FAT has no links, so rename the file. That would replace a file of this name, but
-                # the caller has locked the folder and checked that there is none.
+                # FAT has no links, so rename the file. A rename would replace a file of this name,
+                # but the caller has locked the folder and checked that there is none.
                 os.rename(self._temporary, self._target)
                 self._has_temporary_name = False
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
         with translate_disk_errors():
-            if not self._has_temporary_name:  # No system call links over an existing name.
+            if not self._has_temporary_name:  # A link cannot replace a file, but a rename can.
                 self._link(self._temporary)
                 self._has_temporary_name = True
             os.rename(self._temporary, self._target)
@@ -206,7 +206,7 @@ class Staged:
             os.link(self._temporary, path)
         else:
             # The path in /proc is a symbolic link to the nameless file. os.link follows the link
-            # only if it calls linkat with AT_SYMLINK_FOLLOW, which any `src_dir_fd` makes it do.
+            # (linkat with AT_SYMLINK_FOLLOW) only if it gets a `src_dir_fd`, whatever its value.
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
@@ -244,11 +244,11 @@ def open_folder(folder: Path) -> AbstractContextManager[int]:
 
 
 def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
-    """Make the folder's names durable, then sync this open file in it.
+    """Make the folder's names durable, then sync this open file in it, if one is given.
 
-    After XFS has shut down because of an error, the fsync of a folder still succeeds, and only that
-    of a file fails. In a test of power cuts 10 acknowledged writes were lost without the sync of
-    the file, and none of 8,494 with it.
+    The file's sync also finds out whether XFS has shut down because of an error: the fsync of a
+    folder still succeeds then. Tests that shut XFS down lost acknowledged writes without the file's
+    sync, and none of 8,494 with it.
 
     Raises Unavailable: the change is visible, but may not survive a power cut.
     """
@@ -256,7 +256,7 @@ def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
         if file_descriptor is not None:
-            os.fsync(file_descriptor)
+            os.fsync(file_descriptor)  # Fails if XFS has shut down.
     except OSError as error:
         raise Unavailable(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -265,13 +265,14 @@ def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
 
 
 def sync_name(folder: Path, name: str) -> None:
-    """Make a file of the folder and its name durable, whichever program wrote it.
+    """Make a stored file and its name durable: another program may have written it without a sync.
 
-    Raises Stale if it does not exist, or Unavailable.
+    Raises Stale if the file does not exist, or Unavailable.
     """
     try:
         with _opened(folder / name) as descriptor:
-            sync_folder(folder, descriptor)  # Syncs the folder, then the file.
+            # The file is synced after the folder: only the file's sync fails if XFS has shut down.
+            sync_folder(folder, descriptor)
     except FileNotFoundError:
         raise Stale from None
     except OSError as error:
@@ -280,7 +281,7 @@ def sync_name(folder: Path, name: str) -> None:
 
 # On these types syncfs waits until everything is on the disk; on others, such as FUSE, it may do
 # nothing.
-_TYPES_WITH_SYNCFS = ("ext4", "xfs", "btrfs")
+_TYPES_WITH_RELIABLE_SYNCFS = ("ext4", "xfs", "btrfs")
 
 
 def sync_files(
@@ -288,11 +289,13 @@ def sync_files(
 ) -> None:
     """Make the open files durable, and the folder's files that have these names.
 
-    One syncfs makes an import 4 times faster than one fsync for each file. Open the folder before
-    writing: syncfs reports only later errors of the disk. Raises Full or Unavailable.
+    One syncfs makes an import 4 times faster than one fsync for each file. It reports only the
+    errors of the disk since the folder was opened, so open the folder before writing. Raises Full
+    or Unavailable.
     """
     with translate_disk_errors():
-        if file_system(folder_descriptor) in _TYPES_WITH_SYNCFS and (syncfs := _syncfs()):
+        is_reliable = file_system(folder_descriptor) in _TYPES_WITH_RELIABLE_SYNCFS
+        if is_reliable and (syncfs := _syncfs()):
             if syncfs(folder_descriptor):  # The result 0 means success.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))
@@ -311,7 +314,7 @@ def _sync_file(folder_descriptor: int, name: str) -> None:
 
 
 def _syncfs() -> Callable[[int], int] | None:
-    """Return syncfs(2), or None before Linux 5.8, where it succeeds even if the disk has failed."""
+    """Return syncfs(2). None before Linux 5.8: it succeeds there even if the disk has failed."""
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
     if sys.platform != "linux" or release < (5, 8):
         return None
@@ -323,7 +326,8 @@ def _syncfs() -> Callable[[int], int] | None:
 def file_system(descriptor: int) -> str:
     """Return the type of the file system of an open file, such as `ext4` or `fuse.sshfs`.
 
-    Empty if it is unknown. Raises OSError where there is no /proc.
+    On some types inotify misses writes of other machines, on others syncfs may do nothing. Empty if
+    the type is unknown. Raises OSError where there is no /proc.
     """
     if sys.platform != "linux":
         return ""
@@ -331,9 +335,9 @@ def file_system(descriptor: int) -> str:
     mount_id = info.partition("mnt_id:")[2].split()[:1]  # An empty list if there is none.
     # A line of mountinfo is `MOUNT_ID ... - TYPE ...`: proc_pid_mountinfo(5).
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-        mount, _, file_system = line.partition(" - ")
+        mount, _, type_and_source = line.partition(" - ")
         if mount.split()[:1] == mount_id:
-            return file_system.split()[0]
+            return type_and_source.split()[0]
     return ""
 
 
@@ -409,17 +413,17 @@ class Lock:
             self._thread_lock.release()
             raise
         self._descriptor = descriptor
-        return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino  # They identify the folder that is locked now.
 
     def __exit__(self, *_: object) -> None:
-        # After the release below, the next thread sets `_descriptor` to its own.
-        descriptor = self._descriptor
-        with suppress(OSError):
-            # If this process forked meanwhile, its child shares the lock, and closing the folder
-            # would not release it.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-        self._thread_lock.release()
-        os.close(descriptor)
+        try:
+            with suppress(OSError):
+                # If this process forked meanwhile, its child shares the lock, and closing the
+                # folder alone would not release the lock.
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+        finally:
+            self._thread_lock.release()
 
 
 def _flock(descriptor: int, deadline: float) -> None:

@@ -78,6 +78,7 @@ def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
         if previous_content:
             previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
             new_members = _members_decoder.decode(dense)
+            # `new_members` has every field, even an empty one, so no old value of a field remains.
             dense = msgspec.json.encode(previous_members | new_members)
         data = msgspec.json.format(dense, indent=2) + b"\n"
     except RecursionError:

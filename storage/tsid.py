@@ -12,8 +12,8 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    The ids of one minter ascend strictly once the clock is set. The ids of different machines very
-    probably differ, by their random bits.
+    The ids of one minter ascend strictly, except for random ids that it makes while the clock is
+    not set (before 2020). The ids of different machines very probably differ, by their random bits.
     """
 
     def __init__(self) -> None:

@@ -3,13 +3,14 @@
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-# A uri of this form is normalized, if it has no `%` and no dot segment. Most uris are: the check
-# saves the time of parsing them. Its host has no port and no userinfo, its path is not empty.
+# Most uris have this form: scheme and host in lower case, no userinfo, no port, and a path. If such
+# a uri has no `%` and no dot segment, it is normalized already, so `uri_key` need not parse it.
 _MOSTLY_NORMALIZED = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _PORT = re.compile(r":([0-9]*)\Z")  # The digits may be missing (RFC 3986 section 3.2.3).
-# Scheme, userinfo and `www.`, then the host with its port as the group.
+# Finds the host in a key, to compare the sites of bookmarks: the group is the host with its port,
+# without userinfo and `www.`.
 _HOST_OF_KEY = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?:www\.)?([^/?#]+)")
 
 
@@ -23,8 +24,8 @@ def uri_key(uri: str) -> str:
         return uri
     scheme, _, rest = uri.partition(":")
     scheme = scheme.lower()
-    rest, hash, fragment = rest.partition("#")
-    path, question, query = rest.partition("?")
+    rest, number_sign, fragment = rest.partition("#")
+    path, question_mark, query = rest.partition("?")
     authority = ""
     if path.startswith("//"):
         authority, slash, path = path[2:].partition("/")
@@ -36,7 +37,7 @@ def uri_key(uri: str) -> str:
     if path.startswith("//") and not authority:
         path = "/." + path  # Otherwise `//` would begin an authority (RFC 3986 section 3.3).
     query, fragment = _normalize_encoding(query), _normalize_encoding(fragment)
-    return f"{scheme}:{authority}{path}{question}{query}{hash}{fragment}"
+    return f"{scheme}:{authority}{path}{question_mark}{query}{number_sign}{fragment}"
 
 
 def host_of(key: str) -> str:
