@@ -26,7 +26,7 @@ _HEAD = b"""\
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
-    """Write a document of the bookmarks; each XML id is `b-` and the bookmark's id."""
+    """Write a document of the bookmarks; only other formats use `listing`."""
     return _document(bookmarks)
 
 
@@ -45,7 +45,7 @@ def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
 def _element(b: Bookmark) -> str:
     tags = f' tags="{escape_attribute(",".join(b.tags))}"' if b.tags else ""
     description = f"<desc>{escape(b.description)}</desc>\n" if b.description else ""
-    return (
+    return (  # The XML id is `b-` and the bookmark's id: an XML id must not begin with a digit.
         f'<bookmark id="b-{b.id}" href="{escape_attribute(b.uri)}" added="{b.created}"'
         f' modified="{b.modified}"{tags}>\n'
         f"<title>{escape(b.title)}</title>\n{description}</bookmark>\n"
@@ -62,7 +62,10 @@ def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of each bookmark for PUT: empty where `desc` or `tags` are absent."""
+    """Return the fields of each bookmark for PUT, which replaces all fields.
+
+    This service writes no `desc` and no `tags` for empty fields, so absent ones mean empty fields.
+    """
     empty = {"description": "", "tags": []}
     return [empty | fields for fields in read(body, parameters)]
 
@@ -72,5 +75,5 @@ def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
 
     Raises Malformed or Invalid.
     """
-    # A larger body is no valid single bookmark, so the import alone parses it.
+    # No valid single bookmark is larger than MAX_ENTRY. Only the import parses such a large body.
     return len(body) > MAX_ENTRY or len(read(body, parameters)) != 1

@@ -11,12 +11,12 @@ IGNORED_ELEMENTS = ("alias", "separator")
 ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
 _CHILDREN = {"title": "title", "desc": "description"}
 
-# Metadata deep in a bookmark element: KDE writes the time when the bookmark was added, GNOME the
-# groups of the bookmark and whether the bookmark is private
-# (https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec).
+# Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
+# is private: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
-GROUP, PRIVATE, TIME = f"{_DESKTOP}group", f"{_DESKTOP}private", "time_added"
-_METADATA = (GROUP, PRIVATE, TIME)
+GROUP, PRIVATE = f"{_DESKTOP}group", f"{_DESKTOP}private"
+KDE_TIME = "time_added"  # KDE writes when the bookmark was added.
+_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class XbelEntry:
 
     kind: str
     line: int
-    depth: int  # The number of open elements at its start, with itself.
+    depth: int  # In the document, whose root has 1, to recognize its child elements and its end.
     attributes: dict[str, str]
     tags_of_folders: tuple[str, ...]
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -37,45 +37,45 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    The parser passes the text of an element in pieces. `_text_pieces` collects the pieces of the
-    open element `_text_element`, whose depth in the document is `_text_depth`, or is None while
-    no text is collected.
+    The parser passes the text of an element in pieces. `_text_pieces` collects those of the open
+    element `_text_element`, whose depth in the document is `_text_depth`, and of elements inside
+    it. `_text_pieces` is None while no text is collected.
     """
 
     def __init__(self) -> None:
         self.root = ""
-        self.line: Callable[[], int] = lambda: 0  # `xml.parse` sets the parser's function.
+        self.line: Callable[[], int] = lambda: 0  # `xml.parse` sets it to get the parser's line.
         self.entries: list[XbelEntry] = []
-        self._path: list[str] = []
+        self._open_elements: list[str] = []
         self._folders = Folders()
-        self._is_toolbar_folder = False  # Whether the open folder is the toolbar of a browser.
-        self._entry: XbelEntry | None = None
+        self._is_toolbar_folder = False  # Whether the folder opened last is a browser's toolbar.
+        self._open_entry: XbelEntry | None = None
         self._text_pieces: list[str] | None = None
         self._text_element, self._text_depth = "", 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
-        parent = self._path[-1] if self._path else ""
-        self._path.append(tag)
+        parent = self._open_elements[-1] if self._open_elements else ""
+        self._open_elements.append(tag)
+        depth = len(self._open_elements)
         self.root = self.root or tag
-        if self._entry:
-            is_child = len(self._path) == self._entry.depth + 1 and tag in _CHILDREN
+        if self._open_entry:
+            is_child = depth == self._open_entry.depth + 1 and tag in _CHILDREN
             if tag in _METADATA or is_child:  # Metadata may be at any depth of the bookmark.
                 self._collect_text(tag)
         elif tag == "folder":
-            self._folders.open(())
-            # The browser itself has made the folder of its toolbar, so its title is no tag.
+            self._folders.open(tags=())  # Its title, which follows, becomes its tags.
             self._is_toolbar_folder = attributes.get("toolbar") == "yes"
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
-        elif tag == "bookmark" or tag in IGNORED_ELEMENTS:
-            depth, tags = len(self._path), self._folders.tags
-            self._entry = XbelEntry(tag, self.line(), depth, attributes, tags)
+        elif tag == "bookmark" or tag in IGNORED_ELEMENTS:  # The report counts ignored ones, too.
+            tags = self._folders.tags
+            self._open_entry = XbelEntry(tag, self.line(), depth, attributes, tags)
 
     def _collect_text(self, tag: str) -> None:
-        if self._text_pieces is None:
+        if self._text_pieces is None:  # Otherwise the element only adds to the text around it.
             self._text_pieces = []
-            self._text_element, self._text_depth = tag, len(self._path)
+            self._text_element, self._text_depth = tag, len(self._open_elements)
 
     def data(self, text: str) -> None:
         """Handle a part of a text."""
@@ -84,35 +84,38 @@ class XbelDocument:
 
     def end(self, tag: str) -> None:
         """Handle the end of an element."""
-        if self._text_pieces is not None and len(self._path) == self._text_depth:
+        depth = len(self._open_elements)
+        if self._text_pieces is not None and depth == self._text_depth:
             self._set_text("".join(self._text_pieces))
             self._text_pieces = None
-        if self._entry and len(self._path) == self._entry.depth:
-            self.entries.append(self._entry)
-            self._entry = None
-        elif tag == "folder" and not self._entry:
+        if self._open_entry and depth == self._open_entry.depth:
+            self.entries.append(self._open_entry)
+            self._open_entry = None
+        elif tag == "folder" and not self._open_entry:  # `start` opens no folder inside an entry.
             self._folders.close()
-        self._path.pop()
+        self._open_elements.pop()
 
     def _set_text(self, text: str) -> None:
-        if self._entry:
-            self._entry.texts.setdefault(self._text_element, []).append(text)
-        elif not self._is_toolbar_folder:
-            # The folders that browsers create themselves are at the top: no other folder is open.
-            self._folders.set_own_tags(folder_tags(text, may_be_built_in=self._folders.depth == 1))
+        """Store a text of the open entry; without an open entry, it is the title of a folder."""
+        if self._open_entry:
+            self._open_entry.texts.setdefault(self._text_element, []).append(text)
+        elif not self._is_toolbar_folder:  # Browsers name their toolbars, so that name is no tag.
+            # Browsers create folders only at the top, where only the folder of this title is open.
+            is_at_top = self._folders.depth == 1
+            self._folders.set_own_tags(folder_tags(text, may_be_built_in=is_at_top))
 
 
 def element_fields(entry: XbelEntry) -> dict[str, object]:
     """Return the fields that attributes and child elements of a bookmark have, not its folders."""
     fields: dict[str, object] = {}
     if id := entry.attributes.get("id"):
-        fields["id"] = id.removeprefix("b-")  # An XML id must not begin with a digit.
+        fields["id"] = id.removeprefix("b-")  # The writer's prefix: no XML id begins with a digit.
     for attribute, name in ATTRIBUTES.items():
         if (value := entry.attributes.get(attribute)) is not None:
             fields[name] = value
     for child, name in _CHILDREN.items():
         if texts := entry.texts.get(child):
-            fields[name] = texts[0]
+            fields[name] = texts[0]  # XBEL allows only one.
     if (tags := entry.attributes.get("tags")) is not None:
         fields["tags"] = split_tags(tags)
     return fields

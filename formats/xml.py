@@ -13,8 +13,9 @@ from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
-# The charset in an XML declaration, unless it is ASCII: the parser decodes ASCII strictly, while
-# `find_codec` takes it for windows-1252. The limits 200 and 40 keep any document's search short.
+# The charset in an XML declaration, except ASCII: the parser itself decodes an ASCII document, and
+# refuses other bytes, while `find_codec` would return the codec of windows-1252. The limits 200 and
+# 40 keep the search short in any document.
 _CHARSET = re.compile(
     rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
 )
@@ -41,8 +42,9 @@ def parse(document: bytes, target: Any) -> None:
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value
-    target.line = lambda: int(expat.CurrentLineNumber)
+    target.line = lambda: int(expat.CurrentLineNumber)  # For the line numbers of entries.
     try:
+        # For a string, expat ignores the charset that the document declares.
         parser.feed(document.decode(codec) if codec else document)
         parser.close()
     except DefusedXmlException:

@@ -39,7 +39,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
         fields["tags"] = tags
     dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
-    kde_seconds, *_ = entry.texts.get(xbel.TIME, [""])
+    kde_seconds, *_ = entry.texts.get(xbel.KDE_TIME, [""])
     dates["added"] = dates["added"] or parse_date(kde_seconds)
     for name, date in dates.items():
         fields[xbel.ATTRIBUTES[name]] = date
