@@ -31,8 +31,9 @@ EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
     ".json": "json",
     ".txt": "text",
 }
-_RETAGGING_OPTIONS = ("tag", "q", "remove", "add")
-_STANDARD_OUTPUT = ("-", "/dev/stdout")  # Other files are replaced by a rename.
+# An export writes to these directly, and replaces other files by a rename: with `>> FILE` the shell
+# has opened FILE as /dev/stdout, and replacing FILE would lose its old lines.
+_STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
 _T = TypeVar("_T")
 
@@ -71,18 +72,18 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = subparsers.add_parser("export", help="write all bookmarks to a file")
     exports.set_defaults(run=export)
-    help = "default: standard output"
-    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
-    help = "default: as the suffix of FILE says; json for standard output"
-    exports.add_argument("--format", choices=EXPORTS, help=help)
+    file_help = "default: standard output"
+    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
+    format_help = "default: as the suffix of FILE says; json for standard output"
+    exports.add_argument("--format", choices=EXPORTS, help=format_help)
     tags = subparsers.add_parser("tag", help="change tags on many bookmarks")
     tags.set_defaults(run=change_tags)
-    for name, help in (
+    for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
         ("--add", "add this tag"),
         ("--remove", "remove this tag; with one --add, rename it to the added tag"),
     ):
-        tags.add_argument(name, action="append", default=[], metavar="TAG", help=help)
+        tags.add_argument(option, action="append", default=[], metavar="TAG", help=option_help)
     tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
     tags.add_argument("--dry-run", action="store_true", help="only say what would happen")
     for command in (checks, imports, exports, tags):
@@ -92,7 +93,7 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
 def add_option(
     parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
 ) -> None:
-    """Add an option with a value, which a variable of the environment sets too."""
+    """Add an option with a value; an environment variable, if set, gives its default."""
     variable = _environment_variable(name)
     value = os.environ.get(variable) or default
     default_text = f"default: {default}; " if default else ""
@@ -101,7 +102,7 @@ def add_option(
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add an option without a value, which a variable of the environment sets too."""
+    """Add an option without a value; an environment variable can switch it on, too."""
     variable = _environment_variable(name)
     is_set = os.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
     parser.add_argument(name, action="store_true", default=is_set, help=f"{help} ({variable}=1)")
@@ -115,7 +116,7 @@ def _environment_variable(option: str) -> str:
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print the problems of the data folder, those repaired now too; return 1 if any remain."""
+    """Print all problems of the data folder, even repaired ones; return 1 if any remain."""
     findings = check(Path(options.data))
     repaired, remaining = repair(findings) if options.repair else ([], findings)
     for finding in repaired + remaining:
@@ -177,15 +178,15 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C) at the end of the block, or drop it if the block raises an error."""
-    received: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    """Handle SIGINT (Ctrl-C) only after the block. If the block fails, the command ends anyway."""
+    received_signals: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    # A command in the background of a script ignores SIGINT: its handler is the constant SIG_IGN.
-    if received and callable(handler):
+    # `handler` is the constant SIG_IGN if a script runs the command in its background.
+    if received_signals and callable(handler):
         handler(signal.SIGINT, None)
 
 
@@ -201,17 +202,19 @@ def export(options: argparse.Namespace) -> int:
     page = _existing_store(options).select(Query())  # An empty query selects all bookmarks.
     try:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
-    except BrokenPipeError:
+    except BrokenPipeError:  # `run` ends the command without a message.
         raise
     except OSError as error:  # Its text may name the temporary file of `_replace`, not this file.
-        name = "standard output" if options.file in _STANDARD_OUTPUT else options.file
+        is_output = options.file in _STANDARD_OUTPUT_NAMES
+        name = "standard output" if is_output else options.file
         sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
     return 0
 
 
 def change_tags(options: argparse.Namespace) -> int:
     """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
-    retagging = clean_retagging({name: getattr(options, name) for name in _RETAGGING_OPTIONS})
+    values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
+    retagging = clean_retagging(values)
     store = _existing_store(options)
     entries, _ = store.select_entries(retagging.query)
     report = retag(store, retagging, entries, options.dry_run)
@@ -230,7 +233,7 @@ def _existing_store(options: argparse.Namespace) -> Store:
 
 def _format_of(file: str) -> str:
     """Return the name of the format for the suffix of a file; json for standard output."""
-    if file in _STANDARD_OUTPUT:
+    if file in _STANDARD_OUTPUT_NAMES:
         return "json"
     if not (format := EXPORT_SUFFIXES.get(Path(file).suffix.lower())):
         suffixes = ", ".join(EXPORT_SUFFIXES)
@@ -254,11 +257,11 @@ def _show_progress(entries: Iterable[_T], name: str) -> Iterator[_T]:
 
 
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
-    """Write a file, or standard output for `-`; a file is replaced when all is written.
+    """Write a file, or standard output for `-` and `/dev/stdout`. Raises OSError.
 
-    Raises OSError.
+    A file is replaced when all is written, so that an error leaves the old file as it is.
     """
-    is_output, path = name in _STANDARD_OUTPUT, Path(name)
+    is_output, path = name in _STANDARD_OUTPUT_NAMES, Path(name)
     if not is_output and (path.is_file() or not path.exists()):
         # A symbolic link stays: realpath returns the file that the link leads to. For links in a
         # circle, Path.resolve raises a RuntimeError, which is no OSError, before Python 3.13.
@@ -269,7 +272,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a temporary file, then rename it, so that an error leaves the old file as it is."""
+    """Write a temporary file, then rename it to the path, in place of an old file."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
