@@ -21,11 +21,12 @@ _TO_PERCENT_ENCODE = re.compile(
     # A character that an IRI excludes, a % without two digits, or neither ASCII nor _UCSCHAR.
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]|%(?![0-9A-Fa-f]{{2}})|[^!-~{_UCSCHAR}]'
 )
-# The part of a uri that may contain brackets: up to the IP address in brackets that is its host.
-_UP_TO_IP_LITERAL = re.compile(
+# The beginning of a uri whose host is an IP address in brackets, such as `http://[::1]`: `_iri`
+# keeps these brackets, and percent-encodes others, which an IRI excludes.
+_UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?\[[A-Za-z0-9:.%_~-]+\]"
 )
-# The relation of RFC 5005 for each name in `Listing.links`, which are those of the Link header.
+# The names in `Listing.links` are those of the Link header; RFC 5005 says `previous` for `prev`.
 _RELATION_BY_LINK_NAME = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
@@ -56,7 +57,8 @@ def _head(listing: Listing) -> str:
         ' xmlns:at="http://purl.org/atompub/tombstones/1.0">\n'
         f"<id>{escape(id)}</id>\n"
         f"<title>{escape(title)}</title>\n"
-        f"<updated>{listing.page.state.modified}</updated>\n"  # Of the whole collection.
+        # The last change of the whole collection, even if the feed has only a part of it.
+        f"<updated>{listing.page.state.modified}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
         f'<link rel="self" type="application/atom+xml" href="{feed_url}"/>\n'
         f'<link rel="alternate" type="text/html" href="{home_url}"/>\n{links}'
@@ -77,7 +79,7 @@ def _entry(b: Bookmark, base: BaseUrl) -> str:
         f"<entry>\n<id>{_entry_id(b.id)}</id>\n"
         f"<title>{escape(b.title)}</title>\n"
         f'<link rel="alternate" href="{bookmark_iri}"/>\n'
-        # Clients may look for the bookmark in this service under either relation.
+        # The bookmark's address in this service: clients may look for `self` or for `related`.
         f'<link rel="self" href="{entry_url}"/>\n<link rel="related" href="{entry_url}"/>\n'
         f"<published>{b.created}</published>\n<updated>{b.modified}</updated>\n"
         f"{categories}{content}</entry>\n"
@@ -90,13 +92,13 @@ def _iri(uri: str) -> str:
     is_iri = "#" not in fragment and not _TO_PERCENT_ENCODE.search(uri)
     if is_iri:
         return uri
-    literal = _UP_TO_IP_LITERAL.match(head)
-    start = literal.end() if literal else 0
+    match = _UP_TO_HOST_IN_BRACKETS.match(head)  # The brackets around an IP address stay.
+    start = match.end() if match else 0
     return head[:start] + _percent_encode(head[start:]) + number_sign + _percent_encode(fragment)
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode the characters that an IRI excludes, and `#`, which only begins a fragment."""
+    """Percent-encode the characters that an IRI excludes, such as a `#` inside a fragment."""
     return _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text).replace("#", "%23")
 
 

@@ -84,7 +84,7 @@ def parse_strictly(text: str) -> object:
         raise Malformed("is nested too deeply") from None
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
-        # Some messages of Python end so, because str(error) has a position after them.
+        # Python puts a position after messages such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 

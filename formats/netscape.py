@@ -22,7 +22,8 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-# The beginning of the uri of Firefox's saved searches. `_href` escapes the colon behind the group.
+# Readers skip uris of this beginning, as those of Firefox's saved searches. `_href` escapes the
+# colon, which stands after the group, so that readers keep the bookmark.
 _FIREFOX_SEARCH = re.compile(r"\A(place):", re.IGNORECASE)
 
 
@@ -46,18 +47,18 @@ def _entry(b: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, in a form that no reader takes for an unknown date."""
+    """Return the seconds since 1970, which readers must not take for an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
-    # Only "0" and "-11644473600" mean an unknown date.
-    if text not in UNKNOWN_DATES:
-        return text
-    # Add a zero before the first digit: readers take "00" for a date, 1970-01-01T00:00:00Z.
-    return re.sub(r"\d", r"0\g<0>", text, count=1)
+    if text in UNKNOWN_DATES:
+        # Readers take "0" and "-11644473600" for an unknown date, but "00" and "-011644473600" for
+        # the dates 1970-01-01 and 1601-01-01: add a zero after the sign.
+        return text.zfill(len(text) + 1)
+    return text
 
 
 def _href(uri: str) -> str:
-    # Readers skip the searches of Firefox, whose HREF begins with `place:`. With an escaped colon
-    # they keep the bookmark, and unescape the same uri.
+    # Readers skip Firefox's saved searches, whose HREF begins with `place:`. An escaped colon makes
+    # readers keep the bookmark; unescaping gives the same uri.
     return _FIREFOX_SEARCH.sub(r"\1&#58;", _escape(uri))
 
 
