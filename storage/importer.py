@@ -1,4 +1,4 @@
-"""Import bookmarks: create or update each by its uri; sync the files of each batch together."""
+"""Import bookmarks: create or update each by its uri; fsync the files of each batch together."""
 
 import time
 from collections import Counter
@@ -21,16 +21,15 @@ from storage.index import Entry
 from storage.store import MAX_CHANGES, Change, Store
 from storage.uri import uri_key
 
-# These limits bound the memory of an import and the size of its report, which shows the uri or the
-# title of each skipped entry.
+# These limits bound the memory of an import and the size of its report.
 MAX_REPORTED_ENTRIES = 10_000
-MAX_VALUE_LENGTH = 200  # The characters of such a uri or title.
+MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
 # Entries with the same uri make one change together, so MAX_CHANGES alone would admit any number of
 # entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
 # Attempts to store a batch; each further one repeats only the changes that failed.
 _MAX_ATTEMPTS = 20
-# The skip reason of an entry that is no bookmark, such as a separator; it is only counted.
+# The skip reason of entries that are no bookmarks, such as separators. Reports only count them.
 IGNORED = "is no bookmark"
 
 
@@ -63,9 +62,9 @@ class ImportReport(msgspec.Struct):
 class _Plan:
     """The pending change of one uri.
 
-    `stored` is the bookmark that the store had when the plan was begun, None if the import creates
-    it. `result` is the bookmark to store. It is made from `entries`, the lines and fields of all
-    imported entries with this uri. `outcomes` counts these entries by outcome, such as "created".
+    `stored` is the bookmark that had the uri when the plan was begun, None if none had it. `result`
+    is the bookmark to store, which is made from `entries`: the lines and fields of all imported
+    entries with this uri. `outcomes` counts these entries by outcome, such as "created".
     """
 
     def __init__(self, stored: Entry | None, result: Bookmark) -> None:
@@ -86,12 +85,12 @@ class Importer:
         self.report = ImportReport()
         self._store = store
         self._dry_run = dry_run
-        self._plans_by_key: dict[str, _Plan] = {}  # The key of a uri, see `uri_key`.
+        self._plans_by_key: dict[str, _Plan] = {}  # By the uri's `uri_key`.
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
-        self._planned_entry_count = 0
+        self._planned_entry_count = 0  # The number of entries in all plans.
         # By id: stored bookmarks that entries leave unchanged. Another program may have written
-        # their files without a sync, so `write_all` syncs these files with the batch.
-        self._unchanged_to_sync: dict[str, Entry] = {}
+        # their files without an fsync, so `write_all` calls it for these files, too.
+        self._unchanged_to_fsync: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
@@ -107,17 +106,18 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
-        if (  # A plan can have many entries, and an unchanged bookmark has no plan.
+        is_batch_full = (
             len(self._plans_by_key) >= MAX_CHANGES
-            or self._planned_entry_count >= MAX_PENDING_ENTRIES
-            or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES
-        ):
+            or self._planned_entry_count >= MAX_PENDING_ENTRIES  # A plan can have many entries.
+            or len(self._unchanged_to_fsync) >= MAX_PENDING_ENTRIES  # These have no plan.
+        )
+        if is_batch_full:
             self.flush()
 
     def finish(self) -> ImportReport:
         """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
         self.flush()
-        if self._dry_run:  # `flush` has stored and counted nothing, so count all plans here.
+        if self._dry_run:  # `flush` leaves all plans of a dry run uncounted.
             for plan in self._plans_by_key.values():
                 self._count(plan)
         return self.report
@@ -126,6 +126,7 @@ class Importer:
         self.report.skipped += 1
         if len(self.report.entries) < MAX_REPORTED_ENTRIES:
             value = str(fields.get("uri") or fields.get("title") or "")[:MAX_VALUE_LENGTH]
+            # No report can contain a lone surrogate, and no HTML report a NUL.
             value = replace_invalid_xml_chars(value)
             self.report.entries.append(SkippedEntry(line, value, reason))
 
@@ -133,28 +134,30 @@ class Importer:
         """Add an entry to the plan of its uri, or begin the plan. Raises Invalid or Unavailable."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
         plan = self._plans_by_key.get(key)
-        stored = plan.stored if plan else self._store.holder(fields["uri"])
-        if plan:
+        if plan:  # Of earlier entries with this uri.
+            stored = plan.stored
             before: Bookmark | None = plan.result
         else:
+            stored = self._store.holder(fields["uri"])  # The bookmark that has the uri, or None.
             before = stored.bookmark if stored else None
         if before is None:  # The uri is neither stored nor planned yet.
-            result = create(fields, self._choose_id(fields), now)
+            outcome, result = "created", create(fields, self._choose_id(fields), now)
         elif stored:
-            result = merge(before, fields, now)
+            outcome, result = "updated", merge(before, fields, now)
         else:  # The import creates this bookmark: its `modified` is the latest of its entries.
-            result = _merge_with_later_modified(before, fields)
-        outcome = "unchanged" if result is before else "updated" if before else "created"
+            outcome, result = "updated", _merge_with_later_modified(before, fields)
+        if result is before:  # The merge found nothing new in the entry.
+            outcome = "unchanged"
         if stored and result is stored.bookmark:
-            # No entry has changed this bookmark so far, so it needs no plan. Its file needs a sync,
-            # because another program may have written it without one.
+            # No entry has changed this bookmark so far, so it needs no plan. Its file needs an
+            # fsync, because another program may have written the file without one.
             self.report.unchanged += 1
-            self._unchanged_to_sync[stored.bookmark.id] = stored
+            self._unchanged_to_fsync[stored.bookmark.id] = stored
             return
         plan = plan or _Plan(stored, result)
         plan.result = result
         plan.outcomes[outcome] += 1
-        if not self._dry_run:  # If the plan fails, its entries are planned again or skipped.
+        if not self._dry_run:  # If `flush` cannot store the plan, it plans these entries again.
             plan.entries.append((line, fields))
             self._planned_entry_count += 1
         self._plans_by_key[key] = plan
@@ -177,22 +180,24 @@ class Importer:
         return False  # A bookmark has the id.
 
     def flush(self) -> None:
-        """Store the pending changes, unless this is a dry run."""
-        if self._dry_run:
+        """Store the pending changes and count their outcomes, unless this is a dry run."""
+        if self._dry_run:  # Keep all plans for later entries with the same uris; `finish` counts.
             return
         for _ in range(_MAX_ATTEMPTS):
-            plans, self._plans_by_key = self._plans_by_key, {}
-            unchanged_to_sync, self._unchanged_to_sync = self._unchanged_to_sync, {}
+            plans = list(self._plans_by_key.values())
+            unchanged = list(self._unchanged_to_fsync.values())
+            self._plans_by_key, self._unchanged_to_fsync = {}, {}
             self._planned_ids, self._planned_entry_count = set(), 0
-            changes = [Change(plan.result, plan.stored) for plan in plans.values()]
-            failed = self._store.write_all(changes, unchanged_to_sync.values())
+            changes = [Change(plan.result, plan.stored) for plan in plans]
+            # The unchanged files get an fsync, which another program may have left out.
+            failed = self._store.write_all(changes, unchanged)
             errors_by_id = {change.bookmark.id: error for change, error in failed}
-            for plan in plans.values():
+            for plan in plans:
                 if error := errors_by_id.get(plan.result.id):
                     self._plan_again_or_skip(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans_by_key and not self._unchanged_to_sync:  # Nothing to try again.
+            if not self._plans_by_key and not self._unchanged_to_fsync:  # Nothing to try again.
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
@@ -200,12 +205,12 @@ class Importer:
         """Plan the entries of a failed plan again, on top of another client's change.
 
         Skip them if they are invalid, or if the file of the bookmark to update has become
-        unreadable. A bookmark to create whose id belongs to an unreadable file gets another id.
+        unreadable. If a bookmark to create has the id of an unreadable file, `_plan` takes another.
         """
         is_update = failed.stored is not None
-        is_final = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
+        is_lost = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
         for line, fields in failed.entries:
-            if is_final:
+            if is_lost:  # Another attempt would fail in the same way.
                 self._skip(line, fields, str(error))
                 continue
             try:
@@ -221,9 +226,9 @@ class Importer:
 
 
 def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields, without an id that only another program allows. Raises Invalid."""
+    """Return the cleaned fields; leave out an id that is not valid here. Raises Invalid."""
     id = values.get("id")
-    if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):
+    if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):  # Of another program.
         values = {name: value for name, value in values.items() if name != "id"}
     fields = clean(values)
     if "uri" not in fields:
@@ -237,7 +242,7 @@ def _merge_with_later_modified(before: Bookmark, fields: Fields) -> Bookmark:
     The result has the later `modified` of the two, not the time of the import.
     """
     modified = fields.get("modified") or fields.get("created") or before.modified
-    merged = merge(before, fields, before.modified)
+    merged = merge(before, fields, now=before.modified)  # This leaves `modified` as it is.
     if modified <= before.modified:
         return merged
     return msgspec.structs.replace(merged, modified=modified)

@@ -1,12 +1,12 @@
-"""The bookmarks in memory: by id, by uri, by tag, in list order. Knows no file."""
+"""The bookmarks in memory: by id, by uri, by tag, in list order. Reads and writes no files."""
 
+import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import chain, compress
-from operator import and_, attrgetter, or_
+from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
@@ -17,8 +17,7 @@ from storage.query import Query
 from storage.search import Kind, Search, Term, fold_text
 from storage.tsid import linkding_number
 
-# For more changes than this, sorting everything once is faster than inserting each.
-_MAX_INSERTIONS = 500
+_MAX_INSERTIONS = 500  # For more changes than this, sorting all items once is faster.
 
 
 # gc=False: garbage collections skip entries, which are in no cycle. eq=False: compare by identity.
@@ -27,8 +26,8 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     `version` is the digest of the file's bytes; `uri_key` the normalized uri, which is equal for
     uris that count as the same; `tags` the folded tags; `changed_at` when the file was last
-    changed, in seconds since 1970; `text` the folded text, empty until a search first tests
-    it for a word.
+    changed, in seconds since 1970; `text` the folded text of all fields, which is empty until a
+    search for a word first needs the text.
     """
 
     bookmark: Bookmark
@@ -39,7 +38,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     text: str = ""
 
 
-# gc=False and eq=False have the same reasons as in Entry.
+# gc=False and eq=False are for speed, as in Entry.
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A tombstone with the digest of its file."""
 
@@ -60,7 +59,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of the bookmarks that match a query, and of all tombstones if it asks for them.
+    """One page of the bookmarks that match a query, and of all tombstones if `deletions` is set.
 
     `bookmarks` and `tombstones` are those of this page, newest first; `total` and
     `tombstone_count` are the numbers of both on all pages. `versions` has the version of each of
@@ -105,8 +104,8 @@ class Index:
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
     # The times of all modifications and deletions: the last is the collection's `modified`.
     _sorted_modified_times: list[str] = field(default_factory=list)
-    # The ids of all bookmarks and tombstones, sorted by `linkding_number`.
-    _sorted_ids: list[str] = field(default_factory=list)
+    # The ids of all bookmarks and tombstones. Clients of linkding send numbers in place of ids.
+    _ids_sorted_by_linkding_number: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> State:
@@ -125,7 +124,7 @@ class Index:
 
         The result may be a list of the index itself: do not change it, and copy it to keep it.
         """
-        if query.without_tag in self._by_tag:  # The default "" is in no bookmark: no tag is empty.
+        if query.without_tag and query.without_tag in self._by_tag:  # Such as `archived`.
             others = self.matches(replace(query, without_tag=""))
             return [entry for entry in others if query.without_tag not in entry.tags]
         has_all_tags = frozenset(query.tags).issubset
@@ -149,10 +148,10 @@ class Index:
         return [entry.tombstone for entry in entries]
 
     def ids_of_linkding_number(self, number: int) -> Sequence[str]:
-        """Return the ids, those of tombstones too, whose `linkding_number` is this number."""
-        start = bisect_left(self._sorted_ids, number, key=linkding_number)
-        stop = bisect_right(self._sorted_ids, number, start, key=linkding_number)
-        return self._sorted_ids[start:stop]
+        """Return the ids that this number stands for in linkding's API, those of tombstones too."""
+        start = bisect_left(self._ids_sorted_by_linkding_number, number, key=linkding_number)
+        stop = bisect_right(self._ids_sorted_by_linkding_number, number, start, key=linkding_number)
+        return self._ids_sorted_by_linkding_number[start:stop]
 
     # --- Changing ---
 
@@ -161,7 +160,8 @@ class Index:
         changed_entries: Mapping[str, Entry | None],
         changed_tombstones: Mapping[str, TombstoneEntry | None],
     ) -> None:
-        """Set the entry and the tombstone of each id; the value None removes it."""
+        """Set the entry and the tombstone of each id, or remove those whose value is None."""
+        # For so many changes, sorting all items once is faster than inserting each changed one.
         if len(changed_entries) + len(changed_tombstones) > _MAX_INSERTIONS:
             for id, tombstone in changed_tombstones.items():
                 set_or_remove(self.tombstones, id, tombstone)
@@ -187,7 +187,7 @@ class Index:
             self.version = _sum_of_versions(self.version, tombstone.version)
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
-            insort(self._sorted_modified_times, tombstone.tombstone.deleted)
+            insort(self._sorted_modified_times, tombstone.tombstone.deleted)  # A deletion counts.
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         """Set the entry of an id; None removes it."""
@@ -195,19 +195,18 @@ class Index:
             self.version = _sum_of_versions(self.version, -old.version)
             self._remove_from_lists(old)
         if entry:
-            # The sum needs no other file's version and does not depend on the order of changes.
             self.version = _sum_of_versions(self.version, entry.version)
             self.entries[id] = entry
             self._insert_into_lists(entry)
 
     def _update_sorted_ids(self, id: str) -> None:
-        """Insert an id that has become used; remove an id without an entry and a tombstone."""
+        """Insert an id that now has an entry or a tombstone; remove an id that has neither."""
         is_used = id in self.entries or id in self.tombstones
-        was_used = id in self.ids_of_linkding_number(linkding_number(id))
-        if is_used and not was_used:
-            insort(self._sorted_ids, id, key=linkding_number)
-        elif was_used and not is_used:
-            self._sorted_ids.remove(id)
+        is_in_list = id in self.ids_of_linkding_number(linkding_number(id))
+        if is_used and not is_in_list:
+            insort(self._ids_sorted_by_linkding_number, id, key=linkding_number)
+        elif is_in_list and not is_used:
+            self._ids_sorted_by_linkding_number.remove(id)
 
     def _insert_into_lists(self, entry: Entry) -> None:
         same_uri = self.with_uri_key(entry.uri_key)
@@ -228,26 +227,28 @@ class Index:
         self._remove_modified_time(entry.bookmark.modified)
         for tag in entry.tags:
             _remove_sorted(self._by_tag[tag], entry, _entry_order)
-            if not self._by_tag[tag]:
+            if not self._by_tag[tag]:  # Clients see no tag without bookmarks.
                 del self._by_tag[tag]
         if not entry.tags:
             self.untagged_count -= 1
 
     def _remove_modified_time(self, timestamp: str) -> None:
-        """Remove a time from the list whose last item is the collection's `modified`."""
+        """Remove one time: the collection's `modified` is the newest of those that remain."""
         del self._sorted_modified_times[bisect_left(self._sorted_modified_times, timestamp)]
 
     def _rebuild_from_entries_and_tombstones(self) -> None:
+        """Make all lists and sums anew: after many changes, single insertions would be slower."""
         items: Iterable[Entry | TombstoneEntry]
-        items = chain(self.entries.values(), self.tombstones.values())
+        items = itertools.chain(self.entries.values(), self.tombstones.values())
+        # A later change of one file adds and subtracts only that file's versions.
         self.version = _sum_of_versions(*[item.version for item in items])
-        self._sorted_ids = sorted({*self.entries, *self.tombstones}, key=linkding_number)
+        ids = {*self.entries, *self.tombstones}
+        self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
         deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)
         modified = (entry.bookmark.modified for entry in self._sorted_entries)
-        # When the newest time is removed, the collection's `modified` becomes the second newest.
-        self._sorted_modified_times = sorted(chain(modified, deleted))
+        self._sorted_modified_times = sorted(itertools.chain(modified, deleted))
         by_uri_key: dict[str, tuple[Entry, ...]] = {}
         by_tag: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in self._sorted_entries:
@@ -261,18 +262,21 @@ class Index:
 def _sum_of_versions(*versions: int) -> int:
     """Return the sum of the files' versions, cut to 128 bits, the length of each version.
 
-    It does not depend on their order, so a change of one file adds and subtracts one version.
+    The sum does not depend on the order of the files. When one file changes, its old version is
+    subtracted and its new version is added, without the versions of the other files.
     """
     return sum(versions) % (1 << 128)
 
 
 def count_tags(entries: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
-    """Return the most used tags, as spelled in the first entry, with their counts."""
-    counts = Counter(chain.from_iterable(entry.tags for entry in entries))
+    """Return the most used tags, as spelled in the oldest of the entries, with their counts."""
+    counts = Counter(itertools.chain.from_iterable(entry.tags for entry in entries))
     return [(_spelling(tag, entries), n) for tag, n in _most_used(counts.items(), limit)]
 
 
 def _most_used(counts: Iterable[tuple[str, int]], limit: int | None) -> list[tuple[str, int]]:
+    """Return the tags with the greatest counts, `limit` or fewer of them; None means all."""
+
     def order(tag_and_count: tuple[str, int]) -> tuple[int, str]:
         tag, count = tag_and_count
         return -count, tag  # Equal counts in alphabetical order.
@@ -280,24 +284,21 @@ def _most_used(counts: Iterable[tuple[str, int]], limit: int | None) -> list[tup
     return sorted(counts, key=order) if limit is None else nsmallest(limit, counts, key=order)
 
 
-def _spelling(tag: str, entries: Iterable[Entry]) -> str:
-    """Return the spelling of a folded tag in the first entry that has this tag."""
-    first = next(entry for entry in entries if tag in entry.tags)
-    return next(spelled for spelled in first.bookmark.tags if fold(spelled) == tag)
+def _spelling(tag: str, oldest_first: Iterable[Entry]) -> str:
+    """Return the spelling of a folded tag in the oldest of the entries that have this tag."""
+    oldest = next(entry for entry in oldest_first if tag in entry.tags)
+    return next(spelled for spelled in oldest.bookmark.tags if fold(spelled) == tag)
 
 
-def newest_first(items: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:
-    """Return `limit` items, newest first, after skipping the `offset` newest ones.
-
-    `items` are sorted oldest first.
-    """
-    stop = max(len(items) - offset, 0)
+def newest_first(oldest_first: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:
+    """Return `limit` items, newest first, after skipping the `offset` newest ones."""
+    stop = max(len(oldest_first) - offset, 0)
     start = 0 if limit is None else max(stop - limit, 0)
-    return items[start:stop][::-1]
+    return oldest_first[start:stop][::-1]
 
 
 def is_match(entry: Entry, query: Query) -> bool:
-    """Return whether the entry has the query's tags and meets its search."""
+    """Return whether the entry has the query's tags and meets the query's search."""
     return set(query.tags) <= set(entry.tags) and bool(search_entries([entry], query.search))
 
 
@@ -317,7 +318,7 @@ def _filter_entries(entries: Iterable[Entry], terms: Iterable[Term]) -> list[Ent
     """
     entries = list(entries)
     for term in terms:
-        entries = list(compress(entries, _test(term, entries)))
+        entries = list(itertools.compress(entries, _test(term, entries)))
     return entries
 
 
@@ -327,17 +328,19 @@ def _evaluate_postfix(entries: Sequence[Entry], search: Search) -> list[Entry]:
     One large integer has the outcomes of a term for all entries, in one byte for each: 1 or 0. An
     operator combines the outcomes for all entries by one operation on these integers.
     """
-    all_true = int.from_bytes(b"\1" * len(entries))  # The outcome 1 for every entry.
-    stack: list[int] = []
+    one_for_each_entry = int.from_bytes(b"\1" * len(entries))
+    stack: list[int] = []  # Of these integers, one for each operand.
     for step in search:
         if isinstance(step, Term):
             stack.append(int.from_bytes(bytes(_test(step, entries))))
         elif step == "not":
-            stack.append(stack.pop() ^ all_true)
+            stack.append(stack.pop() ^ one_for_each_entry)
+        elif step == "and":
+            stack.append(stack.pop() & stack.pop())
         else:
-            combine = and_ if step == "and" else or_
-            stack.append(combine(stack.pop(), stack.pop()))
-    return list(compress(entries, stack[-1].to_bytes(len(entries))))
+            stack.append(stack.pop() | stack.pop())
+    outcomes = stack.pop().to_bytes(len(entries))  # One byte for each entry, 1 for a match.
+    return list(itertools.compress(entries, outcomes))
 
 
 def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
@@ -346,7 +349,7 @@ def _test(term: Term, entries: Iterable[Entry]) -> list[bool]:
         return [term.value in entry.tags for entry in entries]
     if term.kind is Kind.UNTAGGED:
         return [not entry.tags for entry in entries]
-    # An entry's text is empty until a search first tests it for a word: this starts faster.
+    # The service starts faster if the text of an entry is folded only when a search needs the text.
     return [term.value in (entry.text or _fold_fields(entry)) for entry in entries]
 
 

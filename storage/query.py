@@ -10,7 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits. It fits in 64 bits.
+MAX_NUMBER = 10**18 - 1  # 18 digits, so that a client's 64-bit integers can hold all numbers.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 
@@ -41,7 +41,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
     values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
-    if limit is None:  # The API defines that offset counts only together with limit.
+    if limit is None:  # An offset without a limit is ignored, as the API defines.
         limit, offset = page_size, 0
     uri = values.get("uri", "").strip()
     return Query(

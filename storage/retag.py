@@ -37,16 +37,13 @@ class Retagging(msgspec.Struct, frozen=True):
     expected: int | None = None
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the tags without the removed and with the added ones.
-
-        A single added tag takes the place of a single removed one: that is a renaming. The result
-        may have a tag twice; `clean` removes the second one.
-        """
-        removed = set(map(fold_tag, self.remove))
+        """Return the tags without the removed and with the added ones; some may be there twice."""
+        removed = {fold_tag(tag) for tag in self.remove}
         kept = [tag for tag in tags if fold_tag(tag) not in removed]
-        if len(kept) < len(tags) and len(self.remove) == len(self.add) == 1:
+        is_renaming = len(self.remove) == len(self.add) == 1
+        if is_renaming and len(kept) < len(tags):  # The new name takes the place of the old one.
             return [self.add[0] if fold_tag(tag) in removed else tag for tag in tags]
-        return [*kept, *self.add]
+        return [*kept, *self.add]  # `clean` then removes repetitions.
 
     def require_expected(self, matched: int) -> None:
         """Raise PreconditionFailed if the client has seen another number of bookmarks."""
@@ -101,12 +98,13 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
         except BadQuery as error:  # From the rules of `tag` and `q`.
             errors.append((name, f"cannot be used: {error}"))
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
-    if not (errors or query.tags or query.search):  # Such a change would concern all bookmarks.
-        # Clients see the member and the reason as one sentence: "tag or q is required, …".
+    # Without tags and search, the query would select all bookmarks.
+    if not errors and not query.tags and not query.search:
+        # The pair makes one sentence for clients: "tag or q is required, to select …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
-    return Retagging(query, **fields)
+    return Retagging(query, **fields)  # The other fields are `remove`, `add` and `expected`.
 
 
 def _invalid_value(reason: str) -> Invalid:
@@ -140,10 +138,11 @@ def _parse_tags(value: object) -> tuple[str, ...]:
 def _parse_count(value: object) -> int:
     if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
         return int(value)
-    # The reader of JSON makes every number a float.
-    if not isinstance(value, float) or value < 0 or not value.is_integer():
+    if isinstance(value, float) and value.is_integer():  # From JSON, where 3 is decoded as 3.0.
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _invalid_value("must be a whole number")
-    return int(value)
+    return value
 
 
 _RULES: Mapping[str, Callable[[object], object]] = {
@@ -151,7 +150,7 @@ _RULES: Mapping[str, Callable[[object], object]] = {
     "q": _parse_search,
     "remove": _parse_tags,
     "add": _parse_tags,
-    "expected": _parse_count,  # The number of selected bookmarks that the client has seen.
+    "expected": _parse_count,  # If another number is selected, the change is refused.
 }
 
 
@@ -165,11 +164,11 @@ def retag(
 
     A bookmark is stored only if no other writer has changed it since it was read. Each batch is
     durable when the next begins. Changing a bookmark twice has no further effect, so a client can
-    send an interrupted change again, with the new number in `expected`, to finish it.
-    Raises Busy, Full or Unavailable.
+    finish an interrupted change by sending the request again, with the number of bookmarks that are
+    selected by then as its `expected`. Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)
-    for start in range(0, len(entries), MAX_CHANGES):  # So many changes share one lock and sync.
+    for start in range(0, len(entries), MAX_CHANGES):  # A batch takes the lock once.
         retagger.change(entries[start : start + MAX_CHANGES])
     retagger.report.matched = len(entries)
     return retagger.report
@@ -188,7 +187,7 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
-            # `write_all` also syncs unchanged files, which another program may not have synced.
+            # `write_all` also calls fsync for unchanged files, whose writer may not have done so.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)
@@ -200,7 +199,7 @@ class _Retagger:
             self._fail(entry.bookmark.id, "Other clients keep changing it. Try again later.")
 
     def _plan(self, entries: Sequence[Entry]) -> tuple[list[Change], list[Entry]]:
-        """Return the changes to write, and the entries that already have the result."""
+        """Return the changes to write, and the entries that already have the right tags."""
         changes, unchanged = [], []
         for entry in entries:
             before = entry.bookmark
@@ -209,7 +208,7 @@ class _Retagger:
             except Invalid as error:
                 self._fail(before.id, str(error))
                 continue
-            if after is before:
+            if after is before:  # `update` returns the same object if no value differs.
                 unchanged.append(entry)
             else:
                 changes.append(Change(after, entry))
@@ -218,8 +217,8 @@ class _Retagger:
     def _reread_or_report(self, id: str, error: StorageError) -> Entry | None:
         """Return the present version of a bookmark that was not stored, to try it again.
 
-        If it cannot be changed, or another writer took it out of the selection, add it to the
-        report and return None.
+        If the bookmark cannot be changed, or another writer took it out of the selection, add it to
+        the report and return None.
         """
         if not isinstance(error, Stale):  # Another attempt would fail in the same way.
             self._fail(id, str(error))
@@ -231,7 +230,7 @@ class _Retagger:
             return None
         if is_match(entry, self._retagging.query):
             return entry
-        self.report.unchanged += 1
+        self.report.unchanged += 1  # Another writer's change took it out of the selection.
         return None
 
     def _fail(self, id: str, reason: str) -> None:

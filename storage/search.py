@@ -52,7 +52,7 @@ class Term(NamedTuple):
     value: str
 
 
-# By the word after the exclamation mark. The tag `unread` stands for linkding's field of that name.
+# By the word after the exclamation mark. `unread` is a field in linkding, and a tag here.
 _KEYWORDS = {"untagged": Term(Kind.UNTAGGED, ""), "unread": Term(Kind.TAG, "unread")}
 
 # Terms and operators in postfix notation, each operator after its operands: (a, b, "not", "and")
@@ -61,7 +61,7 @@ Search = tuple[Term | str, ...]
 
 
 class _NotAnExpression(BadQuery):
-    """The text is no expression, so `parse_search` searches for its words; the message says why."""
+    """The text is no expression: lists search for its words, changes of tags show the message."""
 
 
 def parse_search(text: str) -> Search:
@@ -80,30 +80,31 @@ def parse_search(text: str) -> Search:
 def parse_expression(text: str) -> Search:
     """Return the search of an expression.
 
-    Raises BadQuery if the text is no expression or has more than `MAX_TERMS` terms.
+    Raises BadQuery if the text has more than `MAX_TERMS` terms or is no expression. Changes of tags
+    are refused then, because a search for the words could select the wrong bookmarks.
     """
     return _Parser().parse(_tokens(text))
 
 
 def words_to_mark(text: str) -> list[str]:
-    """Return the words and phrases, folded by `fold_text`, that a search for this text looks for.
+    """Return the words and phrases, folded by `fold_text`, to mark in the results of a search.
 
-    Negated ones are left out. Raises BadQuery.
+    Negated words are left out. Raises BadQuery.
     """
-    # The search is in postfix notation. The stack has for each operand the lists of the words to
-    # look for and of those to exclude; its first item is the result of an empty search.
+    # The search is in postfix notation. For each operand the stack has a list of the words to find
+    # and a list of the words to exclude. An empty search leaves only the first item.
     stack: list[tuple[list[str], list[str]]] = [([], [])]
     for step in parse_search(text):
         if isinstance(step, Term):
             stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
         elif step == "not":
             wanted, excluded = stack.pop()
-            stack.append((excluded, wanted))  # `not` makes each excluded word a wanted one.
+            stack.append((excluded, wanted))  # `not` swaps them: -(a -b) excludes a and wants b.
         else:
             right_wanted, right_excluded = stack.pop()
             left_wanted, left_excluded = stack.pop()
             stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
-    wanted, _ = stack.pop()
+    wanted, _excluded = stack.pop()
     return [word for word in wanted if word]  # A lone accent is folded to "".
 
 
@@ -115,7 +116,7 @@ def fold_text(text: str) -> str:
     """
     if not text.isascii():
         text = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
-    # A phrase can match across two lines of a field. Line breaks separate the fields in the index.
+    # With spaces for line breaks, a phrase also matches across two lines of a description.
     return text.casefold().replace("\n", " ")
 
 
@@ -127,7 +128,7 @@ def normalize_and_fold_tag(text: str) -> str:
 def _tokens(text: str) -> Iterator[Term | str]:
     """Yield the terms, operators and parentheses of a text.
 
-    Raises _NotAnExpression, with a message for `POST /tags`; GET searches for the words then.
+    Raises _NotAnExpression: a change of tags shows its message, a list searches for the words.
     """
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
@@ -156,34 +157,35 @@ class _Parser:
     """
 
     def __init__(self) -> None:
-        self._steps: list[Term | str] = []
+        self._postfix: list[Term | str] = []
         self._operators: list[str] = []  # Waiting operators, and open parentheses.
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:
-        """Return the search of these tokens. Raises BadQuery or its subclass _NotAnExpression."""
+        """Return the search of these tokens, in postfix notation. Raises BadQuery."""
         for token in tokens:
             self._add(token)
-        if not self._steps and not self._operators:
+        if not self._postfix and not self._operators:
             return ()
         self._apply_all_operators()
-        if self._operators:
+        if self._operators:  # Lists search for the words instead; changes of tags are refused.
             raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
-        if sum(isinstance(step, Term) for step in self._steps) > MAX_TERMS:
+        if sum(isinstance(step, Term) for step in self._postfix) > MAX_TERMS:
             raise BadQuery(
                 f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out."
             )
-        return tuple(self._steps)
+        return tuple(self._postfix)
 
     def _add(self, token: Term | str) -> None:
+        """Add a term to the postfix notation, or an operator or parenthesis to the stack."""
         if isinstance(token, Term):
-            self._begin_operand()
-            self._steps.append(token)
+            self._add_omitted_and()
+            self._postfix.append(token)
             self._needs_operand = False
         elif token in ("(", "not"):
-            self._begin_operand()
-            if token == "not" and self._operators[-1:] == ["not"]:
-                # A text such as --help is no expression, so it is searched as a plain word.
+            self._add_omitted_and()
+            if token == "not" and self._operators and self._operators[-1] == "not":
+                # A change of tags shows this message; a list is searched for the word --help.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             self._operators.append(token)
         elif token == ")":
@@ -194,8 +196,9 @@ class _Parser:
         else:
             self._add_operator(token)
 
-    def _begin_operand(self) -> None:
-        if not self._needs_operand:  # Two operands without an operator between them.
+    def _add_omitted_and(self) -> None:
+        """Add `and` between two operands that follow each other without an operator."""
+        if not self._needs_operand:
             self._add_operator("and")
 
     def _add_operator(self, operator: str) -> None:
@@ -205,18 +208,18 @@ class _Parser:
 
     def _apply_all_operators(self) -> None:
         """Apply all waiting operators that come after the last open parenthesis, if any is open."""
-        self._apply_operators(_BINDING_STRENGTH["or"])  # Each operator binds at least so strongly.
+        self._apply_operators(_BINDING_STRENGTH["or"])  # No operator binds less strongly than `or`.
 
     def _apply_operators(self, least_strength: int) -> None:
-        """Append the waiting operators that bind at least this strongly to the steps."""
+        """Append the waiting operators that bind at least this strongly to the postfix notation."""
         if self._needs_operand:
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
-                "To search for it literally, put it in double quotes."
+                "To search for the operator or parenthesis itself, put it in double quotes."
             )
         while self._operators and _BINDING_STRENGTH[self._operators[-1]] >= least_strength:
             operator = self._operators.pop()
-            if operator == "not" and self._steps[-1] == "not":
-                self._steps.pop()  # Two negations of one operand have no effect.
+            if operator == "not" and self._postfix[-1] == "not":
+                self._postfix.pop()  # Two negations of one operand have no effect.
             else:
-                self._steps.append(operator)
+                self._postfix.append(operator)

@@ -74,6 +74,11 @@ def set_fields(store, id, **fields):
     store.replace(update(entry.bookmark, clean(fields)), entry)
 
 
+@pytest.mark.parametrize("sent", [3, 3.0, "3"])
+def test_the_expected_number_is_a_whole_number_of_any_type(sent):
+    assert clean_retagging(RENAME | {"expected": sent}).expected == 3
+
+
 def test_the_time_of_the_change_is_stored(store):
     fill(store, 2)
     change(store, {"q": "x:1", "add": "new"})
