@@ -12,15 +12,16 @@ from formats.imports.entry import MAX_ENTRY
 from storage.bookmark import split_tags
 from storage.errors import Invalid
 
-# A form of a million fields would take much memory; a real one has 10, and the suggested tags.
+# A form of a million fields would take much memory; the form of a bookmark has about 20.
 MAX_FIELDS = 200
 
 # The hidden field `_version` has these values in the form that adds a bookmark, and in the one that
 # puts back a deleted bookmark. Forms that change or delete a bookmark have its version there.
 NEW_BOOKMARK, DELETED_BOOKMARK = "new", "put-back"
 
-# An address as people type it: localhost, a name with a dot or an IPv6 address, perhaps a port. A
-# path, query or fragment may follow. A colon without a port after it ends a scheme (`a.b:1,2`).
+# An address as people type it, to which `complete_address` adds https://. It begins with localhost,
+# a name with a dot or an IPv6 address, and may go on with a port, path, query or fragment. Texts
+# such as `mailto.x:abc` do not match: no port follows the colon, so `mailto.x` is a scheme.
 _WITHOUT_SCHEME = re.compile(
     r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
     re.IGNORECASE,
@@ -32,18 +33,18 @@ def complete_address(text: str) -> str:
     address = text.strip()
     if _WITHOUT_SCHEME.match(address):
         return f"https://{address}"
-    return text  # Not stripped: if it is invalid, the error page shows it as the user typed it.
+    return text  # Not stripped: an error page shows a wrong uri as typed; storage strips valid ones.
 
 
 class HiddenFields(NamedTuple):
     """The hidden fields of a form of a page, beside the fields of the bookmark."""
 
     # The version of the bookmark when the user opened the form; NEW_BOOKMARK in a form that adds a
-    # bookmark; DELETED_BOOKMARK in one that puts a bookmark back; empty in another program's form.
+    # bookmark; DELETED_BOOKMARK in one that puts a bookmark back; empty in other programs' forms.
     version: str = ""
     # The query of the list to return to; None if the user did not come from a list.
     list_query: str | None = None
-    # Whether the script closes the window, which the bookmarklet opened, after saving.
+    # True if the bookmarklet has opened the window of the form: after saving, the script closes it.
     closes_window: bool = False
     # A digest of each field's value when the user opened the form: if another client has changed
     # the bookmark since, `merge.user_changes` finds the fields that the user has changed.
@@ -53,12 +54,12 @@ class HiddenFields(NamedTuple):
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    If the checkbox `_quote` is ticked, append its text to the description: the bookmarklet has sent
-    this text for a bookmark that exists already.
+    If the checkbox `_quote` is ticked, append its text to the description. The bookmarklet sent the
+    text for a bookmark that existed already, so the user had to decide.
     """
     list_query = fields.pop("_list", None)
     if new_text := fields.pop("_quote", ""):
-        # If the description was empty, storage strips the line breaks before the text.
+        # If the description is empty, storage strips the line breaks before the text.
         fields["description"] = f"{fields.get('description', '')}\n\n{new_text}"
     return HiddenFields(
         version=str(fields.pop("_version", "")),
@@ -72,16 +73,16 @@ def make_hidden_fields(
     page_query: Mapping[str, str], version: str, initial_field_digests: str = ""
 ) -> HiddenFields:
     """Return the hidden fields of the form on a page with the query `page_query`."""
-    list_query = page_query.get("_list")  # In the links of a list to the form.
-    closes_window = page_query.get("close") == "1"  # In the address that the bookmarklet opens.
+    list_query = page_query.get("_list")  # A list has this parameter in its links to the form.
+    closes_window = page_query.get("close") == "1"  # The bookmarklet opens the form with `close=1`.
     return HiddenFields(version, list_query, closes_window, initial_field_digests)
 
 
-def parse_pairs(text: bytes) -> list[tuple[str, str]]:
-    """Return the names and values of a URL-encoded text, in order. Raises Malformed."""
+def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
+    """Return the names and values of a URL-encoded query or form, in order. Raises Malformed."""
     try:
         return parse_qsl(
-            text.decode("utf-8"),
+            encoded.decode("utf-8"),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MAX_FIELDS,
@@ -93,9 +94,9 @@ def parse_pairs(text: bytes) -> list[tuple[str, str]]:
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of a URL-encoded form. Raises Malformed or Invalid.
+    """Return a list with one item, the fields of a URL-encoded form. Raises Malformed or Invalid.
 
-    They are the only item of a list, because the readers of XBEL return several bookmarks.
+    Every reader of a bookmark returns a list, because an XBEL document may have several bookmarks.
     """
     return [_fields_by_name(parse_pairs(body))]
 
@@ -109,7 +110,7 @@ def read_multipart(body: bytes, parameters: Mapping[str, str]) -> list[dict[str,
 
 
 class UploadedFile(NamedTuple):
-    """The file that a multipart form contains in place of fields."""
+    """A file that a user sends in a multipart form, to import it; such a form has no fields."""
 
     content: bytes
 
@@ -117,7 +118,7 @@ class UploadedFile(NamedTuple):
 def read_multipart_or_file(
     body: bytes, parameters: Mapping[str, str]
 ) -> dict[str, object] | UploadedFile:
-    """Return a multipart form's fields, or its file. Raises the errors of `parse_multipart`."""
+    """Return a multipart form's fields by name, or its file. Raises like `parse_multipart`."""
     content = parse_multipart(body, parameters)
     return content if isinstance(content, UploadedFile) else _fields_by_name(content)
 
@@ -125,7 +126,7 @@ def read_multipart_or_file(
 def parse_multipart(
     body: bytes, parameters: Mapping[str, str]
 ) -> list[tuple[str, str]] | UploadedFile:
-    """Return the names and values of a multipart form, in order, or the file that it contains.
+    """Return the names and values of a multipart form, in order, or the file that it has instead.
 
     Raises Malformed, Invalid or HTTPError 413.
     """
@@ -144,7 +145,8 @@ def parse_multipart(
         if file_name == "" and not value:
             raise Invalid([(name, "must be a file that you choose")])
         fields.append((name, _decode(value)))
-    # The caller allows a body as large as a file: fields alone must be smaller.
+    # The caller has read a body that may be as large as a file of many bookmarks. The fields of a
+    # form are at most one bookmark, so the limit of one entry of such a file is theirs, too.
     if sum(len(part.value) for part in parts) > MAX_ENTRY:
         raise HTTPError(413, f"The form must not be larger than {MAX_ENTRY:,} bytes.")
     return fields
@@ -168,7 +170,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
                     parts.append(_Part(event.name, event.filename, bytearray()))
-                elif event:  # The next bytes of the part's value; None at the end of the part.
+                elif event is not None:  # The parser yields None at the end of each part.
                     parts[-1].value.extend(event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
@@ -182,8 +184,9 @@ def _decode(value: bytearray) -> str:
         raise Malformed("The form is not UTF-8.") from None
 
 
-# A form can send tags in one of these fields, separated by commas, in several fields of the same
-# name, or both. The API of linkding has the name `tag_names`.
+# The fields with tags, which commas separate. A form may send each of these fields several times:
+# the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
+# `tag_names` is the name in linkding's API.
 _TAG_FIELDS = ("tags", "add", "remove", "tag_names")
 
 
@@ -200,9 +203,9 @@ def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
-    # The form that puts back a deleted bookmark has the uri that was stored. That uri must stay as
-    # it is, even one such as `localhost:80`.
-    is_uri_typed = "uri" in fields and fields.get("_version") != DELETED_BOOKMARK
-    if is_uri_typed:
+    # Users type addresses without `https://`. Only the form that puts back a deleted bookmark has a
+    # stored uri, not a typed one: a uri such as `localhost:80` has the scheme `localhost` there.
+    puts_stored_uri_back = fields.get("_version") == DELETED_BOOKMARK
+    if "uri" in fields and not puts_stored_uri_back:
         fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

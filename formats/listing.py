@@ -13,27 +13,22 @@ from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
 
-# The parameters with the numbers of bookmarks whose tags a form has changed, or could not change.
-# The form leads to a list with these parameters, which shows the numbers in a notice.
+# After a form has changed the tags of bookmarks, it leads to a list with these parameters: how many
+# bookmarks were changed, and how many could not be. The list shows the numbers in a notice.
 _RETAGGING_NOTICE = ("changed", "failed")
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """One page of a list of bookmarks, and its context, for the writers of all formats.
-
-    `parameters` are the query of the request for `path`, and `page` is the result. `filter` has
-    only the parameters tag and q, which select the bookmarks. If the list has several pages,
-    `links` maps first, prev, next and last to the addresses of these pages. `offset` is the number
-    of bookmarks before this page.
-    """
+    """One page of a list of bookmarks, and its context, for the writers of all formats."""
 
     page: Page
     base: BaseUrl = BaseUrl()
     path: str = ""
-    parameters: Parameters = []
-    filter: Parameters = []
+    parameters: Parameters = []  # The whole query of the request for `path`.
+    filter: Parameters = []  # Only the parameters tag and q, which select the bookmarks.
+    # If the list has several pages: their addresses by the names first, prev, next and last.
     links: Mapping[str, str] = {}
-    offset: int = 0
+    offset: int = 0  # The number of bookmarks before this page.
 
     @property
     def address(self) -> str:
@@ -47,12 +42,12 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def retagged_count(self) -> int | None:
-        """The number of bookmarks whose tags a form has just changed; None without a form."""
+        """The number of bookmarks that a form has retagged; None if no form led to this list."""
         return _number(self.parameters, "changed")
 
     @property
     def failed_count(self) -> int:
-        """The number of bookmarks whose tags a form could not change."""
+        """The number of bookmarks whose tags the form that led to this list could not change."""
         return _number(self.parameters, "failed") or 0
 
 
@@ -63,8 +58,8 @@ def make_listing(
     words = " ".join(value for name, value in parameters if name == "q").strip()
     tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
     filter = [*tags, *([("q", words)] if words else [])]
-    # A page of the feed has the same range of two lists, the bookmarks and the deletions. The
-    # longer list decides how many pages there are.
+    # A page of the feed has a part of the bookmarks and a part of the deletions, both with the same
+    # limit and offset. The longer list of the two decides how many pages there are.
     count = max(page.total, page.tombstone_count if query.deletions else 0)
     links = _page_links(base.url + path, parameters, query, count)
     return Listing(page, base, path, parameters, filter, links, query.offset)
@@ -78,15 +73,17 @@ def _number(parameters: Parameters, name: str) -> int | None:
 
 
 def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
-    """Return the address that a form leads to when it has saved the bookmark `id`.
+    """Return the address to which a form redirects the browser after saving the bookmark `id`.
 
-    A deleted bookmark is not put back if another bookmark, `id`, has its uri by now. The form then
-    leads to that bookmark, not to a list, so that the user sees why nothing was put back.
+    The address is that of the list that the user came from, scrolled to the bookmark, or else that
+    of the bookmark.
     """
     if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
-    is_not_put_back = hidden_fields.version == DELETED_BOOKMARK and not is_new
-    if hidden_fields.list_query is None or is_not_put_back:
+    # A deleted bookmark is not put back if another bookmark, `id`, has its uri by now. Show that
+    # bookmark, not a list, so that the user sees why nothing was put back.
+    is_uri_taken = hidden_fields.version == DELETED_BOOKMARK and not is_new
+    if hidden_fields.list_query is None or is_uri_taken:
         return base.bookmark(id)
     return list_address(base.url, hidden_fields.list_query, id)
 
@@ -97,7 +94,7 @@ def list_address(base: str, list_query: str, id: str = "") -> str:
     Links and forms have `list_query` in `_list`, to lead back to the list. Only the parameters that
     select bookmarks and a range of them are kept: a forged `_list` cannot lead to another page.
     """
-    fragment = f"#b-{id}" if id else ""
+    fragment = f"#b-{id}" if id else ""  # In a list, the item of a bookmark has this id.
     return with_query(f"{base}/", _selection_and_range(parse_qsl(list_query))) + fragment
 
 
@@ -109,15 +106,17 @@ def _selection_and_range(parameters: Parameters) -> Parameters:
 def retagged_address(
     base: BaseUrl, selection: Mapping[str, Any], retagging: Retagging, report: RetagReport
 ) -> str:
-    """Return the address of the list that shows what a form has changed.
+    """Return the address of the list that shows the bookmarks whose tags a form has changed.
 
-    The list has the filter of the form, its `selection`. If the form removed a tag of the filter,
-    no changed bookmark matches that filter, so the tags of the filter are changed in the same way.
+    The form's `selection` has the filter of the list that the form was on.
     """
-    tags = [tag for tag in selection.get("tag", []) if tag.strip()]
-    filter_tags_afterwards = retagging.apply(tags)
-    removes_filter_tag = not set(tags) <= set(filter_tags_afterwards)
-    parameters = [("tag", tag) for tag in (filter_tags_afterwards if removes_filter_tag else tags)]
+    filter_tags = [tag for tag in selection.get("tag", []) if tag.strip()]
+    changed_filter_tags = retagging.apply(filter_tags)
+    # After x is renamed to y, no bookmark has the tag x: show the list of y instead. If tags were
+    # only added, the list of x still has all changed bookmarks, so the filter stays as it is.
+    if not set(filter_tags) <= set(changed_filter_tags):
+        filter_tags = changed_filter_tags
+    parameters = [("tag", tag) for tag in filter_tags]
     parameters += [("q", selection["q"])] if selection.get("q") else []
     parameters += [("changed", str(report.changed))]
     parameters += [("failed", str(len(report.failed)))] if report.failed else []
@@ -143,8 +142,8 @@ def _page_links(
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
-    # The user must not read the notice of a change of tags again on other pages.
+    # Each link has its own limit and offset. Other pages must not repeat a change's notice.
     dropped = ("limit", "offset", *_RETAGGING_NOTICE)
     others = [(name, value) for name, value in parameters if name not in dropped]
-    up_to_limit = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
-    return {relation: f"{up_to_limit}&offset={offset}" for relation, offset in offsets.items()}
+    beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
+    return {relation: f"{beginning}&offset={offset}" for relation, offset in offsets.items()}

@@ -10,8 +10,8 @@ from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields
 def field_digests(bookmark: Bookmark) -> str:
     """Return a digest of each field, separated by spaces, in the order of WRITABLE_FIELDS.
 
-    The service keeps no old versions, so each form has the digests that its bookmark had when the
-    user opened the form. With the old values in their place, a form would be twice as large.
+    Each form sends back the digests of the values that it was opened with, because the service
+    keeps no old versions. The values themselves would make the form twice as large.
     """
     return " ".join(_digest(getattr(bookmark, name)) for name in WRITABLE_FIELDS)
 
@@ -19,10 +19,11 @@ def field_digests(bookmark: Bookmark) -> str:
 def user_changes(
     current: Bookmark, fields: Fields, initial_field_digests: str
 ) -> tuple[Fields, list[str]]:
-    """Return the fields of a form that the user has changed, and the names of the conflicts.
+    """Return the fields of a form that the user has changed, and the names of conflicting fields.
 
-    `initial_field_digests` are the `field_digests` of the bookmark when the user opened the form. A
-    field is a conflict if the user and another client have changed it to different values.
+    `current` is the bookmark as it is stored now, and `initial_field_digests` are the
+    `field_digests` that it had when the user opened the form. A field is a conflict if the user and
+    another client have changed it to different values.
     """
     # A forged form may have any number of digests. A field without a digest counts as changed.
     initial_digests = dict(zip(WRITABLE_FIELDS, initial_field_digests.split(), strict=False))

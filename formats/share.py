@@ -27,7 +27,7 @@ def read_shared(values: Mapping[str, str]) -> Parameters:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, without the punctuation that follows it."""
+    """Return the first web address in a shared text, without the punctuation that follows it."""
     match = _ADDRESS.search(text)
     address = match[0].rstrip(_PUNCTUATION) if match else ""
     # In `(see https://a.example/b)` the bracket is no part of the address, in `/b_(c)` it is.
@@ -36,9 +36,12 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text without an address at its beginning or end: "Title" for "Title - URL"."""
+    """Return the shared text without the address at its beginning or end.
+
+    Apps share texts such as "Title - URL", of which "Title" is left.
+    """
     before, _, after = text.partition(address)
-    if _has_words(before) and _has_words(after):  # A sentence would have a gap without the address.
+    if _has_words(before) and _has_words(after):  # Without the address, the text would have a gap.
         return text
     return f"{before}{after}".strip(" \n:-–") if _has_words(before + after) else ""
 

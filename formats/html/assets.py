@@ -22,6 +22,7 @@ _MEDIA_TYPES = {
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
+# The icons that app.webmanifest names; `_read` replaces these names by the served names.
 _ICONS_IN_MANIFEST = ("icon.svg", "icon.png", "large.png", "touch.png")
 _DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to differ for each of its contents.
 
@@ -33,7 +34,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # The digest of the body; the entity tag begins with it.
-    changed_at: float = 0.0  # Last-Modified, always 1970: a changed file gets another name.
+    changed_at: float = 0.0  # Last-Modified is 1970 for all: a changed file gets another name.
 
 
 @functools.cache

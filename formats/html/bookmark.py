@@ -39,13 +39,12 @@ def write_bookmark(
 ) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version.
 
-    If the query of the page has a `uri`, the user wanted to add a bookmark with the values in the
-    query, but this bookmark has that uri already. The form suggests `host_tags`, the tags of other
-    bookmarks of the same host.
+    The form suggests `host_tags`, the tags of other bookmarks of the same host.
     """
     action = f"{base.path}/{b.id}"
-    digests = field_digests(b)
+    digests = field_digests(b)  # To merge the user's changes with those of other clients.
     hidden_fields = make_hidden_fields(page_query, f"{version:032x}", initial_field_digests=digests)
+    # The bookmarklet opens a page with a `uri` to add, but this bookmark has that uri already.
     if "uri" in page_query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
         form = existing_form(action, b, hidden_fields, page_query, host_tags)
@@ -74,11 +73,10 @@ def existing_form(
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The form suggests `host_tags`, which are tags of other bookmarks of the same host. It adds the
-    tags in `values_to_add` to the bookmark's tags, and has a checkbox that adds the description in
-    `values_to_add`. If `from_sent_form` is true, the user has sent the values in a form, which must
-    not lose them: the checkbox is checked, and the sent title is shown below the stored one.
-    Otherwise the bookmarklet or an app took the values from a page.
+    Their tags are added to the bookmark's tags, and a checkbox offers to add their description.
+    `from_sent_form` is true if the user has sent the values in a form, and false if the bookmarklet
+    or an app took them from a page. The form suggests `host_tags`, the tags of other bookmarks of
+    the same host.
     """
     values = form_values(b)
     folded_tags = set(map(fold, b.tags))
@@ -87,15 +85,17 @@ def existing_form(
     values["tags"] = ", ".join([*b.tags, *new_tags])
     title = values_to_add.get("title", "").strip()
     typed_html: dict[str, str] = {}  # By the name of a field: a typed value, shown below it.
+    # A typed title is shown, so that it is not lost; the title of a page is dropped.
     if from_sent_form and title not in ("", b.title):
         typed_html["title"] = labelled_value("You typed:", title)
     checkboxes = _host_tag_checkboxes(values, host_tags)
     description = values_to_add.get("description", "").strip()
     # Browsers send CRLF for each line break; stored descriptions have LF.
     if description and description.replace("\r\n", "\n") not in b.description:
+        # A typed description must not be lost, so its checkbox is checked.
         checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
     return edit_form(
-        action, values, hidden_fields, shown_below=typed_html, checkboxes=checkboxes, focus="tags"
+        action, values, hidden_fields, other_values=typed_html, checkboxes=checkboxes, focus="tags"
     )
 
 

@@ -17,8 +17,8 @@ _FIELDS = {
 }
 LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 
-# In characters. The label of a checkbox shows this much of the text that the checkbox adds.
-MAX_OFFERED_TEXT_SHOWN = 300
+# In characters. The checkbox that adds a text to the description shows this much of the text.
+MAX_ADDED_TEXT_SHOWN = 300
 
 
 def form_values(b: Bookmark) -> dict[str, str]:
@@ -39,7 +39,7 @@ def edit_form(
     *,
     # These three map the name of a field to HTML that is shown below the field.
     errors: Mapping[str, str] = {},
-    shown_below: Mapping[str, str] = {},
+    other_values: Mapping[str, str] = {},
     checkboxes: Mapping[str, str] = {},
     focus: str = "",
     extra_link: str = "",
@@ -47,6 +47,7 @@ def edit_form(
 ) -> str:
     """Return a form with these values.
 
+    `other_values` show a second value of a field, such as the one that another client has saved.
     `checkboxes` add to the value of their field. The first field with an error has the focus, or
     else the field named `focus`. `extra_link` is HTML beside the button to save. The link to cancel
     leads back to the list.
@@ -54,7 +55,7 @@ def edit_form(
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (
         _field(
-            name, values.get(name, ""), errors.get(name, ""), shown_below.get(name, ""), focus
+            name, values.get(name, ""), errors.get(name, ""), other_values.get(name, ""), focus
         )
         + checkboxes.get(name, "")
         for name in _FIELDS
@@ -63,7 +64,7 @@ def edit_form(
     created = hidden_input("created", values["created"]) if "created" in values else ""
     cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
     return (
-        # A browser that reloads the page would put typed text into the form of a newer version.
+        # Without autocomplete="off", a reload could put old typed text into a newer version's form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
@@ -72,10 +73,11 @@ def edit_form(
     )
 
 
-def _field(name: str, value: str, error: str, shown_below: str, focus: str) -> str:
+def _field(name: str, value: str, error: str, other_value: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    # The notes below the field: their HTML by their CSS class. Empty ones are left out.
-    notes = {"error": error, "hint": hint, "theirs": shown_below}
+    # The notes below the field, as HTML by CSS class; empty ones are left out. The note `theirs` is
+    # another value of the field, such as the one that another client has saved.
+    notes = {"error": error, "hint": hint, "theirs": other_value}
     notes = {css_class: note for css_class, note in notes.items() if note}
     if notes:
         ids = " ".join(f"{name}-{css_class}" for css_class in notes)
@@ -102,7 +104,7 @@ def _input(name: str, value: str, attributes: str) -> str:
 
 
 def labelled_value(label: str, value: str) -> str:
-    """Return HTML for the value that a field has in another version of the bookmark."""
+    """Return HTML for the other value of a field, shown below it, such as `Saved now: Title`."""
     shown = f'<span dir="auto">{e(value)}</span>' if value else "<em>nothing</em>"
     return f"<strong>{label}</strong> {shown}"
 
@@ -117,13 +119,17 @@ def tag_checkboxes(tags: Iterable[str], host_html: str) -> str:
     return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
 
 
-def description_checkbox(offered_text: str, is_checked: bool) -> str:
-    """Return a checkbox that adds the offered text to the description when the form is saved."""
+def description_checkbox(text: str, is_checked: bool) -> str:
+    """Return a checkbox that adds the text to the description when the form is saved.
+
+    The text is the description that the bookmarklet, or a user, sent for a bookmark that exists
+    already. Its stored description must not change unless the user agrees.
+    """
     checked = " checked" if is_checked else ""
     return (
         '<p class="choices"><label>'
-        f'<input type="checkbox" name="_quote" value="{e(offered_text)}"{checked}> '
-        f'<span>Add <q dir="auto">{e(cut(offered_text, MAX_OFFERED_TEXT_SHOWN))}</q></span>'
+        f'<input type="checkbox" name="_quote" value="{e(text)}"{checked}> '
+        f'<span>Add <q dir="auto">{e(cut(text, MAX_ADDED_TEXT_SHOWN))}</q></span>'
         "</label></p>\n"
     )
 

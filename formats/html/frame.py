@@ -33,8 +33,9 @@ def begin(
 ) -> str:
     """Return a page up to its main part.
 
-    The form behind the link "Add" leads back to the list with the query `list_query`, or to no
-    list if that is None. The search box keeps the tags of `filter`. A list has a link to its feed.
+    After saving, the form behind the link "Add" leads back to the list with the query `list_query`,
+    or to the new bookmark if that query is None. The search box keeps the tags of `filter`. A list
+    has a link to its feed.
     """
     # An empty `uri` in the query asks for the form that adds a bookmark.
     add_parameters = {"uri": ""} | ({} if list_query is None else {"_list": list_query})
@@ -131,7 +132,8 @@ def notice(content: str, classes: str = "notice") -> str:
 
 def hidden_inputs(hidden_fields: HiddenFields) -> str:
     """Return the hidden fields of a form as HTML."""
-    # Fields that are None are left out; an empty `_list` leads back to the list of all bookmarks.
+    # Fields that are None are left out. An empty `_list` is sent: the query of the list of all
+    # bookmarks is empty, while None means that the user did not come from a list.
     values = {
         "_version": hidden_fields.version or None,
         "_list": hidden_fields.list_query,
@@ -144,7 +146,7 @@ def hidden_inputs(hidden_fields: HiddenFields) -> str:
 
 def hidden_input(name: str, value: str) -> str:
     """Return the HTML of a hidden form field."""
-    return f'<input type="hidden" name="{name}" value="{e(value)}">'
+    return f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
 
 
 def number_of_bookmarks(number: int) -> str:

@@ -20,15 +20,15 @@ from formats.html.frame import (
 )
 from formats.html.mark import Escape, marker
 from formats.html.retag import retag_section
-from formats.html.start import bookmarklet, import_form, start
+from formats.html.start import bookmarklet, import_form, introduction
 from formats.listing import Listing
 from storage.bookmark import Bookmark, fold
 from storage.search import words_to_mark
 
 # The column beside a list shows at most this number of tags, the most used.
 MAX_TAGS_SHOWN = 60
-# In characters. A list cuts a longer description. The bookmarklet saves at most 2000 characters of
-# selected text, so that a list shows the whole text.
+# In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
+# more of the selected text, so a list shows the whole text that the bookmarklet has saved.
 MAX_DESCRIPTION_SHOWN = 2000
 # In characters, about two lines on a phone. A list folds a longer description to two lines.
 _MAX_NOT_FOLDED = 90
@@ -51,14 +51,13 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     escape_and_mark = marker(words_to_mark(dict(listing.filter).get("q", "")))
     tag_link = _tag_link_writer(listing, escape_and_mark)
     item = _item_writer(listing, tag_link, escape_and_mark)
-    head = _start_page(listing) if is_empty_collection else _list_head(listing)
+    head = _empty_collection(listing) if is_empty_collection else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
-    # `bookmarks` may be an iterator, so the list of their versions says whether there are any.
-    yield b'<ol class="list">\n' if listing.page.versions else b""
+    yield b'<ol class="list">\n' if listing.page.bookmarks else b""
     for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
         yield item(bookmark, version).encode()
-    yield b"</ol>\n" if listing.page.versions else b""
+    yield b"</ol>\n" if listing.page.bookmarks else b""
     aside = "" if is_empty_collection else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
 
@@ -82,7 +81,7 @@ def _list_head(listing: Listing) -> str:
         f'<p class="total" role="status">{_total(listing)}</p>\n'
         f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
         f"{_retagging_notice(listing)}{_filter(listing)}"
-        f"{'' if listing.page.versions else _nothing_here(listing)}"
+        f"{'' if listing.page.bookmarks else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
         f"{hidden_input('_method', 'DELETE')}{hidden_input('_list', listing.list_query)}</form>\n"
@@ -90,16 +89,16 @@ def _list_head(listing: Listing) -> str:
 
 
 def _total(listing: Listing) -> str:
-    number_on_page = len(listing.page.versions)  # The page has one version for each bookmark.
+    number_on_page = len(listing.page.bookmarks)
     total = number_of_bookmarks(listing.page.total)
-    # Show the range only of a part of the list; a page beyond the last bookmark has no bookmarks.
+    # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):
         return total
     return f"{listing.offset + 1:,} to {listing.offset + number_on_page:,} of {total}"
 
 
 def _retagging_notice(listing: Listing) -> str:
-    """Return how many bookmarks a form that changes tags has changed, if it led to this list."""
+    """Return a notice with the result of a change of tags, if such a form led to this list."""
     if listing.retagged_count is None:
         return ""
     text = f"{number_of_bookmarks(listing.retagged_count)} changed."
@@ -114,7 +113,7 @@ def _filter(listing: Listing) -> str:
     if not listing.filter:
         return ""
     links = []
-    for name, value in listing.filter:
+    for name, value in listing.filter:  # The name is also the link's CSS class, `tag` or `q`.
         rest = [parameter for parameter in listing.filter if parameter != (name, value)]
         links.append(
             f'<a href="{e(with_query(f"{listing.base.path}/", rest))}" class="{name}">'
@@ -137,12 +136,12 @@ def _nothing_here(listing: Listing) -> str:
     return f'<p class="nothing">{what}</p>\n'
 
 
-def _start_page(listing: Listing) -> str:
+def _empty_collection(listing: Listing) -> str:
     hidden_fields = HiddenFields(NEW_BOOKMARK, listing.list_query)
     action = f"{listing.base.path}/"
-    # The form is on the page of the list, so that a link back to the list would be useless.
+    # No link to cancel: it would lead to the list, but the form is on the page of the list.
     form = edit_form(action, {}, hidden_fields, has_cancel_link=False)
-    return f"{start(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
+    return f"{introduction(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
 
 
 # --- The items ---
@@ -182,7 +181,11 @@ def _selected_tags(listing: Listing) -> set[str]:
 def _item_writer(
     listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
 ) -> Callable[[Bookmark, int], str]:
-    """Return a function that writes a bookmark, with buttons to edit and delete this version."""
+    """Return a function that writes the list item of a bookmark.
+
+    The item's delete button sends the bookmark's `version`, because the service refuses to delete a
+    bookmark that has changed since.
+    """
     # The page that edits a bookmark leads back to the list whose query is its parameter `_list`.
     path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 

@@ -1,6 +1,7 @@
-"""The page to log in, and the page after the login, with the form that the user sent before it.
+"""The page to log in, and the page after the login.
 
-Such a pending form stays in the hidden fields of both pages, so that nothing typed is lost.
+If the user sent a form without being logged in, both pages have the values of this pending form
+in hidden fields, so that nothing typed is lost.
 """
 
 from formats.base_url import BaseUrl, Parameters
@@ -16,7 +17,7 @@ def write_login_page(
     After the login the browser goes to `target`, which is appended to the path of the service.
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    # MULTIPART, because a URL-encoded form with a long bookmark in it would be too large.
+    # MULTIPART, because the service would refuse a long bookmark in a URL-encoded form.
     note = e(error) if error else "A token from the token file of the service."
     note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
     return (
@@ -42,10 +43,10 @@ _PENDING_NOTICE = (
 
 
 def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -> bytes:
-    """Return the page after a login with the pending form, which its button sends to `target`.
+    """Return the page after a login, with a button that sends the pending form to `target`.
 
-    All fields of the form are hidden, so that the browser sends them again exactly as they were.
-    The page shows the values that a user has typed as text.
+    The user sent this form before the login. All its fields are hidden, so that the browser sends
+    them again exactly as they were. The page shows the values that a user has typed as text.
     """
     is_deletion = ("_method", "DELETE") in pending_fields
     heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
@@ -66,4 +67,4 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
 
 
 def _hidden_inputs(fields: Parameters) -> str:
-    return "".join(hidden_input(e(name), value) for name, value in fields)
+    return "".join(hidden_input(name, value) for name, value in fields)

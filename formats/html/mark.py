@@ -29,7 +29,7 @@ def marker(words: Sequence[str]) -> Escape:
             spans = _spans_in_text(text, spans)
         parts, written_end = [], 0
         for start, end in spans:
-            # Matches of "f" and "i" both have the span of a ligature "fi": mark the ligature once.
+            # The matches of "f" and "i" in the one character "ﬁ" have the same span: mark it once.
             if start >= written_end:
                 parts += [e(text[written_end:start]), "<mark>", e(text[start:end]), "</mark>"]
                 written_end = end
@@ -46,6 +46,9 @@ def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[in
     """
     # Where each character of the text begins in the folded text; last, where the folded text ends.
     starts = [0, *accumulate(len(_fold_character(character)) for character in text)]
-    # A span begins with the last character that begins at `start` or before, and ends before the
-    # first one that begins at `end` or after.
-    return [(bisect_right(starts, start) - 1, bisect_left(starts, end)) for start, end in spans]
+    spans_in_text = []
+    for start, end in spans:
+        first = bisect_right(starts, start) - 1  # The character that the folded `start` is in.
+        after = bisect_left(starts, end)  # The next character that begins at or after `end`.
+        spans_in_text.append((first, after))
+    return spans_in_text

@@ -12,28 +12,25 @@ from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
 from storage.bookmark import Bookmark
 
-_MAX_VALUE_SHOWN = 1000  # In characters. The notice of a refused deletion cuts longer values.
+_MAX_VALUE_SHOWN = 1000  # In characters, of each field in the notice of a refused deletion.
 
 
 class SentForm(msgspec.Struct, frozen=True):
-    """A form as the user sent it, to be corrected and sent again.
+    """A form that the service refused, to be corrected and sent again."""
 
-    `action` is the path to send the form to again. `current` is the stored bookmark if it has
-    changed since the user opened the form, or if it has the uri that the form was to add; the
-    version in `hidden_fields` is then that of `current`. `conflicts` has the names of the fields
-    that have changed both in the form and in the store. `is_new` is true if the form was to add a
-    bookmark whose uri `current` has, `is_deletion` if it was to delete one. A form that was to
-    change the tags of many bookmarks is not shown again: its `values` are empty, and only the
-    `hidden_fields` count, for the link back to its list.
-    """
-
-    action: str
+    action: str  # The path to send the form to again: that of the bookmark, or / to add one.
+    # By the name of a field: the value that the user typed, or for a field that the user has not
+    # changed, the stored value.
     values: Mapping[str, str]
-    hidden_fields: HiddenFields
-    current: Bookmark | None = None
-    conflicts: Sequence[str] = ()
-    is_new: bool = False
-    is_deletion: bool = False
+    hidden_fields: HiddenFields  # If there is a `stored` bookmark, they have its version.
+    # The stored bookmark, if another client has changed it since the user opened the form, or if it
+    # has the uri that the form was to add.
+    stored: Bookmark | None = None
+    conflicts: Sequence[str] = ()  # The fields that the user and another client have changed.
+    adds_existing_uri: bool = False  # The form was to add a bookmark, but `stored` has its uri.
+    is_deletion: bool = False  # The form was to delete the bookmark.
+    # The form was to change the tags of many bookmarks: the page shows only a link to their list.
+    is_retagging: bool = False
 
 
 # The heading of the page for each status of a problem.
@@ -54,7 +51,7 @@ _HEADINGS: Mapping[int, str] = {
     503: "This is not possible now",
     507: "The disk is full",
 }
-# Texts for people in place of the problem's detail, which is meant for programs at these statuses.
+# With these statuses, the problem's detail is meant for programs. Pages show these texts instead.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
@@ -67,22 +64,22 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
     """Return the page of a problem, with the form that could not be saved if there is one."""
     heading = _HEADINGS.get(problem.status, "This did not work")
     escaped_detail = e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
-    # A form that changes the tags of many bookmarks has no values, and is not shown again.
-    if sent is None or not sent.values:
-        if sent and problem.status == 412:  # The usual heading for 412 is about a single bookmark.
+    if sent is None or sent.is_retagging:
+        # A change of tags is refused with 412 if its list has more or fewer bookmarks by then. The
+        # usual heading for 412 would be about one bookmark that has changed.
+        if sent and problem.status == 412:
             heading = "Nothing was changed"
         reasons = _errors(problem) or f"<p>{escaped_detail}</p>\n"
         list_query = sent.hidden_fields.list_query if sent else None
         main = f"{reasons}{_conflict_link(problem)}{list_link(base, list_query)}"
     elif sent.is_deletion:
         main = _not_deleted(sent, escaped_detail) + list_link(base, sent.hidden_fields.list_query)
-    elif sent.current and sent.is_new:
-        # The user wanted to add a bookmark, but the bookmark `current` has the same uri.
+    elif sent.stored and sent.adds_existing_uri:
         heading = _HEADINGS[409]
-        main = _existing(sent, sent.current)
-    elif sent.current:
+        main = _existing(sent, sent.stored)
+    elif sent.stored:  # Another client has changed the bookmark since the user opened the form.
         heading = "There are two versions"
-        main = _both_versions(sent, sent.current)
+        main = _both_versions(sent, sent.stored)
     else:
         main = _same_form(sent, problem, escaped_detail)
     return (
@@ -122,28 +119,30 @@ def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     )
 
 
-def _existing(sent: SentForm, current: Bookmark) -> str:
+def _existing(sent: SentForm, stored: Bookmark) -> str:
     """Return the form of the bookmark that has the uri already, with the values that were typed."""
     form = existing_form(
-        sent.action, current, sent.hidden_fields, values_to_add=sent.values, from_sent_form=True
+        sent.action, stored, sent.hidden_fields, values_to_add=sent.values, from_sent_form=True
     )
     return (
-        f'<div class="alert" role="alert">\n<p>You saved {link(current)} on '
-        f"{time(current.created)}.</p>\n<p>The form shows that bookmark, with your tags "
+        f'<div class="alert" role="alert">\n<p>You saved {link(stored)} on '
+        f"{time(stored.created)}.</p>\n<p>The form shows that bookmark, with your tags "
         f"after its own. Nothing changes before you save.</p>\n</div>\n{form}"
     )
 
 
-def _both_versions(sent: SentForm, current: Bookmark) -> str:
+def _both_versions(sent: SentForm, stored: Bookmark) -> str:
     """Return the form, with the stored value below each field that another client changed too."""
+    # The form's `action` is the address of the bookmark, so a link to it shows the saved version.
     keep_saved_link = f' <a class="button" href="{e(sent.action)}">Keep the saved version</a>'
-    saved = form_values(current)
+    saved = form_values(stored)
+    saved_html = {name: labelled_value("Saved now:", saved[name]) for name in sent.conflicts}
     form = edit_form(
         sent.action,
         sent.values,
         sent.hidden_fields,
         save_label="Save mine",
-        shown_below={name: labelled_value("Saved now:", saved[name]) for name in sent.conflicts},
+        other_values=saved_html,
         extra_link=keep_saved_link,
     )
     return (
@@ -159,8 +158,8 @@ def _not_deleted(sent: SentForm, escaped_detail: str) -> str:
 
     If the user pressed "Delete" in a list, the script shows this notice there, below the bookmark.
     """
-    # `sent.current` is None unless another client has changed the bookmark.
-    saved_version = _saved_version(sent, sent.current) if sent.current else ""
+    # `sent.stored` is None unless another client has changed the bookmark.
+    saved_version = _saved_version(sent, sent.stored) if sent.stored else ""
     return notice(f"<p>{escaped_detail}</p>\n{saved_version}", "notice alert")
 
 
@@ -172,7 +171,8 @@ def _saved_version(sent: SentForm, b: Bookmark) -> str:
     )
     return (
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
+        # The form's `action` is the address of the bookmark, whose page has the form to edit it.
         f'<div class="buttons"><a class="button" href="{e(sent.action)}">Edit</a>\n'
-        # `hidden_fields` has the version of this saved bookmark, so the button can delete it.
+        # `hidden_fields` has got the version of the saved bookmark, so this button can delete it.
         f"{delete_form(sent.action, sent.hidden_fields)}</div>\n"
     )

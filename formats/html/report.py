@@ -22,7 +22,7 @@ def write_report(media_type: str, report: ImportReport, base: BaseUrl) -> tuple[
 
 def _page(report: ImportReport, base: BaseUrl) -> str:
     """Return a page with the numbers, and with the line and reason of each skipped entry."""
-    # A reason can begin with the name of the field uri, which pages call "Address".
+    # Reasons such as "uri must be …" have the API's name of the field, which pages call "Address".
     rows = "".join(
         f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
         f"<td>{e(re.sub('^uri ', 'Address ', entry.reason))}</td></tr>\n"

@@ -6,12 +6,12 @@ from urllib.parse import quote
 from formats.base_url import BaseUrl
 from formats.html.frame import MULTIPART, e
 
-# The script opens a window with the form that adds a bookmark; the window closes after saving. If
-# the browser opens no window, the form replaces the page. The form gets the page's address, title
-# and selected text. The title is cut to 1000 characters and the text to 2000, so that the address
-# stays short; a list shows as much of a description. [...t] cuts between code points, which keeps
-# surrogate pairs whole. toWellFormed replaces half pairs in the page itself, at which
-# encodeURIComponent would throw an error. `bookmarklet` replaces BASE by the service's address.
+# The script opens a window with the form that adds a bookmark; for close=1 the window closes after
+# saving. If the browser blocks the window, the form replaces the page. The form gets the page's
+# address, title and selected text. The title is cut to 1000 characters and the text to 2000, so
+# that the address stays short. [...t] splits at code points, so cut() keeps surrogate pairs whole.
+# A page itself may have half a pair, for which encodeURIComponent would throw an error, so
+# toWellFormed replaces it. `bookmarklet` replaces BASE by the service's address.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
@@ -19,8 +19,8 @@ url=BASE+'/?uri='+e(location.href)+'&title='+cut(document.title,1000)+'&descript
 cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"""
 
 
-def start(base: BaseUrl) -> str:
-    """Return the beginning of the page of an empty collection."""
+def introduction(base: BaseUrl) -> str:
+    """Return the text of an empty collection: two ways to add the first bookmarks."""
     return (
         "<h1>You have no bookmarks yet</h1>\n"
         '<p class="lead">Here are two ways to add some, and a form below.</p>\n'
@@ -31,9 +31,10 @@ def start(base: BaseUrl) -> str:
 
 
 def bookmarklet(base: BaseUrl) -> str:
-    """Return the text that explains how to save the current page.
+    """Return the text that explains how to save a page of any site.
 
-    On a desktop a link in the bookmarks bar does it, on a phone an installed app with "Share".
+    On a desktop, a click on the bookmarklet in the bookmarks bar saves the page. On a phone, users
+    install the service as an app, and share pages to this app.
     """
     code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
     # Browsers percent-decode a javascript: address before they run it, so encode a % in the code.

@@ -121,7 +121,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     assert hidden_fields  # The readers of forms return these for each form.
     path = request.environ.get("PATH_INFO", "")  # `request.path_info` fails if it is not UTF-8.
     if path == "/tags":  # The page cannot show this form, only the way back to its list.
-        return SentForm(action="", values={}, hidden_fields=hidden_fields)
+        return SentForm(action="", values={}, hidden_fields=hidden_fields, is_retagging=True)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
     if isinstance(problem.current, Entry):  # This entry has changed, or has the uri to add.
