@@ -33,7 +33,7 @@ def complete_address(text: str) -> str:
     address = text.strip()
     if _WITHOUT_SCHEME.match(address):
         return f"https://{address}"
-    return text  # Not stripped: an error page shows a wrong uri as typed; storage strips valid ones.
+    return text  # Not stripped: error pages show a wrong uri as typed; storage strips valid ones.
 
 
 class HiddenFields(NamedTuple):

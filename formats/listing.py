@@ -75,8 +75,7 @@ def _number(parameters: Parameters, name: str) -> int | None:
 def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
     """Return the address to which a form redirects the browser after saving the bookmark `id`.
 
-    The address is that of the list that the user came from, scrolled to the bookmark, or else that
-    of the bookmark.
+    The address is that of the user's list, scrolled to the bookmark, or else that of the bookmark.
     """
     if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
@@ -112,8 +111,8 @@ def retagged_address(
     """
     filter_tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_filter_tags = retagging.apply(filter_tags)
-    # After x is renamed to y, no bookmark has the tag x: show the list of y instead. If tags were
-    # only added, the list of x still has all changed bookmarks, so the filter stays as it is.
+    # After x is renamed to y, the list of the tag x would be empty: show the list of y. If no tag
+    # of the filter was removed, the old list has all changed bookmarks, so its filter stays.
     if not set(filter_tags) <= set(changed_filter_tags):
         filter_tags = changed_filter_tags
     parameters = [("tag", tag) for tag in filter_tags]
@@ -142,7 +141,7 @@ def _page_links(
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
-    # Each link has its own limit and offset. Other pages must not repeat a change's notice.
+    # Each link has its own limit and offset; other pages must not repeat a notice of retagging.
     dropped = ("limit", "offset", *_RETAGGING_NOTICE)
     others = [(name, value) for name, value in parameters if name not in dropped]
     beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"

@@ -36,10 +36,7 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the shared text without the address at its beginning or end.
-
-    Apps share texts such as "Title - URL", of which "Title" is left.
-    """
+    """Return a shared text without the address at its end or start: "Title" of "Title - URL"."""
     before, _, after = text.partition(address)
     if _has_words(before) and _has_words(after):  # Without the address, the text would have a gap.
         return text

@@ -24,7 +24,7 @@ _MEDIA_TYPES = {
 }
 # The icons that app.webmanifest names; `_read` replaces these names by the served names.
 _ICONS_IN_MANIFEST = ("icon.svg", "icon.png", "large.png", "touch.png")
-_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to differ for each of its contents.
+_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to tell its versions apart.
 
 
 @dataclass(frozen=True)

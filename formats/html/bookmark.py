@@ -92,7 +92,7 @@ def existing_form(
     description = values_to_add.get("description", "").strip()
     # Browsers send CRLF for each line break; stored descriptions have LF.
     if description and description.replace("\r\n", "\n") not in b.description:
-        # A typed description must not be lost, so its checkbox is checked.
+        # A typed description must not be lost, so check its checkbox; a page's is only offered.
         checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
     return edit_form(
         action, values, hidden_fields, other_values=typed_html, checkboxes=checkboxes, focus="tags"

@@ -26,7 +26,7 @@ def write_login_page(
         f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
         f"{hidden_input('next', target)}{_hidden_inputs(pending_fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
-        # So that password managers store the token under a name.
+        # Password managers store the token under this user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
         f'autocomplete="current-password" aria-describedby="token-{note_class}"'
