@@ -70,8 +70,8 @@ Body = Mapping[str, object]
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
 _NOTHING_HERE = "There is nothing at this address."
-# A path such as /{id}/unknown, whose last part is no field of a bookmark.
-_BELOW_BOOKMARK = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
+# If no route matches /{id}/unknown, the status is 410 for a deleted bookmark, else 404.
+_UNKNOWN_FIELD_PATH = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
 
 
 class Application:
@@ -108,13 +108,15 @@ class Application:
         try:
             response = self._dispatch(request)
         except errors.Gone as error:
-            # A 410 that is returned here is cached; an exception would bypass the cache.
+            # A returned 410 is cached. A raised 404 is not: invented paths would fill the cache.
             response = self._problem(request, error)
         return self._finish(request, response)
 
     def _finish(self, request: Request, response: Response) -> Response:
-        vary = f"{VARY}, Authorization, Cookie" if self.access_control.tokens else VARY
-        responses.add_common_headers(response, self._cache_control("no-cache"), vary)
+        cache_control, vary = "no-cache", VARY
+        if self.access_control.tokens:
+            cache_control, vary = "private, no-cache", f"{VARY}, Authorization, Cookie"
+        responses.add_common_headers(response, cache_control, vary)
         return compress(request, response)
 
     # --- Dispatch ---
@@ -126,8 +128,8 @@ class Application:
         route, arguments = find_route(ROUTES, path)
         # `/api/{rest}` has no handlers: the route only gives its 404 the shape of linkding's API.
         if route is None or not route.handlers:
-            if unknown_field := _BELOW_BOOKMARK.fullmatch(path):
-                self._raise_if_deleted(unknown_field["id"])
+            if below_bookmark := _UNKNOWN_FIELD_PATH.fullmatch(path):
+                self._raise_if_deleted(below_bookmark["id"])
             raise HTTPError(404, _NOTHING_HERE)
         method = "GET" if request.method == "HEAD" else request.method
         if "id" in arguments and method != "GET":
@@ -144,31 +146,31 @@ class Application:
     def list(self, request: Request) -> Response:
         """GET /: respond with the selected bookmarks in the negotiated format."""
         parameters = query_parameters(request)
-        name = negotiate(request, formats.LISTS, parameters)
-        is_page = name == "html"
+        format_name = negotiate(request, formats.LISTS, parameters)
+        is_page = format_name == "html"
         query = parse_query(parameters, page_size=HTML_PAGE_SIZE if is_page else None)
         if is_page and "uri" in dict(parameters):  # The bookmarklet asks for a form.
             return self.add_page(request, parameters)
         query = replace(query, tag_count_limit=MAX_TAGS_SHOWN if is_page else 0)
-        return self._list(request, name, formats.LISTS[name], parameters, query)
+        return self._list(request, format_name, formats.LISTS[format_name], parameters, query)
 
     def feed(self, request: Request) -> Response:
         """GET /feed: respond with an Atom feed of the selected bookmarks and the deletions."""
         parameters = query_parameters(request)
-        name = negotiate(request, formats.FEEDS)
+        format_name = negotiate(request, formats.FEEDS)
         query = replace(parse_query(parameters, page_size=FEED_PAGE_SIZE), deletions=True)
-        return self._list(request, name, formats.FEEDS[name], parameters, query)
+        return self._list(request, format_name, formats.FEEDS[format_name], parameters, query)
 
     def _list(
         self, request: Request, name: str, format: Format, parameters: Parameters, query: Query
     ) -> Response:
-        if response := not_modified(request, name, get_resource=self.store.state):
-            return response
+        if unchanged := not_modified(request, etag_suffix=name, get_resource=self.store.state):
+            return unchanged
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
         listing = make_listing(page, self.base(request), path, parameters, query)
         response = respond(format, format.write(page.bookmarks, listing))
-        add_validators(response, name, page.state)
+        add_validators(response, etag_suffix=name, resource=page.state)
         response.headers.append(("X-Total-Count", str(page.total)))
         if listing.links:
             links = [f'<{url}>; rel="{relation}"' for relation, url in listing.links.items()]
@@ -178,12 +180,12 @@ class Application:
     def add_page(self, request: Request, parameters: Parameters) -> Response:
         """GET /?uri=, the bookmarklet: show the form of the uri's bookmark, or of a new one."""
         values_to_add = first_values(parameters)
-        values_to_add["uri"] = uri = complete_address(values_to_add["uri"])
+        values_to_add["uri"] = uri = complete_address(values_to_add["uri"])  # May add https://.
         if existing := self.store.holder(uri.strip()):  # Stored uris are stripped.
             return self._show_unless_unchanged(request, "html", existing, values_to_add)
         state = self.store.state()  # The page changes with the tags of other bookmarks.
-        if response := not_modified(request, "html", get_resource=lambda: state):
-            return response
+        if unchanged := not_modified(request, "html", get_resource=lambda: state):
+            return unchanged
         page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
         response = respond(formats.ONE_BOOKMARK["html"], page)
         add_validators(response, "html", state)
@@ -191,12 +193,12 @@ class Application:
 
     def tags(self, request: Request, table: FormatTable = formats.TAGS) -> Response:
         """GET /tags and /tags.json: respond with all tags and the numbers of their bookmarks."""
-        name = negotiate(request, table, query_parameters(request))
-        if response := not_modified(request, name, get_resource=self.store.state):
-            return response
-        counts, untagged, state = self.store.tag_counts()
-        response = respond(table[name], table[name].write(counts, untagged, self.base(request)))
-        add_validators(response, name, state)
+        format_name = negotiate(request, table, query_parameters(request))
+        if unchanged := not_modified(request, format_name, get_resource=self.store.state):
+            return unchanged
+        format, (counts, untagged, state) = table[format_name], self.store.tag_counts()
+        response = respond(format, format.write(counts, untagged, self.base(request)))
+        add_validators(response, format_name, state)
         return response
 
     def file(self, request: Request, file: str) -> Response:
@@ -226,7 +228,7 @@ class Application:
         self, request: Request, format_name: str, entry: Entry, page_query: Mapping[str, str]
     ) -> Response:
         # The ETag of a page depends on all bookmarks, because the page suggests their tags.
-        etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
+        etag_suffix, resource = conditional.validator_parts(format_name, entry, self.store.state)
         unchanged = not_modified(request, etag_suffix, get_resource=lambda: resource)
         return unchanged or self._show(request, format_name, entry, page_query)
 
@@ -236,7 +238,7 @@ class Application:
         # Only the HTML page uses `page_query`: the list to go back to, and values for the form.
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
         # If tags change from here on, this ETag is too old: the next request gets the new page.
-        etag_suffix, resource = conditional.validated_by(format_name, entry, self.store.state)
+        etag_suffix, resource = conditional.validator_parts(format_name, entry, self.store.state)
         host_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
         response = respond(format, format.write(b, base, entry.version, page_query, host_tags))
         add_validators(response, etag_suffix, resource)
@@ -246,7 +248,6 @@ class Application:
         """GET /{id}/{field}: respond with the value of one field."""
         entry = self.store.get(id)
         format_name = negotiate(request, formats.FIELD_VALUES)
-        # A function, because not_modified seldom needs the resource, and some take long to get.
         unchanged = not_modified(request, f"{field}.{format_name}", get_resource=lambda: entry)
         return unchanged or self._show_field(format_name, entry, field)
 
@@ -269,9 +270,9 @@ class Application:
             # old, clients that ask for recent changes would miss the bookmark.
             body["modified"] = rules.timestamp(time.time())
         fields = rules.clean_changes(body, required=["uri"])
-        # Negotiate before storing, so that a request with the status 406 has no effect.
+        # A form gets a redirect. Negotiate for others before storing: a 406 must change nothing.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, fields, form, body))
+        entry, status = retry_if_stale(lambda: self._post(request, fields, form, dates_in=body))
         return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
@@ -283,24 +284,25 @@ class Application:
         return responses.respond_with(content_type, body)
 
     def _post(
-        self, request: Request, fields: Fields, form: HiddenFields | None, body: Body
+        self, request: Request, fields: Fields, form: HiddenFields | None, dates_in: Body
     ) -> tuple[Entry, str]:
         """Create or update the bookmark; raise Stale if another client's change interferes."""
-        # Conditions such as If-Match concern the collection, which must stay in the checked state.
-        is_conditional = request.environ.keys() & conditional.CHANGE_CONDITIONS
-        checked_state = self.store.state() if is_conditional else None
-        require_conditions(request, checked_state)
+        checked_state = None  # Only conditions such as If-Match check the state of the collection.
+        if request.environ.keys() & conditional.CHANGE_CONDITIONS:
+            checked_state = self.store.state()
+            require_conditions(request, checked_state)
         try:
             if existing := self.store.holder(fields["uri"]):
                 if form and form.version == DELETED_BOOKMARK:
-                    return existing, OK  # The uri is in use again, so nothing is put back.
+                    return existing, OK  # Do not put back a deleted bookmark if its uri is in use.
                 if form and form.version:  # Forms of other programs have no version.
-                    # Our own form sends empty fields, too, which would erase the stored ones.
+                    # Our form's empty fields would erase stored ones. The error page offers to edit
+                    # `existing` with what the user has typed.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
                 return self.store.replace(changed, existing, checked_state=checked_state), OK
             # Only a new bookmark takes `created` and `modified` from the body.
-            new = rules.create(fields | rules.clean_read_only(body), self.store.mint())
+            new = rules.create(fields | rules.clean_read_only(dates_in), self.store.mint())
             return self.store.add(new, checked_state=checked_state), CREATED
         except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
             raise errors.Stale from None  # retry_if_stale tries again.
@@ -318,6 +320,7 @@ class Application:
             page = write_deleted(deleted, self.base(request), form.list_query)
             return responses.respond_with(HTML, page)
         fields = rules.clean_changes(body, id)  # Invalid if the body has another id.
+        # A form gets a redirect. Negotiate for others before storing: a 406 must change nothing.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
         entry = self._update(request, id, fields, form)
         return self._respond_stored(request, form_or_format, entry, OK)
@@ -327,16 +330,16 @@ class Application:
         body, _ = read_fields(request, formats.PUT_READERS)
         fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
         format_name = negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._put(request, id, fields, body))
+        entry, status = retry_if_stale(lambda: self._put(request, id, fields, dates_in=body))
         return self._respond_stored(request, format_name, entry, status)
 
-    def _put(self, request: Request, id: str, fields: Fields, body: Body) -> tuple[Entry, str]:
+    def _put(self, request: Request, id: str, fields: Fields, dates_in: Body) -> tuple[Entry, str]:
         entry = None
         with suppress(errors.NotFound):
             entry = self.store.get(id)
         require_conditions(request, entry)
         if entry is None:
-            new = rules.create(fields | rules.clean_read_only(body), id)  # With the body's dates.
+            new = rules.create(fields | rules.clean_read_only(dates_in), id)
             return self.store.add(new), CREATED
         return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
 
@@ -360,7 +363,7 @@ class Application:
         format = None if form else reports[negotiate(request, reports)]  # A form gets a redirect.
         entries, state = self.store.select_entries(retagging.query)
         require_conditions(request, state)
-        retagging.require_expected(len(entries))  # The number that the page has shown the user.
+        retagging.require_expected(len(entries))  # Fails if the page showed another number.
         report = retag(self.store, retagging, entries)
         if format is None:
             return see_other(retagged_address(self.base(request), body, retagging, report))
@@ -390,8 +393,8 @@ class Application:
         return retry_if_stale(attempt)
 
     def _raise_if_deleted(self, id: str) -> None:
-        with suppress(errors.NotFound):  # No file has this id.
-            self.store.get(id)  # Raises Gone if the bookmark was deleted.
+        with suppress(errors.NotFound):  # The caller responds 404 or 405, or creates the bookmark.
+            self.store.get(id)  # Raises Gone, because 410 takes precedence over 404 and 405.
 
     def _respond_stored(
         self, request: Request, form_or_format: HiddenFields | str, entry: Entry, status: str
@@ -410,35 +413,32 @@ class Application:
 
     # --- Parts of every response ---
 
-    def _cache_control(self, directive: str) -> str:
-        """Return Cache-Control with the directive, and `private` where tokens are set."""
-        return f"private, {directive}" if self.access_control.tokens else directive
-
     def base(self, request: Request) -> BaseUrl:
         """Return the service's address, as it is configured or as the request names it."""
         return base_url_of(request, self._configured_base)
 
     def _problem(self, request: Request, error: Exception) -> Response:
         problem = problems.problem_from_exception(error, self.base(request))
-        if problem.status == 410:  # No id is used again, so caches may keep a 410, here for a day.
+        if problem.status == 410:  # No id is used again, so any cache may keep the 410 for a day.
             scope = "private" if self.access_control.tokens else "public"
             problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
         return self._respond_problem(request, problem)
 
     def _respond_problem(self, request: Request, problem: Problem) -> Response:
         route, _ = find_route(ROUTES, _path(request))
+        # The routes of linkding's API respond with problems as linkding does.
         respond_problem = route.respond_problem if route else problems.respond_problem
         return respond_problem(request, problem, self.base(request))
 
 
 def _path(request: Request) -> str:
-    return request.environ.get("PATH_INFO") or "/"  # Not decoded: no handler uses a non-ASCII path.
+    return request.environ.get("PATH_INFO") or "/"  # `request.path_info` fails if it is not UTF-8.
 
 
 # --- Routes ---
 
 App = Application
-ROUTES = (  # The first route that matches a path serves it.
+ROUTES = (  # The first route that matches serves a path; `routing` has each variable's pattern.
     Route("/", {"GET": App.list, "POST": App.post}),
     Route("/feed", {"GET": App.feed}),
     Route("/tags", {"GET": App.tags, "POST": App.retag}),
@@ -463,8 +463,8 @@ def make_app(
 ) -> Application:
     """Return the WSGI application over the folder `data`; `token` is one token or several.
 
-    Raises storage's Unavailable or Full if the folder cannot be created, Invalid if `base_url` is
-    no address or an empty sequence is given for `token`.
+    Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created; Invalid if
+    `base_url` is no address or `token` is an empty sequence.
     """
     return Application(Store(Path(data)), encode_tokens(token), public_read, base_url)
 
@@ -489,7 +489,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     general_options = ("-h", "--help", "--version")
-    if not arguments or arguments[0].startswith("-") and arguments[0] not in general_options:
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in general_options):
         arguments.insert(0, "serve")  # `bookmarks --data x` means `bookmarks serve --data x`.
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
@@ -519,7 +519,7 @@ def _configure(options: argparse.Namespace) -> Application:
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
     return make_app(
         options.data,
-        token=read_tokens(file) if file else token,
+        token=read_tokens(file) if file else token,  # A list from a file, else one token or None.
         public_read=options.public_read,
         base_url=options.base_url,
     )
@@ -544,13 +544,13 @@ def _serve(options: argparse.Namespace) -> int:
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, settings)
-    # For port 0 the kernel chooses one. waitress has a port for each address of `localhost`.
+    # For port 0 the kernel chooses one. On both addresses of `localhost` there is no single port.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
     app.store.state()  # Reads all bookmarks now, so that the first request need not.
     app.access_control.warn_of_public_bookmarks(app.store)
-    gc.freeze()  # Without collections of the index, 8 clients add a third more bookmarks a second.
+    gc.freeze()  # Later collections skip the index: 8 clients add 33 % more bookmarks a second.
     gc.enable()
     server.run()
     return 0

@@ -41,7 +41,7 @@ class FormatTable(dict[str, Format]):
     """Formats by name, in the order of preference, with what content negotiation needs.
 
     `media_types` are those of responses, without parameters; `other_media_types` further ones that
-    Accept may name; `names` maps each media type of either kind to the name of its format.
+    Accept may name; `name_by_media_type` has the format's name for each media type of both kinds.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
@@ -49,10 +49,14 @@ class FormatTable(dict[str, Format]):
         # Only the parameter `format=` selects a download, not Accept: the page and the download
         # `netscape` are both text/html, and a browser that asks for text/html must get the page.
         negotiable = {name: format for name, format in formats.items() if not format.download_name}
-        sent_types = {f.media_type.partition(";")[0]: name for name, f in negotiable.items()}
-        others = {other: name for name, f in negotiable.items() for other in f.other_media_types}
-        self.names = others | sent_types
-        self.media_types, self.other_media_types = tuple(sent_types), tuple(others)
+        sent_types: dict[str, str] = {}
+        other_types: dict[str, str] = {}
+        for name, format in negotiable.items():
+            sent_types[format.media_type.partition(";")[0]] = name
+            other_types |= dict.fromkeys(format.other_media_types, name)
+        self.name_by_media_type = other_types | sent_types
+        # Kept apart, because a wildcard in Accept, such as */*, must select one of `media_types`.
+        self.media_types, self.other_media_types = tuple(sent_types), tuple(other_types)
 
 
 # --- Writing ---
@@ -136,7 +140,8 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     "text/html": PostedType(read=None, file_format="netscape"),
     "text/plain": PostedType(read=None),  # A file whose format is detected.
 }
-# The readers of one bookmark by media type. FORM_READERS are those of POST by an HTML form.
+# The readers of one bookmark by media type. PUT refuses types without `read_whole`, such as forms.
+# FORM_READERS are those of POST by an HTML form.
 PUT_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}
 POST_READERS = {name: type.read for name, type in POSTED_TYPES.items() if type.read}
 FORM_READERS = {name: POST_READERS[name] for name in (FORM, MULTIPART_FORM)}
@@ -165,8 +170,8 @@ FILE_READERS: Mapping[str, FileReader] = {
 def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one.
 
-    Raises Malformed if no entry can be read. After an error further on, the entries before it stay
-    imported, and a last entry without fields has the error as its `skip_reason`.
+    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
+    entry, which has no fields, so that the entries before the error can be imported.
     """
     is_empty = True
     try:

@@ -1,4 +1,4 @@
-"""Find out the service's address, from a request or from the configuration."""
+"""Make a BaseUrl: the service's address, and the button to log in or out for its pages."""
 
 import functools
 from urllib.parse import quote, urlsplit
@@ -15,14 +15,14 @@ from storage.errors import Invalid
 ADDRESS_VARIABLES = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
 # For variables that are missing or empty: WebOb would fail, or make a wrong address.
 _DEFAULT_VARIABLES = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
-_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # With the colon, as the end of an address.
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 section 3.3).
 
 
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    # Every page gets the base, so the button that AccessControl has chosen for pages is part of it.
+    # BaseUrl carries the button that AccessControl has chosen, because every page gets the BaseUrl.
     button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
     return replace(base, login_or_logout_button=button) if button else base
 
@@ -52,7 +52,8 @@ def parse_base_url(text: str | None) -> BaseUrl | None:
     text = text.strip()
     try:
         parts = urlsplit(text)
-        is_address = parts.port != 0 and parts.scheme in _DEFAULT_PORTS and text.isprintable()
+        is_possible_port = parts.port != 0  # No service can listen on port 0.
+        is_address = is_possible_port and parts.scheme in _DEFAULT_PORTS and text.isprintable()
     except ValueError:  # For example, the port is no number.
         is_address = False
     if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:

@@ -20,6 +20,8 @@ MAX_SEEN = 16_384
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
 _Key = tuple[str | None, ...]  # The values of _KEY_VARIABLES, None for one that is not set.
+# Credentials are not in the key: access control checks them before each look into the cache. The
+# response to HEAD is that of GET, whose body `response.send` leaves out.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -29,8 +31,8 @@ _KEY_VARIABLES = (
     LOGIN_OR_LOGOUT_BUTTON,
     *ADDRESS_VARIABLES,
 )
-# A condition with a date depends on the clock, too: a date in the future is ignored, and so is
-# If-Modified-Since in the first second after a change. A GET with If-Match is too rare to cache.
+# Conditions with a date depend on the clock and the store: a date in the future is ignored, and so
+# is If-Modified-Since in the first second after a change. A GET with If-Match is too rare to cache.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 
 
@@ -56,7 +58,7 @@ class ResponseCache:
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
-            # Without the data folder `refresh` raises, but `make` can still serve a style sheet.
+            # If the data folder is missing, go on: `make` can still serve a style sheet without it.
             with suppress(Unavailable):
                 # Skip the slow refresh if the last one has found a change already.
                 is_current = change_count == self._store.change_count
@@ -72,8 +74,8 @@ class ResponseCache:
 
     def _was_seen(self, key: _Key) -> bool:
         """Return whether the same was requested recently, and remember that it was."""
-        # A hash takes less memory than the key. If two keys have the same hash, a response is only
-        # cached at its first request already.
+        # A hash takes less memory than the key. If two keys have the same hash, one response is
+        # cached at its first request, not at its second, which does no harm.
         key_hash = hash(key)
         if key_hash in self._seen_hashes:
             return True

@@ -17,12 +17,12 @@ GZIP_SUFFIX = "-gzip"
 
 
 def entity_tag_as_sent(request: Request, tag: str) -> str:
-    """Return the opaque tag of a representation, extended by the differences for this request.
+    """Return a representation's opaque tag with suffixes for what differs between clients.
 
     A page may show a button to log in or out, and any representation may be compressed. The bytes
     may differ then, so the tag ends with the name of the button, `GZIP_SUFFIX`, or both.
     """
-    is_page = ".html-" in tag  # `_entity_tag` has appended the digest of the style and script.
+    is_page = ".html-" in tag  # Such as `VERSION.html-DIGEST`, from `conditional._entity_tag`.
     if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
         tag = f"{tag}-{button}"
     return tag + GZIP_SUFFIX if _is_compressed(request) else tag
@@ -41,8 +41,8 @@ def _prefers_gzip(accepted: str) -> bool:
     if "gzip" not in accepted:
         return False
     header = create_accept_encoding_header(accepted)
-    # Clients that send `br, gzip;q=0.9` prefer gzip to identity (no coding). But WebOb would give
-    # the unnamed identity the quality 1, above that of gzip: offer identity only if it is named.
+    # Offer identity (no coding) only if the client names it: a client that sends `gzip;q=0.9` wants
+    # gzip, but WebOb would give an unnamed identity the quality 1, and so prefer it.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     # For an invalid header WebOb returns all offers.
@@ -53,12 +53,13 @@ def _prefers_gzip(accepted: str) -> bool:
 def compress(request: Request, response: Response) -> Response:
     """Return the response as this client prefers it.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too: a
-    304 must have the same tag and is made without a body, so the tag cannot depend on its size.
+    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too. A
+    later 304 must have the same tag, but is made without knowing the size of the body.
     """
     headers = dict(response.headers)
     if "ETag" in headers:
-        headers["ETag"] = f'"{entity_tag_as_sent(request, headers["ETag"][1:-1])}"'
+        opaque_tag = headers["ETag"].strip('"')
+        headers["ETag"] = f'"{entity_tag_as_sent(request, opaque_tag)}"'
     if len(response.body) > MIN_SIZE and _is_compressed(request):
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}

@@ -27,7 +27,7 @@ CONDITION_VARIABLES = frozenset(
 # If-Modified-Since has no meaning for a request that changes something.
 CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
-# RFC 9110 section 8.8.3. In `"a","b"`, WebOb's parser would miss the tag that no space precedes.
+# RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space precedes it.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 # The earliest date that `formatdate` can express, in seconds since 1970.
 _EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
@@ -47,14 +47,15 @@ def add_validators(response: Response, etag_suffix: str, resource: Resource) -> 
     response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
 
 
-def validated_by(
+def validator_parts(
     format_name: str, entry: Entry, get_state: Callable[[], State]
 ) -> tuple[str, Entry]:
-    """Return the suffix and the resource for `add_validators` in a response with one bookmark."""
+    """Return the ETag suffix and the resource from which a bookmark's validators are made."""
     if format_name != "html":
         return format_name, entry
-    # The page of one bookmark offers the tags of other bookmarks of its host, so a change of
-    # any bookmark may change it.
+    # The page of one bookmark offers the tags of other bookmarks of its host, so a change of any
+    # bookmark may change the page. The ETag still begins with the version of `entry`, because
+    # If-Match compares only the version, and a change of other bookmarks must not make it fail.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 
@@ -72,8 +73,9 @@ def last_modified(resource: Resource) -> int:
     The time is that of the file. The field `modified` in a file would be too old after an edit by
     hand, and in a copy that was restored from a backup.
     """
+    seconds = int(min(resource.changed_at, time.time()))  # RFC 9110 section 8.8.2.1
     # A file system may give a file a time before the year 1, which no date can express.
-    return max(int(min(resource.changed_at, time.time())), _EARLIEST_DATE)
+    return max(seconds, _EARLIEST_DATE)
 
 
 # --- Conditions ---
@@ -92,10 +94,10 @@ def require_conditions(
         raise PreconditionFailed("It has changed since the form was opened.", resource)
     if request.environ.keys().isdisjoint(CONDITION_VARIABLES):
         return
-    if (tags := request.environ.get("HTTP_IF_MATCH")) is not None:
-        if not _matches(tags, resource, strong=True):
+    if (if_match := request.environ.get("HTTP_IF_MATCH")) is not None:
+        if not _matches(if_match, resource, strong=True):
             raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
-    elif _is_newer_than_if_unmodified_since(request, resource):
+    elif _changed_since_if_unmodified_since(request, resource):
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
     if request.method in ("GET", "HEAD"):  # Their If-None-Match is for `not_modified`.
         return
@@ -109,7 +111,7 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
     If the entry has changed since the form was opened, these are only the fields that the user
     changed. Raises PreconditionFailed if another client has changed one of them too.
     """
-    # A form of another program has no version, so all its fields are stored.
+    # JSON, XBEL and the forms of other programs name no version, so all their fields are stored.
     if not hidden_fields or hidden_fields.version in ("", version_text(entry.version)):
         return fields
     changed, conflicts = user_changes(entry.bookmark, fields, hidden_fields.initial_field_digests)
@@ -118,8 +120,8 @@ def merge_form(entry: Entry, fields: Fields, hidden_fields: HiddenFields | None)
     return changed
 
 
-def _matches(tags: str, resource: Resource | None, strong: bool = False) -> bool:
-    """Return whether an entity tag in the header's value has the current version of the resource.
+def _matches(entity_tags: str, resource: Resource | None, strong: bool = False) -> bool:
+    """Return whether one of the entity tags in a header has the resource's current version.
 
     The representation may differ: a client that has read a bookmark as a page may change it as
     JSON. The value `*` matches every resource that exists.
@@ -128,8 +130,8 @@ def _matches(tags: str, resource: Resource | None, strong: bool = False) -> bool
         return False
     version = version_text(resource.version)
     # `_entity_tag` puts a dot between the version and the suffix of the representation.
-    versions = [tag.partition(".")[0] for tag in _parse_entity_tags(tags, strong)]
-    return tags.strip() == "*" or version in versions
+    versions = [tag.partition(".")[0] for tag in _parse_entity_tags(entity_tags, strong)]
+    return entity_tags.strip() == "*" or version in versions
 
 
 def _parse_entity_tags(header: str, strong: bool = False) -> list[str]:
@@ -137,7 +139,7 @@ def _parse_entity_tags(header: str, strong: bool = False) -> list[str]:
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not (strong and weak)]
 
 
-def _is_newer_than_if_unmodified_since(request: Request, resource: Resource | None) -> bool:
+def _changed_since_if_unmodified_since(request: Request, resource: Resource | None) -> bool:
     """Return whether the resource has changed since that date (RFC 9110 section 13.1.4)."""
     date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
     return resource is not None and date is not None and last_modified(resource) > date
@@ -146,22 +148,24 @@ def _is_newer_than_if_unmodified_since(request: Request, resource: Resource | No
 def not_modified(
     request: Request, etag_suffix: str, get_resource: Callable[[], Resource]
 ) -> Response | None:
-    """Return a 304 if the client has the current representation, the one with this ETag suffix.
+    """Return a 304 if the client of a GET has the current representation already, else None.
 
-    `get_resource` is called only for a conditional request. Raises PreconditionFailed.
+    `etag_suffix` names the representation, such as `json`. `get_resource` may take long, and is
+    called only for a conditional request. Raises PreconditionFailed.
     """
     environ = request.environ
     if environ.keys().isdisjoint(CONDITION_VARIABLES):
         return None
     resource = get_resource()
     require_conditions(request, resource)
-    if (tags := environ.get("HTTP_IF_NONE_MATCH")) is not None:
+    if (if_none_match := environ.get("HTTP_IF_NONE_MATCH")) is not None:
         # The tag that this client would get now also depends on its Accept-Encoding, and for a page
         # on its login, because pages have a button to log in or out.
         current_tag = entity_tag_as_sent(request, _entity_tag(resource, etag_suffix))
-        is_current = tags.strip() == "*" or current_tag in _parse_entity_tags(tags)
+        client_tags = _parse_entity_tags(if_none_match)
+        is_current = if_none_match.strip() == "*" or current_tag in client_tags
     else:
-        is_current = _is_older_than_if_modified_since(request, resource)
+        is_current = _unchanged_since_if_modified_since(request, resource)
     if not is_current:
         return None
     response = Response("304 Not Modified", [])
@@ -169,13 +173,14 @@ def not_modified(
     return response
 
 
-def _is_older_than_if_modified_since(request: Request, resource: Resource) -> bool:
+def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> bool:
     """Return whether the date in If-Modified-Since proves that nothing has changed since."""
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # Dates have whole seconds: later in the same second, the resource may still change once more.
-    return resource.changed_at < time.time() - 1
+    # `last_modified` is `changed_at` in whole seconds, as every date in HTTP. Within the second of
+    # the last change, the resource may change once more, and its date would be the same.
+    return time.time() - resource.changed_at > 1
 
 
 def _parse_date(request: Request, name: str) -> float | None:

@@ -12,10 +12,9 @@ from formats.base_url import Parameters
 from formats.errors import HTTPError
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. Longer headers count as absent: they would fill the lru_cache.
-# Clients that accept `text/html;charset=utf-8` get `text/html`, but WebOb would refuse them: remove
-# all parameters except q, the quality. A parameter extends from a semicolon to the next semicolon
-# or comma outside a string. The possessive `*+` keeps the time proportional to the length.
+MAX_ACCEPT = 4096  # In characters. An lru_cache would keep longer headers in memory.
+# A parameter other than q, the quality, extends from a semicolon to the next semicolon or comma
+# outside a string. The possessive `*+` keeps the time proportional to the length.
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
@@ -29,7 +28,8 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters | Non
         if name not in table:
             raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
         return name
-    return table.names[best_media_type(request, table.media_types, table.other_media_types)]
+    media_type = best_media_type(request, table.media_types, aliases=table.other_media_types)
+    return table.name_by_media_type[media_type]
 
 
 def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[str] = ()) -> str:
@@ -38,7 +38,8 @@ def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[s
     `aliases` are further media types of the offered formats. Raises HTTPError 406.
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
-    accept = accept if len(accept) <= MAX_ACCEPT else ""
+    if len(accept) > MAX_ACCEPT:
+        accept = ""  # Too long for the lru_cache, so the first offer is chosen.
     if best := _best_media_type(accept, tuple(offers), tuple(aliases)):
         return best
     raise HTTPError(406, f"The response can be one of {', '.join(offers)}.")
@@ -48,8 +49,10 @@ def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[s
 def _best_media_type(accept: str, offers: tuple[str, ...], aliases: tuple[str, ...]) -> str | None:
     # Offer only aliases that Accept names, so that a wildcard such as */* selects no alias.
     offers += tuple(alias for alias in aliases if alias in accept.lower())
+    # The offers have no parameters: WebOb would match none of them with `text/html;charset=utf-8`.
+    accept = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.
-    ranges = _PARAMETER_EXCEPT_Q.sub("", accept).strip(", \t")
-    acceptable = create_accept_header(ranges or None).acceptable_offers(offers)
+    accept = accept.strip(", \t")
+    acceptable = create_accept_header(accept or None).acceptable_offers(offers)
     media_types = [str(media_type) for media_type, _quality in acceptable]
     return media_types[0] if media_types else None

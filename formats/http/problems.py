@@ -120,33 +120,34 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
         return None
     assert hidden_fields  # The readers of forms return these for each form.
     path = request.environ.get("PATH_INFO", "")  # `request.path_info` fails if it is not UTF-8.
-    if path == "/tags":  # The page cannot show this form, only the way back to its list.
+    if path == "/tags":  # The form to change tags in a list is not shown, but a link to the list.
         return SentForm(action="", values={}, hidden_fields=hidden_fields, is_retagging=True)
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
-    if isinstance(problem.current, Entry):  # This entry has changed, or has the uri to add.
-        return _stale_form(base, problem.current, fields, hidden_fields, is_deletion)
+    if isinstance(problem.current, Entry):
+        # Another client has changed the form's bookmark, or `current` has the uri of a form to add.
+        return _refused_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:  # The bookmark was deleted: the form adds a new one instead.
         path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
     return SentForm(base.path + path, _typed_values(fields), hidden_fields, is_deletion=is_deletion)
 
 
-def _stale_form(
+def _refused_form(
     base: BaseUrl,
     entry: Entry,
     fields: Mapping[str, object],
     hidden_fields: form.HiddenFields,
     is_deletion: bool,
 ) -> SentForm:
-    """Return the form of a bookmark that has changed since the form was opened.
+    """Return the form that PreconditionFailed has refused, to be saved over the stored `entry`.
 
-    A field that the user has changed has the user's value, any other field the stored value. When
-    the user saves this form, it overwrites only the fields that the user has changed.
+    In a form to edit, a field that the user has changed has the user's value, any other field the
+    stored value. When the user saves this form, it overwrites only the fields of the first kind.
     """
     stored = entry.bookmark
     # If true, the user wanted to add a bookmark whose uri `stored` has already.
     is_new = hidden_fields.version == form.NEW_BOOKMARK
-    values = _typed_values(fields)  # As typed; a form to delete has no fields to show.
+    values = _typed_values(fields)  # A form to add shows them as typed, a form to delete has none.
     conflicts: Sequence[str] = ()
     if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
         cleaned = clean_changes(fields)

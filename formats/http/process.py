@@ -22,7 +22,7 @@ WAITRESS_SETTINGS: Mapping[str, object] = {
     "channel_timeout": 60,
     "cleanup_interval": 10,
     # If a client reads slowly, waitress keeps up to this size of the response in a temporary
-    # file. For the rest a thread would have to wait, and could serve no other client.
+    # file. For a larger response a thread would wait, and could serve no other client meanwhile.
     "outbuf_high_watermark": 1024**3,
 }
 # From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
@@ -43,7 +43,7 @@ def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[s
 
 
 def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
-    """Return a waitress server that on SIGTERM or SIGINT sends its responses, and then ends.
+    """Return a waitress server that SIGTERM or SIGINT ends after the responses under way.
 
     Raises OSError if it cannot listen on the address in the settings.
     """

@@ -20,8 +20,8 @@ COMMON_HEADERS = (
         "frame-ancestors 'none'",
     ),
     ("X-Content-Type-Options", "nosniff"),
-    # With `no-referrer`, browsers would send forms with `Origin: null`. The service would refuse
-    # these over plain http to another machine, where browsers send no Sec-Fetch-Site.
+    # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain http to another
+    # machine they send no Sec-Fetch-Site either, so the service would refuse its own forms.
     ("Referrer-Policy", "same-origin"),
 )
 

@@ -47,12 +47,14 @@ class Route:
     """A path template such as `/{id}/{field}`, with a handler for each HTTP method.
 
     `fields` are the names that `{field}` may stand for. `respond_problem` makes the response to a
-    request that fails. If a route has no `handlers`, the response to every request is such a 404.
+    request that fails. A route without `handlers`, such as the one for unknown paths below `/api/`,
+    only serves to make a 404 with its `respond_problem`.
     """
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
-    fields: Sequence[str] = ()
+    fields: Sequence[str] = ()  # The values that {field} in the template matches.
+    # The routes of linkding's API have another function here, because its problems look different.
     respond_problem: Callable[[Request, Problem, BaseUrl], Response] = respond_problem
 
     @functools.cached_property

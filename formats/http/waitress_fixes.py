@@ -18,14 +18,14 @@ class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress
     """
 
     def received(self, data: bytes) -> int:
-        # So a line within `data` keeps the limit. HTTPChannel passes the rest with its next call.
+        # Cut `data` to the limit of a line. HTTPChannel passes the rest with its next call.
         data = data[:MAX_CHUNK_SIZE_LINE]
-        if self.control_line:  # The unfinished chunk-size line, which `data` continues.
+        if self.control_line:  # The last call has left an unfinished chunk-size line here.
             max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")
             line = (self.control_line + data)[:max_size]
             if len(line) == max_size and b"\r\n" not in line:
                 self.error = BadRequest("The chunk-size line is too long")
-                return len(data)
+                return len(data)  # All of it counts as consumed.
         consumed: int = super().received(data)
         if len(self.trailer) > MAX_TRAILER:
             self.error = BadRequest("The trailer is too long")
@@ -36,13 +36,14 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         if self.completed:  # The request is complete or refused, so it needs no `100 Continue`.
-            # If HTTPChannel sent `100 Continue` now, it would never respond to the request itself.
+            # If HTTPChannel sent `100 Continue` now, it would set `completed` to False again, and
+            # never respond to the request itself.
             self.expect_continue = False
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
-        if self.chunked:  # Limit the chunk-size lines and the trailer, as waitress does not.
+        if self.chunked:  # Limit the chunk-size lines and the trailer; waitress has no limit.
             self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
