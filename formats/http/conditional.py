@@ -54,8 +54,8 @@ def validator_parts(
     if format_name != "html":
         return format_name, entry
     # The page of one bookmark offers the tags of other bookmarks of its host, so a change of any
-    # bookmark may change the page. The ETag still begins with the version of `entry`, because
-    # If-Match compares only the version, and a change of other bookmarks must not make it fail.
+    # bookmark may change the page. The ETag still begins with the version of `entry`: If-Match
+    # compares only this version, so that a change of other bookmarks refuses no client.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 
@@ -178,8 +178,7 @@ def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> 
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # `last_modified` is `changed_at` in whole seconds, as every date in HTTP. Within the second of
-    # the last change, the resource may change once more, and its date would be the same.
+    # `last_modified` cuts `changed_at` to seconds: a further change in that second keeps the date.
     return time.time() - resource.changed_at > 1
 
 

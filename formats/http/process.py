@@ -43,7 +43,7 @@ def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[s
 
 
 def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
-    """Return a waitress server that SIGTERM or SIGINT ends after the responses under way.
+    """Return a waitress server. SIGTERM or SIGINT ends it after the current requests.
 
     Raises OSError if it cannot listen on the address in the settings.
     """

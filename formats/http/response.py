@@ -21,7 +21,7 @@ COMMON_HEADERS = (
     ),
     ("X-Content-Type-Options", "nosniff"),
     # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain http to another
-    # machine they send no Sec-Fetch-Site either, so the service would refuse its own forms.
+    # machine they send no Sec-Fetch-Site, so the service would refuse its own forms.
     ("Referrer-Policy", "same-origin"),
 )
 

@@ -20,7 +20,7 @@ class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress
     def received(self, data: bytes) -> int:
         # Cut `data` to the limit of a line. HTTPChannel passes the rest with its next call.
         data = data[:MAX_CHUNK_SIZE_LINE]
-        if self.control_line:  # The last call has left an unfinished chunk-size line here.
+        if self.control_line:  # An earlier call has left an unfinished chunk-size line here.
             max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")
             line = (self.control_line + data)[:max_size]
             if len(line) == max_size and b"\r\n" not in line:
@@ -36,8 +36,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         if self.completed:  # The request is complete or refused, so it needs no `100 Continue`.
-            # If HTTPChannel sent `100 Continue` now, it would set `completed` to False again, and
-            # never respond to the request itself.
+            # If HTTPChannel sent `100 Continue` now, it would unset `completed` and never respond.
             self.expect_continue = False
         return consumed
 
