@@ -100,9 +100,9 @@ def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
 
 # --- The login cookie ---
 
-# A value that `make_login` has returned. The nonce is 16 bytes in base64url, the signature 32 bytes
-# in hexadecimal digits. A header Cookie has several cookies, separated by semicolons.
-_LOGIN = re.compile(
+# A login cookie in a header Cookie, in which semicolons separate cookies. `make_login` has made the
+# value: the nonce is 16 bytes in base64url, the signature 32 bytes in hexadecimal digits.
+_LOGIN_COOKIE = re.compile(
     rf"(?:^|;)\s*{COOKIE}=(?P<login>(?P<issued>[0-9]{{1,12}})\.(?P<nonce>[\w-]{{22}}))"
     r"\.(?P<signature>[0-9a-f]{64})\s*(?=;|$)",
     re.ASCII,
@@ -123,8 +123,8 @@ def make_login(token: bytes) -> str:
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login under one of the tokens that has not ended."""
     now = time.time()
-    for match in _LOGIN.finditer(cookies):  # A browser may send one for each path.
-        # The absolute difference: a login that a wrong clock has issued in the future ends, too.
+    for match in _LOGIN_COOKIE.finditer(cookies):  # A browser may send one for each path.
+        # `abs` also refuses a login from more than a year in the future, issued by a wrong clock.
         if abs(now - int(match["issued"])) >= LOGIN_SECONDS:
             continue
         # Compare with every token, so that the time does not depend on which one is right.

@@ -29,7 +29,7 @@ from storage.store import Store, retry_if_stale
 from storage.tsid import linkding_number
 
 LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
-# The tag that is stored for each flag, a member that is true or false in linkding's API.
+# Flags are members of linkding's bookmarks that are true or false. Here, a tag stores each flag.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _TEXT_MEMBERS = ("url", "title", "description", "notes")
 _WRITABLE_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *TAG_BY_FLAG)
@@ -37,12 +37,12 @@ _MEMBER_BY_FIELD = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
 _TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
-# linkding's clients separate tags by spaces: in a tag, they get and send this character instead.
+# linkding's clients separate tags by spaces: a space in a tag is shown and sent as this character.
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-# In a search, a tag ends before a space or a parenthesis, and one with a quote cannot be quoted.
-_TAG_WITH_NO_BREAK_SPACE = re.compile(f'#([^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
-Tags = tuple[str, ...]
-# A linkding user's settings, fixed here. `lax`: a search for a word finds the word in tags, too.
+# A tag with a no-break space in a client's search, to be rewritten as `#"two words"`.
+_TAG_WITH_NO_BREAK_SPACE = re.compile(f'#(?P<tag>[^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
+Members = Mapping[str, object]
+# A linkding user's settings, which no request changes. `lax`: a search for a word finds tags, too.
 _PROFILE: dict[str, object] = {
     "theme": "auto",
     "bookmark_date_display": "relative",
@@ -54,16 +54,17 @@ _PROFILE: dict[str, object] = {
     "search_preferences": {"sort": "added_desc", "shared": "off", "unread": "off"},
     "version": LINKDING_VERSION,
 }
-_NO_BUNDLES: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
+_NO_SAVED_SEARCHES: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
 
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
     parameters = first_values(query_parameters(request))
-    # A tag with a no-break space is stored with a space, and a search needs quotes around it.
-    quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\1"', parameters.get("q", ""))
-    tags = (*query.tags, "unread") if parameters.get("unread") == "yes" else query.tags
-    query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")), tags=tags)
+    # Clients write `#two words` with a no-break space, but `parse_search` expects `#"two words"`.
+    quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\g<tag>"', parameters.get("q", ""))
+    query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")))
+    if parameters.get("unread") == "yes":
+        query = replace(query, tags=(*query.tags, TAG_BY_FLAG["unread"]))
     # Without its parameter, a date is an empty text, which sorts before every date.
     added_since = _parse_date_parameter(parameters, "added_since")
     modified_since = _parse_date_parameter(parameters, "modified_since")
@@ -117,19 +118,20 @@ def check(service: Service, request: Request) -> Response:
 
 
 def list_tags(service: Service, request: Request) -> Response:
-    """GET /api/tags/: respond with a page of the tags by name, without those that store flags."""
+    """GET /api/tags/: respond with a page of the tags by name, without flags such as `unread`."""
     store = service.store
     tag_counts, _untagged, _state = store.tag_counts()
-    counts = {tag: count for tag, count in tag_counts if not _is_tag_of_flag(tag)}
+    counts = {tag: count for tag, count in tag_counts if not _stores_flag(tag)}
     tags = sorted(counts, key=fold_tag)
     return _respond_page(service, request, tags, lambda tag: _tag_document(store, tag, counts[tag]))
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
-    """GET /api/tags/{number}/: respond with the tag of this number, which is made from its name."""
+    """GET /api/tags/{number}/: respond with the tag whose name has this number as its hash."""
     tag_counts, _untagged, _state = service.store.tag_counts()
     for tag, count in tag_counts:
-        if linkding_number(fold_tag(tag)) == int(number) and not _is_tag_of_flag(tag):
+        # A tag such as `unread` is a flag for clients, not a tag.
+        if linkding_number(fold_tag(tag)) == int(number) and not _stores_flag(tag):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
@@ -150,10 +152,11 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def create(service: Service, request: Request) -> Response:
-    """POST /api/bookmarks/: create a bookmark or update that of the url; as in linkding, 201."""
+    """POST /api/bookmarks/: create a bookmark, or update the one with the url; 201 for both."""
     sent = _read_members(request, _WRITABLE_MEMBERS)
-    # A form that sends notes has shown the stored tags, and sends all of them that are to stay.
-    keeps_stored_tags = "notes" not in sent
+    # The form of linkding's extension has notes, and shows the stored tags: the sent ones replace
+    # them. Its context menu sends no notes and knows no stored tags, so add the sent tags to them.
+    adds_tags = "notes" not in sent
     # Leave out empty texts, which must not overwrite the texts of a stored bookmark.
     nonempty = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
     if "url" not in nonempty:
@@ -161,13 +164,12 @@ def create(service: Service, request: Request) -> Response:
     uri = rules.clean({"uri": nonempty.pop("url")})["uri"]
 
     def attempt() -> Entry:
+        entry = service.store.holder(uri)
+        fields = _fields_to_store(nonempty, entry.bookmark if entry else None, adds_tags)
         try:
-            if entry := service.store.holder(uri):
-                stored = entry.bookmark
-                changes = _fields_to_store(nonempty, stored, keeps_stored_tags)
-                return service.store.replace(rules.update(stored, changes), entry)
-            new = rules.create({"uri": uri} | _fields_to_store(nonempty), service.store.mint())
-            return service.store.add(new)
+            if entry:
+                return service.store.replace(rules.update(entry.bookmark, fields), entry)
+            return service.store.add(rules.create({"uri": uri} | fields, service.store.mint()))
         except (Conflict, Gone):  # Another client has just added or deleted this uri: try again.
             raise Stale from None
 
@@ -199,10 +201,10 @@ def delete(service: Service, request: Request, number: str) -> Response:
     return Response(NO_CONTENT, [])
 
 
-def _update_numbered(store: Store, number: str, sent: Mapping[str, object]) -> Entry:
+def _update_numbered(store: Store, number: str, sent: Members) -> Entry:
     def attempt() -> Entry:
         entry = store.get_numbered(int(number))
-        changes = _fields_to_store(sent, entry.bookmark)
+        changes = _fields_to_store(sent, entry.bookmark, adds_tags=False)
         return store.replace(rules.update(entry.bookmark, changes), entry)
 
     return retry_if_stale(attempt)
@@ -214,64 +216,60 @@ def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]
     return {name: body[name] for name in members if body.get(name) is not None}
 
 
-def _fields_to_store(
-    sent: Mapping[str, object], stored: Bookmark | None = None, keeps_stored_tags: bool = False
-) -> Fields:
+def _fields_to_store(sent: Members, stored: Bookmark | None, adds_tags: bool) -> Fields:
     """Return the fields of a new or stored bookmark that the sent members set. Raises Invalid."""
     field_by_member = {"title": "title", "url": "uri"}
     fields = {field: sent[name] for name, field in field_by_member.items() if name in sent}
     if "date_added" in sent:  # For a text that is no date, `rules.clean` raises the error.
         fields["created"] = parse_date(sent["date_added"]) or sent["date_added"]
-    if "description" in sent or "notes" in sent:
+    if "description" in sent or "notes" in sent:  # The field `description` stores both.
         description = sent.get("description", stored.description if stored else "")
         fields["description"] = _add_notes(description, sent.get("notes"))
-    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), keeps_stored_tags)
+    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), adds_tags)
     return rules.clean(fields)
 
 
 def _add_notes(description: object, notes: object) -> object:
-    """Return the description with linkding's notes at its end, unless it ends with them already."""
+    """Return the description with the notes as its last paragraph, unless they are that already."""
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
     description, notes = (t.replace("\r\n", "\n").strip() for t in (description, notes))
-    has_notes = f"\n\n{description}".endswith(f"\n\n{notes}")
-    return description if has_notes else f"{description}\n\n{notes}"
+    has_notes = description == notes or description.endswith(f"\n\n{notes}")
+    return description if has_notes else f"{description}\n\n{notes}".strip()
 
 
-def _tags_to_store(sent: Mapping[str, object], stored: Tags, keeps_stored_tags: bool) -> Tags:
-    """Return the new tags of a bookmark, with those that store flags. Raises Invalid.
-
-    Tags and flags that are sent replace the stored ones; a POST (`keeps_stored_tags`) adds to them.
-    """
-    stored_names = tuple(tag for tag in stored if not _is_tag_of_flag(tag))
-    stored_flags = {fold_tag(tag) for tag in stored if _is_tag_of_flag(tag)}
+def _tags_to_store(sent: Members, stored: tuple[str, ...], adds_tags: bool) -> tuple[str, ...]:
+    """Return the new tags of a bookmark, at their end those that store flags. Raises Invalid."""
+    stored_names = tuple(tag for tag in stored if not _stores_flag(tag))
+    stored_flags = {fold_tag(tag) for tag in stored if _stores_flag(tag)}
     names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
-    flags = {tag for flag, tag in TAG_BY_FLAG.items() if sent.get(flag) in _TRUE}
-    if keeps_stored_tags:
-        flags |= stored_flags
+    if adds_tags:
         names = tuple(dict.fromkeys((*stored_names, *names)))
-    else:
-        flags |= {tag for flag, tag in TAG_BY_FLAG.items() if flag not in sent} & stored_flags
-    # Keep the stored order of the same tags, because storage would write another order to the file.
-    is_same = (names, flags) == (stored_names, stored_flags)
-    return stored if is_same else (*names, *sorted(flags))
+    flags = set()
+    for flag, tag in TAG_BY_FLAG.items():
+        stays = tag in stored_flags and (adds_tags or flag not in sent)
+        if stays or sent.get(flag) in _TRUE:
+            flags.add(tag)
+    if names == stored_names and flags == stored_flags:
+        return stored  # Moving the flags to the end would count as a change of the bookmark.
+    return (*names, *sorted(flags))
 
 
-def _parse_tags(names: object) -> Tags:
-    """Return the tags in an array, or in a text that separates them by commas. Raises Invalid."""
+def _parse_tags(names: object) -> tuple[str, ...]:
+    """Return the tags in an array, or in a text such as `a,b` of the app Linkdy. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    # Clients separate tags by spaces, so they send a no-break space for a space in a tag.
+    # Clients send a no-break space in place of a space inside a tag.
     return tuple(tag.replace(_NO_BREAK_SPACE, " ") for tag in rules.clean({"tags": names})["tags"])
 
 
-def _is_tag_of_flag(tag: str) -> bool:
-    return fold_tag(tag) in TAG_BY_FLAG.values()  # Clients get these as members, not as tags.
+def _stores_flag(tag: str) -> bool:
+    return fold_tag(tag) in TAG_BY_FLAG.values()  # A tag such as `unread`: for clients, a member.
 
 
 def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
     """Return a bookmark as linkding shows it."""
     folded_tags = set(map(fold_tag, bookmark.tags))
-    names = [tag for tag in bookmark.tags if not _is_tag_of_flag(tag)]
+    names = [tag for tag in bookmark.tags if not _stores_flag(tag)]
     return {
         "id": linkding_number(bookmark.id),  # The ids of linkding are numbers.
         "url": bookmark.uri,
@@ -279,6 +277,7 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
         "description": bookmark.description,
         "notes": "",  # The description contains the notes.
         "web_archive_snapshot_url": "",
+        # A member such as `unread` is true if the bookmark has the tag that stores this flag.
         **{flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()},
         # A tag with a space would be two tags for clients.
         "tag_names": [name.replace(" ", _NO_BREAK_SPACE) for name in names],
@@ -292,8 +291,8 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
 
 def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
-    query = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The newest are first.
-    dates = [bookmark.created for bookmark in store.select(query).bookmarks]
+    oldest = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The last in a list.
+    dates = [bookmark.created for bookmark in store.select(oldest).bookmarks]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
@@ -307,14 +306,15 @@ def _respond(document: object, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem in linkding's shape: reasons by member for a 400, or else a detail."""
-    status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
-    errors = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
+    """Return the problem in linkding's shape: the reasons by member, or else a detail."""
+    errors_by_status = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     reasons_by_member: dict[str, list[str]] = {}
-    for field, reason in errors.get(status, problem.errors):
+    for field, reason in errors_by_status.get(problem.status, problem.errors):
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
     if reasons_by_member:
         status = 400  # linkding's only status for wrong members, in place of 409 and 422.
+    else:
+        status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
     document: object = reasons_by_member or {"detail": problem.detail}
     response = _respond(document, f"{status} {HTTPStatus(status).phrase}")
     response.headers += problem.headers.items()
@@ -339,9 +339,9 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/tags/": {"GET": list_tags, "POST": add_tag},
     "/api/tags/{number}/": {"GET": get_tag},
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
-    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_BUNDLES)},  # Saved searches.
-    "/api/": {},  # Without methods, the response is a 404 in linkding's shape.
-    # {rest} has a slash: in /api/title the rest has none, so this is the title of `api`.
+    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_SAVED_SEARCHES)},
+    "/api/": {},  # A path without methods: the response is a 404 in linkding's shape.
+    # {rest} must have a slash in it: /api/title is the field `title` of the bookmark `api`.
     "/api/{rest}": {},
 }
 ROUTES = (

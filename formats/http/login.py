@@ -40,22 +40,23 @@ def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
     The browser is redirected to the page that it asked for before the login. If it had sent a form
-    instead, the response is a page with this pending form, so that the user can send it again.
+    (the pending form), the response is a page with this form, so that the user can send it again.
     """
     _require_tokens(service)
     fields = read_form_at_login(request)
     sent = dict(fields).get("token", "").strip().encode()
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.add(client_address(request.environ))
+        # A 401 needs a challenge. For this one, no browser opens a password dialog.
         raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
     request.environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"  # The top of the page shows this button.
     base = service.base(request)
-    target, pending = split_login_form(fields)
-    if pending:
-        response = respond_with(HTML, write_pending_form(base, target, pending))
+    target, pending_fields = split_login_form(fields)
+    if pending_fields:
+        response = respond_with(HTML, write_pending_form(base, target, pending_fields))
     else:
-        # Redirect to the login page, which redirects to the target. After only one redirect, the
-        # script of the target would show "Saved.", but a login saves no bookmark.
+        # Redirect twice: first to the login page, which then redirects to the target. The script of
+        # the target shows "Saved." if `redirectCount` is 1, as after the form of a bookmark.
         response = see_other(f"{base.url}{LOGIN_PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response

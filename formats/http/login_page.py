@@ -1,6 +1,7 @@
 """The login page, which a browser gets in place of a page that needs a login.
 
-A pending form was sent without a login. The login page keeps its fields, to send them later.
+A pending form is one that a browser has sent without a login, for example after its login has ended.
+Its fields are hidden fields of the login page, so that they can be sent again after the login.
 """
 
 import re
@@ -18,14 +19,15 @@ from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
 LOGIN_PATH = "/-/login"
-# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, if a
-# browser has sent one without a login.
+# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, which a
+# browser has sent without a login.
 MAX_TOKEN_AND_NEXT = 65_536
-# The service's address precedes a target. Without a slash between them, `.other.example` would make
-# another host of https://service. After `//` or `/\`, browsers expect the name of a host. The login
-# page itself as a target would redirect without end.
+# In a redirect, the target follows the service's address. A target begins with a slash, because
+# https://service and `.other.example` would be another host. After `//` or `/\`, browsers expect
+# the name of a host. The login page itself as a target would redirect without end.
 _SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
-# `quote` leaves these as they are; `%` begins a character that the browser has quoted already.
+# In the query of a target, `quote` changes only other characters, such as `é`, which _SAFE_TARGET
+# would refuse. `%` begins a character that the browser has quoted already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
@@ -40,8 +42,8 @@ def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
     if request.environ.get("PATH_INFO") == LOGIN_PATH:
-        target, pending = split_login_form(fields)
-        return respond_with(HTML, write_login_page(base, target, pending, error))
+        target, pending_fields = split_login_form(fields)
+        return respond_with(HTML, write_login_page(base, target, pending_fields, error))
     return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
 
 
@@ -54,9 +56,9 @@ def read_form_at_login(request: Request) -> Parameters:
 
 
 def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the target of a login form, and the fields of the pending form in it."""
-    pending = [(name, value) for name, value in fields if name not in ("token", "next")]
-    return check_target(dict(fields).get("next", "")), pending
+    """Return the target in a login form, and the fields of the pending form, to send again."""
+    pending_fields = [(name, value) for name, value in fields if name not in ("token", "next")]
+    return check_target(dict(fields).get("next", "")), pending_fields
 
 
 def check_target(target: str) -> str:

@@ -53,28 +53,29 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 def read_fields(
     request: Request, readers: Mapping[str, formats.Reader]
 ) -> tuple[dict[str, object], form.HiddenFields | None]:
-    """Return the body's fields, of one bookmark or a retagging, and a form's hidden fields or None.
+    """Return the fields of a bookmark or retagging, and the hidden fields of a form, else None.
 
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, readers)
-    bookmarks = readers[media_type](_read_body(request), parameters)
-    if len(bookmarks) != 1:
-        raise Invalid([("body", f"must contain one bookmark, not {len(bookmarks)}")])
-    return bookmarks[0], _take_hidden_fields(bookmarks[0], media_type)
+    all_fields = readers[media_type](_read_body(request), parameters)
+    if len(all_fields) != 1:  # Only XBEL may have none or several.
+        raise Invalid([("body", f"must contain one bookmark, not {len(all_fields)}")])
+    return all_fields[0], _take_hidden_fields(all_fields[0], media_type)
 
 
 def read_bookmark_or_file(
     request: Request,
 ) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.HiddenFields | None]:
-    """Return the fields of the one bookmark in the body, or the entries if the body is a file.
+    """Return the fields of the one bookmark in the body, or the entries of a file to import.
 
-    Also return the hidden fields if the body is a form with a bookmark, None for other bodies.
+    The second value is the hidden fields if the bookmark comes from a form, otherwise None.
 
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.POSTED_TYPES)
-    posted, is_multipart = formats.POSTED_TYPES[media_type], media_type == formats.MULTIPART_FORM
+    posted_type = formats.POSTED_TYPES[media_type]
+    is_multipart = media_type == formats.MULTIPART_FORM
     # Beside the file in one of its parts, a multipart form has fields, which need some bytes.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
@@ -82,16 +83,16 @@ def read_bookmark_or_file(
         if isinstance(content, form.UploadedFile):
             return _read_file(content.content), None
         return content, form.take_hidden_fields(content)
-    # Limit the number of values before `is_file` parses them. Parsing up to MAX_BODY bytes takes so
-    # little time that they need no limit here.
-    if posted.file_format == "json" and len(body) > MAX_BODY:
+    # Limit the number of values before `is_file` parses them. A body of up to MAX_BODY bytes needs
+    # no limit here, because parsing so few bytes takes little time.
+    if posted_type.file_format == "json" and len(body) > MAX_BODY:
         limit_json_values(body)
     # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.
-    if posted.read is None or (posted.is_file and posted.is_file(body, parameters)):
-        return _read_file(body, posted.file_format), None
+    if posted_type.read is None or (posted_type.is_file and posted_type.is_file(body, parameters)):
+        return _read_file(body, posted_type.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    (fields,) = posted.read(body, parameters)  # Exactly one: any other number is a file.
+    (fields,) = posted_type.read(body, parameters)  # For any other number, `is_file` is true.
     return fields, _take_hidden_fields(fields, media_type)
 
 
@@ -102,7 +103,7 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # While many values are decoded, all other requests have to wait.
+    if format == "json":  # Also if it was detected, such as that of a file in a form.
         limit_json_values(data)
     return formats.read_entries(data, format)
 
@@ -121,7 +122,7 @@ def _check_type(
 ) -> tuple[str, dict[str, str]]:
     """Return the media type in Content-Type, and that header's parameters.
 
-    Raises HTTPError 415 unless the type is a key of `accepted`, or Malformed for a partial PUT.
+    Raises HTTPError 415 unless the type is a key of `accepted`, or Malformed for a PUT of a part.
     """
     environ = request.environ
     if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
@@ -167,6 +168,7 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
         raise _too_large(limit)
     if length is not None and len(body) < length:
         raise Malformed("The body ends before its Content-Length.")
+    # An error page shows the form of the request, and reads the body again.
     request.environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     return body
 
@@ -193,23 +195,23 @@ def _too_large(limit: int) -> HTTPError:
 # the 16 million that fit into 32 MiB. Objects and arrays take longer, so fewer of them may come.
 MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 # Each match is a string, or the text between two strings, which is group 1. A string that is cut
-# off has no quote at its end: `"?`. The possessive `++` and `*+` never try a string again with
-# another end, so that the time grows only with the length.
+# off has no quote at its end: `"?`. The possessive `++` and `*+` never backtrack, so that the time
+# grows only in proportion to the length.
 _STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 
 
 def limit_json_values(document: bytes) -> None:
-    """Raise HTTPError 413 if the document has too many values, or Malformed.
+    """Raise HTTPError 413 if decoding the values would delay all other requests, or Malformed.
 
     A fast count includes the commas and brackets in strings, so it may be too large. Only if it is
     above the limits, count again without the strings, which takes a hundred times as long.
     """
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
     document = decode_strictly(document).encode()
-    if _has_few_values([document]):
+    if _is_within_json_limits([document]):
         return
     gaps = (match[1] for match in _STRING_OR_GAP.finditer(document) if match[1])
-    if not _has_few_values(gaps):
+    if not _is_within_json_limits(gaps):
         raise HTTPError(
             413,
             f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and arrays, or more "
@@ -217,9 +219,9 @@ def limit_json_values(document: bytes) -> None:
         )
 
 
-def _has_few_values(parts: Iterable[bytes]) -> bool:
-    """Return whether the JSON text in the parts is within both limits."""
-    # Commas precede all values but the first in each container, and containers have their limit.
+def _is_within_json_limits(parts: Iterable[bytes]) -> bool:
+    """Return whether the brackets and the commas in the parts are within the limits."""
+    # A value follows a comma, or is the first in its container: both counts limit the values.
     containers, commas = 0, 0
     for part in parts:
         containers += part.count(b"{") + part.count(b"[")

@@ -84,12 +84,11 @@ class AccessControl:
         if method not in SAFE_METHODS:
             self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site.
-            # HTTP Basic needs no such proof: scripts use it too, and send no Origin.
+            # Basic cannot need the same proof, because scripts use Basic and send no Origin.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
-            # A challenge with Basic would make a browser open its password dialog.
-            challenge = BEARER if _may_be_browser(request) else _BASIC_OR_BEARER
+            challenge = BEARER if _might_open_dialog(request) else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
     def _check_site(self, request: Request) -> None:
@@ -97,7 +96,7 @@ class AccessControl:
             raise HTTPError(403, _CROSS_SITE)
 
     def _check_credentials(self, request: Request) -> Credentials:
-        """Return what the request proves; log a wrong token, and choose the button of pages."""
+        """Return what the request proves; log a wrong token, and set the log-in or -out button."""
         environ = request.environ
         if authorization := environ.get("HTTP_AUTHORIZATION"):
             credentials = check_authorization(authorization, self.tokens)
@@ -126,7 +125,8 @@ class AccessControl:
             log.warning(text, MIN_TOKEN_LENGTH, _HOW_TO_MAKE_A_TOKEN)
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
-        """Log a warning if everybody can read bookmarks that are tagged `private`."""
+        """Log a warning if `public_read` shows everybody bookmarks that are tagged `private`."""
+        # Without tokens, every client may even change all bookmarks, so no tag seems to hide one.
         if not (self.tokens and self.public_read):
             return
         if count := store.select(Query(tags=("private",), limit=0)).total:
@@ -137,13 +137,14 @@ class AccessControl:
         if host is None:
             if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
                 raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
-            return  # HTTP/1.0 permits a request without Host; browsers always send it.
+            # HTTP/1.0 permits this. Browsers always send Host, so there is no DNS rebinding here.
+            return
         if len(host) > MAX_HOST:
             raise HTTPError(400, "The Host header is too long.")
         if not HOST.fullmatch(host):
             raise HTTPError(400, "The Host header is not the name or address of a host.")
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
-        # and may then read and write here. If there are tokens, that page does not know any.
+        # and may then read and write here. Tokens prevent this, because that page knows none.
         if not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _NOT_OWN_HOST.format(scheme=request.scheme, host=host))
 
@@ -166,7 +167,7 @@ def is_loopback(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
 def _is_own_host(host: str, base_url: str | None) -> bool:
-    """Return whether the host is this machine's loopback interface or that of the base address."""
+    """Return whether the host is a loopback one or that of the base address: no DNS rebinding."""
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
@@ -177,26 +178,26 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
         return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
     # Behind a proxy, `request.host_url` may differ from the address that the browser shows, which
-    # is `base_url`. Without a `base_url` this is "://", which no browser sends.
+    # is `base_url`. Without a `base_url`, `base_origin` is "://", which no browser sends.
     base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
     return origin is not None and origin not in (request.host_url, base_origin)
 
 
 def _proves_own_site(request: Request) -> bool:
-    """Return whether a header says that a page of this service sent the request.
+    """Return whether a header says that a page of this service sent the request."""
+    site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
+    if site:
+        return site == "same-origin"
+    # This is the Origin of the service, because `_check_site` has refused every other one.
+    return "HTTP_ORIGIN" in request.environ
 
-    Call `_check_site` first: it refuses the Origin of another site, so an Origin that is left is
-    that of this service.
-    """
-    site = request.environ.get("HTTP_SEC_FETCH_SITE")
-    return site == "same-origin" if site else "HTTP_ORIGIN" in request.environ
 
+def _might_open_dialog(request: Request) -> bool:
+    """Return whether a challenge for HTTP Basic might open the password dialog of a browser.
 
-def _may_be_browser(request: Request) -> bool:
-    """Return whether the client may be a browser or an extension in it.
-
-    Browsers send Sec-Fetch-Site, but not over plain http to another machine. There, an extension
-    sends a token with the scheme Bearer, linkding's extension with the scheme Token.
+    The request of an extension has Sec-Fetch-Site, but not over plain http to another machine.
+    There, the extension sends a token with the scheme Bearer, linkding's extension with Token. For
+    pages, `respond_problem` removes Basic from the challenge.
     """
     scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
     return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
