@@ -1,6 +1,6 @@
 """The login page, which a browser gets in place of a page that needs a login.
 
-A pending form is one that a browser has sent without a login, for example after its login has ended.
+A pending form is one that a browser has sent without a login, perhaps after its login had ended.
 Its fields are hidden fields of the login page, so that they can be sent again after the login.
 """
 
@@ -19,8 +19,8 @@ from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
 LOGIN_PATH = "/-/login"
-# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, which a
-# browser has sent without a login.
+# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, if a
+# browser has sent one without a login.
 MAX_TOKEN_AND_NEXT = 65_536
 # In a redirect, the target follows the service's address. A target begins with a slash, because
 # https://service and `.other.example` would be another host. After `//` or `/\`, browsers expect

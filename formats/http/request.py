@@ -103,7 +103,7 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # Also if it was detected, such as that of a file in a form.
+    if format == "json":  # Not limited yet if the format was detected, as for a file in a form.
         limit_json_values(data)
     return formats.read_entries(data, format)
 
@@ -122,7 +122,7 @@ def _check_type(
 ) -> tuple[str, dict[str, str]]:
     """Return the media type in Content-Type, and that header's parameters.
 
-    Raises HTTPError 415 unless the type is a key of `accepted`, or Malformed for a PUT of a part.
+    Raises HTTPError 415 for a type not in `accepted`, or Malformed for a PUT with Content-Range.
     """
     environ = request.environ
     if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
@@ -201,7 +201,7 @@ _STRING_OR_GAP = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([^"]++)', re.DOTALL)
 
 
 def limit_json_values(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding the values would delay all other requests, or Malformed.
+    """Raise HTTPError 413 if decoding would block other requests for too long, or Malformed.
 
     A fast count includes the commas and brackets in strings, so it may be too large. Only if it is
     above the limits, count again without the strings, which takes a hundred times as long.

@@ -84,7 +84,7 @@ class AccessControl:
         if method not in SAFE_METHODS:
             self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site.
-            # Basic cannot need the same proof, because scripts use Basic and send no Origin.
+            # For Basic, this risk remains, because scripts use Basic, too, and send no Origin.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
@@ -126,11 +126,11 @@ class AccessControl:
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if `public_read` shows everybody bookmarks that are tagged `private`."""
-        # Without tokens, every client may even change all bookmarks, so no tag seems to hide one.
+        # Without tokens, the user has chosen to protect nothing, so there is nothing to warn of.
         if not (self.tokens and self.public_read):
             return
         if count := store.select(Query(tags=("private",), limit=0)).total:
-            log.warning("With --public-read everybody can read what is tagged private: %d.", count)
+            log.warning("With --public-read anybody can read bookmarks tagged private: %d.", count)
 
     def _check_host(self, request: Request) -> None:
         host = request.environ.get("HTTP_HOST")
@@ -167,7 +167,7 @@ def is_loopback(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
 def _is_own_host(host: str, base_url: str | None) -> bool:
-    """Return whether the host is a loopback one or that of the base address: no DNS rebinding."""
+    """Return whether the host is loopback or the base address's, which excludes DNS rebinding."""
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
