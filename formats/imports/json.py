@@ -21,203 +21,207 @@ _ENTRY_ARRAYS = frozenset("bookmarks cards children data items links posts resul
 _FOLDER_ARRAYS = frozenset("collections folders groups lists sessions windows".split())
 _ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
 _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
-_SEPARATORS = ("separator", "text/x-moz-place-separator")
-_FOLDER_TYPES_AS_JSON = (b'"folder"', b'"text/x-moz-place-container"')
-# floccus exports objects with the url of a server that it connects to, which are no bookmarks.
+_SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
+_FOLDER_TYPES = ("folder", "text/x-moz-place-container")
+# The accounts that floccus exports have these members, and the url of a server to sync with.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
-_FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")  # Only its first brackets: it is not decoded.
+_FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
+_is_array_of_objects = re.compile(rb"\[\s*\{").match  # Without decoding the array.
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
-# msgspec gives no positions, so the walk searches the file for the first bytes of a value to know
-# its line. To compare whole values would take long: outer arrays contain the inner values again.
-_SEARCHED_BYTES = 1024
 
-_Members = dict[str, Raw]  # By name, the values of an object that are not decoded yet.
+_OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of these types.
+_Members = dict[str, Raw]  # By name, the values of an object, which are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
-# Has only the members that show whether a document is a tree or a bookmark, b"" for absent ones.
-_Document: Any = msgspec.defstruct("_Document", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
-_decode_document = msgspec.json.Decoder(_Document).decode
-# Every message of msgspec gives a position, except the one for a document whose end is missing.
-_DECODE_ERROR = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
+# The members that `is_file` examines, b"" for absent ones. To skip all others saves memory.
+_Examined: Any = msgspec.defstruct("_Examined", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
+_decode_examined = msgspec.json.Decoder(_Examined).decode
+# Every message of msgspec gives a position, except the one for a file whose end is missing.
+_ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each object in an array or a tree, or the single object of the document.
-
-    Raises Malformed before the first entry if the document is malformed anywhere.
-    """
+    """Yield each entry. Raises Malformed before the first one if any part is malformed."""
     data = decode_strictly(data).encode()
-    document = _check_syntax(data)
-    if data.lstrip()[:1] not in (b"[", b"{"):
+    outermost_value = _check_and_decode(data)
+    if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")
-    yield from _Walk(data).entries(document)
+    yield from _Walk(data).entries_in(outermost_value)
 
 
-def _check_syntax(data: bytes) -> Raw:
+def _check_and_decode(data: bytes) -> Raw:
+    """Return the outermost value of a file. Raises Malformed, naming the line of a wrong syntax."""
     try:
         return msgspec.json.decode(data, type=Raw)
     except RecursionError:
         raise Malformed("The JSON is nested too deeply.") from None
     except msgspec.DecodeError as error:
-        match = _DECODE_ERROR.fullmatch(str(error))
+        match = _ERROR_WITH_POSITION.fullmatch(str(error))
         reason = match["reason"] if match else "its end is missing"
         line = data.count(b"\n", 0, int(match["position"]) if match else len(data)) + 1
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
 
 def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body is a file to import: an array or a tree, not one bookmark.
-
-    The values of the members are not decoded, so that no body costs much memory.
-    """
+    """Return whether a body is a file to import, an array or a tree, and not one bookmark."""
     try:
         text = decode_strictly(body).lstrip()
-        document = _decode_document(text) if text.startswith("{") else None
+        if not text.startswith("{"):
+            return text.startswith("[")
+        members = _decode_examined(text)
     except (Malformed, msgspec.DecodeError, RecursionError):
-        return len(body) > MAX_ENTRY  # Only files may be so large: reading one reports the error.
-    if document is None:
-        return text.startswith("[")
-    return not document.uri and any(getattr(document, name) for name in _CONTAINERS)
+        # Either reader, of files or of one bookmark, reports the error. Only files are so large.
+        return len(body) > MAX_ENTRY
+    return not members.uri and any(getattr(members, name) for name in _CONTAINERS)
 
 
-class _Walk:
-    """A walk through the values of a document in the order of the file, which counts the lines."""
+class _LineCounter:
+    """The lines of values, found by searching the file: msgspec gives no positions of values."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._position, self._line = 0, 1
-        self._folders, self._depth = Folders(), 0  # The depth counts arrays and objects.
+        self._position, self.line = 0, 1  # The position where the next search begins, and its line.
 
-    def entries(self, raw: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in a value that is not decoded, from a member of this name, if any."""
-        beginning = memoryview(raw)[:_SEARCHED_BYTES]
-        # A skipped member may begin like the value. Then only the reported line is wrong.
-        start = self._data.index(beginning, self._position)
-        self._advance(start)
-        first_byte, is_document = _first_byte(raw), self._depth == 0
-        if first_byte not in (b"[", b"{"):
-            yield ImportedEntry(self._line, {}, "is no object")
-        elif self._depth > _MAX_DEPTH:
-            yield ImportedEntry(self._line, {}, "is nested too deeply")
-        elif first_byte == b"[":
-            yield from self._entries_in((member_name, value) for value in _decode_array(raw))
-        elif containers := _containers(members := _decode_object(raw), is_document):
-            # The document itself is a folder only if it has children. Else it has an export's name.
-            if is_folder := not is_document or "children" in members:
-                # Browsers create folders only at the top, or inside the one folder at the top.
-                may_be_built_in = self._folders.depth < 2
-                has_no_tags = member_name in _ROOT_OBJECTS  # A browser's folder, or a window.
-                tags = () if has_no_tags else _folder_tags(members, may_be_built_in)
-                self._folders.open(tags)
-            yield from self._entries_in(containers)
-            if is_folder:
-                self._folders.close()
-        else:
-            yield from self._entry_in(raw, members, member_name)
-        self._advance(start + len(memoryview(raw)))  # To the end of the value.
+    def find(self, value: Raw) -> int:
+        """Count the lines up to the next place with this value; return the value's end there."""
+        # To compare all bytes would take long, because outer values contain the inner ones again.
+        # A member that is not read may begin with the same bytes. Then only the line is wrong.
+        start = self._data.index(memoryview(value)[:1024], self._position)
+        self.count_up_to(start + 1)  # So that an inner `[` is not found at the outer one.
+        return start + len(memoryview(value))
 
-    def _entry_in(self, raw: Raw, members: _Members, member_name: str) -> Iterator[ImportedEntry]:
-        """Yield the entry in an object, none for an empty folder."""
-        type_as_json = bytes(members.get("type", b""))
-        entry = _read_object(raw, self._line, self._folders.tags)
-        if entry.skip_reason == NO_URI:
-            if skipped := [name for name, value in members.items() if _is_array_of_objects(value)]:
-                reason = f"{NO_URI}, and its lists are not read: {', '.join(skipped)}"
-                entry = entry._replace(skip_reason=reason)
-            elif member_name in _FOLDER_ARRAYS or type_as_json in _FOLDER_TYPES_AS_JSON:
-                return  # It is a folder, and has neither entries nor folders inside.
-            if self._depth == 0:  # Tell the user to rename the list, so that it is found.
-                raise Malformed(f"The JSON object {entry.skip_reason}. Name its list bookmarks.")
-        yield entry
-
-    def _entries_in(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
-        self._depth += 1
-        self._advance(self._position + 1)  # Past the opening bracket, to which `entries` advanced.
-        for member_name, value in values:
-            yield from self.entries(value, member_name)
-        self._depth -= 1
-
-    def _advance(self, position: int) -> None:
-        self._line += self._data.count(b"\n", self._position, position)
+    def count_up_to(self, position: int) -> None:
+        self.line += self._data.count(b"\n", self._position, position)
         self._position = position
 
 
-def _containers(members: _Members, is_document: bool) -> list[tuple[str, Raw]]:
-    """Return the members that contain entries or folders, none for an entry.
+class _Walk:
+    """A walk through the values of a file, which yields the entries in the order of the file."""
 
-    An object with an address is an entry, whatever lists it has. But the address of the document
-    itself, its outermost object, may be that of the user or site whose bookmarks it lists.
-    """
-    if not is_document and _has_address(members):
+    def __init__(self, data: bytes) -> None:
+        self._lines = _LineCounter(data)
+        self._folders = Folders()
+        self._depth = 0  # The number of arrays and objects around the present value.
+
+    def entries_in(self, value: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
+        """Yield the entries in the value of a member, or in an item of the member's array."""
+        end_of_value = self._lines.find(value)
+        if _type(value) not in (_ARRAY, _OBJECT):
+            yield ImportedEntry(self._lines.line, {}, skip_reason="is no object")
+        elif self._depth > _MAX_DEPTH:
+            yield ImportedEntry(self._lines.line, {}, skip_reason="is nested too deeply")
+        elif _type(value) == _ARRAY:
+            yield from self._entries_in_all((member_name, item) for item in _decode_array(value))
+        else:
+            yield from self._entries_in_object(value, member_name)
+        self._lines.count_up_to(end_of_value)
+
+    def _entries_in_all(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
+        self._depth += 1
+        for member_name, value in values:
+            yield from self.entries_in(value, member_name)
+        self._depth -= 1
+
+    def _entries_in_object(self, value: Raw, member_name: str) -> Iterator[ImportedEntry]:
+        members, is_outermost = _decode_object(value), self._depth == 0
+        containers = _containers(members, is_outermost)
+        if not containers:
+            yield from self._entry_in(value, members, member_name)
+        elif is_outermost and "children" not in members:
+            # This object is the whole export and no folder, so its name must not become a tag.
+            yield from self._entries_in_all(containers)
+        else:
+            self._folders.open(self._tags_of_folder(members, member_name))
+            yield from self._entries_in_all(containers)
+            self._folders.close()
+
+    def _entry_in(self, raw: Raw, members: _Members, member_name: str) -> Iterator[ImportedEntry]:
+        """Yield the entry in an object, none for a folder without entries."""
+        entry = _read_object(raw, self._lines.line, self._folders.tags)
+        if entry.skip_reason == NO_URI:
+            if unread := [name for name, value in members.items() if _is_array_of_objects(value)]:
+                reason = f"{NO_URI}, and its lists are not read: {', '.join(unread)}"
+                entry = entry._replace(skip_reason=reason)
+            elif member_name in _FOLDER_ARRAYS or _text(members.get("type")) in _FOLDER_TYPES:
+                return  # An empty folder.
+            if self._depth == 0:  # The outermost object. Its list, if any, has an unknown name.
+                raise Malformed(f'The JSON object {entry.skip_reason}. Name its list "bookmarks".')
+        yield entry
+
+    def _tags_of_folder(self, members: _Members, member_name: str) -> tuple[str, ...]:
+        """Return the tags for a folder, none for one that a browser creates itself."""
+        # Such a folder is in a member such as `bookmark_bar`, or has one of two further members.
+        if member_name in _ROOT_OBJECTS or members.keys() & {"root", "folderType"}:
+            return ()
+        title = _text(members.get("title", members.get("name")))
+        # Browsers create folders only at the top, or inside the one folder at the top.
+        return folder_tags(title, may_be_built_in=self._folders.depth < 2)
+
+
+def _containers(members: _Members, is_outermost: bool) -> list[tuple[str, Raw]]:
+    """Return the members of an object that contain entries or folders, none for an entry."""
+    # An object with an address is an entry, whatever lists it has. But the address of the outermost
+    # object may be that of the user or site whose bookmarks the object lists.
+    has_address = any(_text(value) for name, value in members.items() if role_of(name) == "uri")
+    if has_address and not is_outermost:
         return []
-    containers = [member for member in members.items() if _is_container(*member, is_document)]
-    # Tab Session Manager writes entries by id, in an object that has only objects.
-    if not containers and all(_first_byte(raw) == b"{" for raw in members.values()):
+    containers = [member for member in members.items() if _is_container(*member, is_outermost)]
+    # Tab Session Manager writes objects in which ids are the names of the entries.
+    if not containers and all(_type(value) == _OBJECT for value in members.values()):
         return list(members.items())
     return containers
 
 
-def _is_container(name: str, raw: Raw, is_document: bool) -> bool:
-    if _first_byte(raw) == b"{":
+def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
+    if _type(value) == _OBJECT:
         return name in _ROOT_OBJECTS
-    # An entry of Karakeep has an array `lists` of names, which are no folders: those are objects.
-    # In the document itself, any array of such a name counts, even an empty one.
-    if name in _FOLDER_ARRAYS and not is_document:
-        return _is_array_of_objects(raw)
-    return name in _CONTAINERS and _first_byte(raw) == b"["
+    # Folders are objects, but an array `lists` in an entry of Karakeep has texts. In the outermost
+    # object an array may also be empty: an export without bookmarks.
+    if name in _FOLDER_ARRAYS and not is_outermost:
+        return bool(_is_array_of_objects(value))
+    return name in _CONTAINERS and _type(value) == _ARRAY
 
 
-def _has_address(members: _Members) -> bool:
-    addresses = [raw for name, raw in members.items() if role_of(name) == "uri"]
-    return any(_first_byte(raw) == b'"' and bytes(raw) != b'""' for raw in addresses)
+def _type(value: Raw) -> bytes:
+    return bytes(memoryview(value)[:1])
 
 
-def _first_byte(raw: Raw) -> bytes:
-    return bytes(memoryview(raw)[:1])
-
-
-def _is_array_of_objects(raw: Raw) -> bool:
-    return bool(_ARRAY_OF_OBJECTS.match(memoryview(raw)))
-
-
-def _folder_tags(members: _Members, may_be_built_in: bool) -> tuple[str, ...]:
-    """Return the tags for a folder, none for one that Firefox or Chromium creates itself."""
-    if members.keys() & {"root", "folderType"}:  # Firefox writes the first, Chromium the second.
-        return ()
-    raw_title = members.get("title", members.get("name"))
-    title = msgspec.json.decode(raw_title) if raw_title else None
-    return folder_tags(title, may_be_built_in) if isinstance(title, str) else ()
+def _text(value: Raw | None) -> str:
+    """Return the text of a value, empty for a missing member (None) and for any other value."""
+    return msgspec.json.decode(value, type=str) if value and _type(value) == _TEXT else ""
 
 
 def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     """Return the entry in an object, of this service's own export or of another program."""
+    text = bytes(raw).decode()  # `read_file` has encoded the text, so this cannot fail.
     try:
-        value = parse_strictly(bytes(raw).decode())
+        value = parse_strictly(text)  # Refuses repeated names, which msgspec accepts.
     except Malformed as error:
-        return ImportedEntry(line, {}, str(error))
-    assert isinstance(value, dict)
+        return ImportedEntry(line, {}, skip_reason=str(error))
+    assert isinstance(value, dict)  # Only objects are passed.
     if not tags_of_folders and _is_own(value):  # Exports of this service have no folders.
         return entry_with_uri(line, value)
     fields = _fields(value, tags_of_folders)
-    is_separator = value.get("type") in _SEPARATORS
-    is_floccus_server = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()  # Its url is no bookmark.
-    if is_separator or is_floccus_server or is_firefox_query(fields.get("uri")):
+    is_separator = value.get("type") in _SEPARATOR_TYPES
+    is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()
+    if is_separator or is_floccus_account or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)
     return entry_with_uri(line, fields)
 
 
 def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an object of another program."""
-    is_pinboard = "href" in value and not value.get("title")  # Others with `href` have a title.
-    if is_pinboard:  # Its `description` is the title, and a bookmark not shared is private.
-        is_private = value.get("shared") == "no" or value.get("private")
-        title, description = value.get("description"), value.get("extended")
-        value = value | {"title": title, "description": description, "private": is_private}
+    # Pinboard writes `href` and no `title`. Other programs that write `href` also write a title.
+    is_pinboard = "href" in value and not value.get("title")
+    if is_pinboard:
+        value = value | {"title": value.get("description"), "description": value.get("extended")}
+        if value.get("shared") == "no":
+            value["private"] = True  # A mark, which becomes a tag.
     content = value.get("content")
-    if isinstance(content, dict) and content.get("url"):  # Karakeep describes the page in it.
+    if isinstance(content, dict) and content.get("url"):  # Karakeep describes the page so.
         url = value.get("url") or content["url"]
         value = value | {"url": url, "website_title": content.get("title")}
+    # By what a member's name means in any program: `url`, `href` and `link` have the role `uri`.
     values_by_role = group_by_role(value.items())
     annotations = value.get("annos")
     for annotation in annotations if isinstance(annotations, list) else ():  # Of Firefox.
@@ -228,16 +232,13 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
 
 
 def _is_own(value: dict[str, object]) -> bool:
-    """Return whether all members are fields of this service's bookmarks, in their types.
-
-    buku writes tags as one text, and other programs write dates as numbers.
-    """
+    """Return whether an object is from an export of this service, not of another program."""
+    # Other programs may use the same names, but buku writes the tags as one text, and others write
+    # dates as numbers. A text with a hyphen is a date in RFC 3339.
+    has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
-    return (
-        value.keys() <= set(FIELDS)
-        and isinstance(value.get("tags", []), list)
-        and all(isinstance(date, str) and "-" in date for date in dates)
-    )
+    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)
+    return value.keys() <= set(FIELDS) and has_list_of_tags and are_dates_texts
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:

@@ -343,6 +343,12 @@ def test_the_title_of_a_folder_may_follow_its_entries():
     assert read(json.dumps([tree]))[0].fields["tags"] == ["Outer", "Inner"]
 
 
+@pytest.mark.parametrize("title", ["null", "5", "1e999", "9" * 99, '["x"]', '{"x": 1}', '""'])
+def test_a_folder_whose_title_is_no_text_becomes_no_tag(title):
+    (entry,) = read(f'[{{"title": {title}, "children": [{{"url": "a:b"}}]}}]')
+    assert entry.fields == {"uri": "a:b"}
+
+
 def test_the_name_of_a_document_is_no_folder_unless_it_is_a_tree():
     entries = [{"url": "a:b"}]
     assert "tags" not in read(json.dumps({"name": "Me", "bookmarks": entries}))[0].fields
