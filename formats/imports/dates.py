@@ -1,4 +1,4 @@
-"""Dates in the forms that programs write them."""
+"""Parse dates in the forms in which other programs write dates."""
 
 import re
 import time
@@ -16,7 +16,7 @@ _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
-# Notion writes the first two, and IFTTT the last.
+# The first two are formats of Notion, the last one is of IFTTT.
 _DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
 
 
@@ -42,8 +42,8 @@ def parse_date(value: object) -> str | None:
 def parse_plausible_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value or an unlikely number.
 
-    A number may count other things than time, so it must give a date between 1990 and tomorrow. If
-    its date is later, the number is counted again from 1601, as Chromium counts microseconds.
+    A number may count other things than time, so it must give a date between 1990 and tomorrow. A
+    number that gives a later date is read as microseconds since 1601, which Chromium writes.
     """
     date = parse_date(value)
     is_number_or_digits = not isinstance(value, str) or _NUMBER.fullmatch(value.strip())
@@ -51,8 +51,8 @@ def parse_plausible_date(value: object) -> str | None:
         return date
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
     if date and date > tomorrow:
-        seconds_since_1601 = int(float(str(value))) // 1_000_000
-        date = _from_number(seconds_since_1601 - _SECONDS_FROM_1601_TO_1970)
+        microseconds = int(float(str(value)))  # The value is a number, or a text of digits.
+        date = _from_number(microseconds // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
     return date if date and _WEB_BEGAN < date < tomorrow else None
 
 
@@ -65,7 +65,7 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):  # Most dates are RFC 3339, which the rule of a field parses.
+    with suppress(Invalid):  # Most dates are RFC 3339, which the rule of `created` parses.
         return str(clean({"created": text})["created"])
     parsers = [lambda text, f=f: datetime.strptime(text, f) for f in _DATES_WITH_MONTH_NAMES]
     for parse in (datetime.fromisoformat, *parsers, parsedate_to_datetime):

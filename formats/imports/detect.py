@@ -19,7 +19,7 @@ _OTHER_FILES = (
     (b"\x1f\x8b", "compressed: unpack it"),
     (b"%PDF-", "a PDF document"),
 )
-# `{` and behind it a name or `}`; or `[` and an array, object, text, digit or `]`, but not `[a]`.
+# The beginning of an object or array, but not `[a`, with which Markdown and INI files may begin.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
 _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.DOTALL | re.IGNORECASE
@@ -27,15 +27,13 @@ _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, whic
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
+# A cell of CSV, behind a delimiter. If the first line has such a cell, the file has no header.
 _CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.IGNORECASE)
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
 def detect_format(data: bytes) -> str:
-    """Return the name of the format of a file.
-
-    Raises Malformed, with a guess at the kind of file, if no format matches.
-    """
+    """Return the name of a file's format. Raises Malformed, with a guess at the kind of file."""
     for first_bytes, description in _OTHER_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
@@ -66,10 +64,10 @@ def _detect_plain_text(beginning: str) -> str:
     header, _, rest = beginning.lstrip().partition("\n")
     if header.lower().startswith(EXCEL_DELIMITER_LINE):
         header, _, _ = rest.lstrip().partition("\n")
-    # `https://a.example | Link` is a line of a list, although Link may also be a column's name.
+    # A line such as `https://a.example | URL` is no header, although URL is a known column name.
     if is_header(header) and not is_list(header):
         return "csv"
-    if is_list(beginning):
+    if is_list(beginning):  # A list of addresses, such as one on each line.
         return "text"
     if is_bookmark_file(beginning):
         return "netscape"

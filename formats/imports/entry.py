@@ -13,20 +13,17 @@ TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 
 # Browsers percent-encode white space in an address, but remove tabs and line breaks from it:
-# https://url.spec.whatwg.org/#url-parsing. U+3000 is the last character that is white space.
+# https://url.spec.whatwg.org/#url-parsing. No character after U+3000 is white space.
 _ENCODED_SPACES = {ord(c): quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
 _ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file, whose values the importer will check.
-
-    The importer stores only entries whose `skip_reason` is empty.
-    """
+    """An entry of a file, whose values the importer will check."""
 
     line: int
     fields: dict[str, object]  # Values by the name of the field.
-    skip_reason: str = ""
+    skip_reason: str = ""  # The importer stores only entries whose reason is empty.
 
 
 def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
@@ -37,9 +34,9 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
         if len(uri) <= MAX_URI:  # The importer skips longer ones, and encoding them takes long.
             uri = uri.translate(_ENCODED_SPACES)
         fields = fields | {"uri": uri}
-    return ImportedEntry(line, fields, "" if uri else NO_URI)
+    return ImportedEntry(line, fields, skip_reason="" if uri else NO_URI)
 
 
 def ignored_entry(line: int) -> ImportedEntry:
     """Return an entry that is no bookmark, such as a separator. The importer only counts it."""
-    return ImportedEntry(line, {}, IGNORED)
+    return ImportedEntry(line, {}, skip_reason=IGNORED)

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
@@ -14,7 +14,7 @@ _BUILT_IN_FOLDERS = frozenset(
     "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
     "mobile favorites, favourites, favourites bar, other favourites, mobile favourites".split(", ")
 )
-# The built-in folders of Chromium and Safari for pages to read later.
+# The built-in folders of Chromium and Safari for pages to read later: they become the tag `toread`.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 # Control characters, line separators and characters that XML excludes: no tag may have them.
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -35,19 +35,18 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(normalized))[:MAX_TAGS]
 
 
-def merge_tags(own: Iterable[object], tags_of_folders: tuple[str, ...]) -> list[object]:
-    """Return all own tags of an entry, and tags of marks and folders while below MAX_TAGS."""
-    tags = list(own)
-    return [*tags, *tags_of_folders][: max(MAX_TAGS, len(tags))]
+def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
+    """Return own tags, and tags of folders and of marks such as `private` up to MAX_TAGS."""
+    # If the own tags are already too many, keep them all, so that the importer reports the entry.
+    room = max(0, MAX_TAGS - len(own_tags))
+    return [*own_tags, *further_tags[:room]]
 
 
 class Folders:
-    """The folders around the current entry, while a file is read.
-
-    An entry inside n folders gets the tags `_tags_by_depth[n]`.
-    """
+    """The folders around the current entry, while a file is read."""
 
     def __init__(self) -> None:
+        # An entry inside n folders gets the tags `_tags_by_depth[n]`.
         self._tags_by_depth: list[tuple[str, ...]] = [()]
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from formats.imports.dates import parse_plausible_date
 from formats.imports.folders import folder_tags, merge_tags
 
-# By role, the names that programs give it, without regard to case, spaces, underscores and hyphens.
+# By role, the names of its columns and members, without regard to case, spaces, `_` and hyphens.
 _NAMES_BY_ROLE = {
     "uri": "uri url link href address givenurl bookmarkurl",
     "title": "title name giventitle websitetitle",
@@ -22,11 +22,11 @@ _NAMES_BY_ROLE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-# Marks: a true value in a column of one of these names becomes a tag of that name.
+# Marks are values such as true and false, or yes and no: a true one becomes a tag of its name.
 _MARKS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
 _ROLE_BY_NAME |= {mark: mark for mark in _MARKS}
-_TRUE = re.compile(r"\s*(?a:1(?:\.0)?|true|yes)\s*", re.IGNORECASE)  # In JSON 1 is 1.0.
+_TRUE_VALUES = ("1", "1.0", "true", "yes")  # `parse_strictly` returns the 1 of JSON as 1.0.
 # By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 
@@ -45,7 +45,7 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
     """Return lists of non-empty values by role: a program may write several values of one role."""
     values_by_role: dict[str, list[object]] = {}
     for name, value in members:
-        # 0 equals False: programs write it for an unknown date, or for a mark that is not set.
+        # Drop 0, too, which equals False: programs write 0 for unknown dates and marks not set.
         if value not in (None, "", [], False) and (role := role_of(name)):
             values_by_role.setdefault(role, []).append(value)
     return values_by_role
@@ -68,7 +68,7 @@ def fields_of_roles(
             fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    marks = [m for m in _MARKS if any(_TRUE.fullmatch(str(v)) for v in values_by_role.get(m, ()))]
+    marks = [mark for mark in _MARKS if any(map(_is_true, values_by_role.get(mark, ())))]
     if "unread" in (status.lower() for status in texts.get("status", ())):
         marks.append("unread")
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
@@ -79,6 +79,10 @@ def fields_of_roles(
         if first_date := next(filter(None, dates), None):
             fields[role] = first_date
     return fields
+
+
+def _is_true(value: object) -> bool:
+    return str(value).strip().lower() in _TRUE_VALUES
 
 
 def _path_tags(path: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Read XBEL documents: this service's own, and those of desktops and browser extensions."""
+"""Read XBEL documents: this service's own, and those of KDE, GNOME and browser extensions."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
-    """Return the entry, with the tags and dates in the forms of other programs."""
+    """Return the entry of an element. Its tags and dates may be in the forms of other programs."""
     if entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
@@ -55,7 +55,8 @@ def _read_date(value: str) -> str | None:
 
 def _own_tags(entry: xbel.XbelEntry) -> list[str]:
     """Return the tags that are written inside the entry's element."""
-    # buku writes the attribute in upper case. GNOME writes elements for groups and private entries.
+    # buku writes the attribute in upper case. GNOME writes groups, and marks private entries.
     tags = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""
     groups = [tag for text in entry.texts.get(xbel.GROUP, ()) for tag in split_tags(text)]
-    return split_tags(tags) + groups + ["private"] * (xbel.PRIVATE in entry.texts)
+    private = ["private"] if xbel.PRIVATE in entry.texts else []
+    return split_tags(tags) + groups + private
