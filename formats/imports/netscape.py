@@ -1,6 +1,7 @@
 """Read the bookmark files of browsers and bookmark services (HTML)."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import unescape
 from html.entities import html5
@@ -19,19 +20,19 @@ _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 # Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, and have
-# links. So an HTML document must have a list that begins with a tag such as <A>, <H3>, <DT> or <P>.
+# links. So an HTML document must have a list or item such as `<DL><DT>`, `<DT><H3>` or `<LI><A>`.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
-# A segment of the file, and with it an entry, ends at a <DT>, or at a line that begins with one of
-# the other tags. In the middle of a line, the other tags may be part of a text.
+# The file is tokenized in parts, mostly of one entry. A part begins at a <DT>, or at a line that
+# begins with one of the other tags. In the middle of a line, the other tags may be part of a text.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
-_BOUNDARY = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
+_PART = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
 
 # The names of tokens that are no tags. No tag has such a name.
-_TEXT, _SEGMENT_END = "", "end of segment"
+_TEXT, _PART_END, _FILE_END = "", "end of part", "end of file"
 # The beginning of a tag up to its name, or a whole comment, declaration or instruction.
 _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", re.DOTALL)
 # Stray quotes, slashes and equals signs before a name are skipped.
@@ -43,12 +44,13 @@ _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before anothe
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
-_BREAK_MARK = "\r"  # For <BR> until `_join_lines` replaces it. `decode` leaves no other "\r".
+_BR = "\r"  # For <BR> until `_join_lines` makes it a line break. `decode` leaves no other "\r".
+# The open title or description ends at these tags.
 _TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
-# Tags to drop from texts. Any other name in angle brackets is a part of the text.
-_TAGS_TO_DROP = frozenset(
-    "a abbr b big blockquote center cite code del em font i img ins kbd mark ol p pre q s samp "
-    "small span strike strong sub sup tt u ul var wbr".split()
+# Tags to drop from texts. Any other name in angle brackets is a part of the text, as in `list<int>`.
+_MARKUP_TAGS = frozenset(
+    "abbr b big blockquote center cite code del em font i img ins kbd mark ol pre q s samp small "
+    "span strike strong sub sup tt u ul var wbr".split()
 )
 _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})")
 _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the head of the file.
@@ -71,9 +73,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     text = decode(data, _find_charset)
     if not is_bookmark_file(text):
         raise Malformed("It is no bookmark file. Export the bookmarks of a browser as HTML.")
-    reader = _Reader()
-    for first_line, segment, is_last in _segments(text):
-        yield from reader.read(first_line, segment, is_last)
+    yield from _Reader().read(text)
 
 
 def is_bookmark_file(text: str) -> bool:
@@ -95,63 +95,66 @@ def _find_charset(head: bytes) -> str | None:
     return meta[1].decode("ascii", "replace") if meta else None
 
 
-def _segments(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield for each segment the number of its first line, its text, and whether it is the last.
-
-    A segment begins at a boundary: a link, heading, list or separator. A quotation mark or comment
-    that is never closed ends with its segment, so that no later entry is lost.
-    """
-    first_line, start = 1, 0
-    for boundary in _BOUNDARY.finditer(text, 1):
-        segment = text[start : boundary.start()]
-        yield first_line, segment, False
-        first_line += segment.count("\n")
-        start = boundary.start()
-    yield first_line, text[start:], True
-
-
 class _Token(NamedTuple):
-    """A tag with its name in lower case, a text, or the end of a segment."""
+    """A tag with its name in lower case, a text, or the end of a part or of the file."""
 
     name: str
-    text: str = ""  # A tag that breaks the line has `_BREAK_MARK`.
+    text: str = ""  # Empty for a tag.
     line: int = 0  # The number of a tag's line; 0 for other tokens.
     attributes: Mapping[str, str] = {}
-    is_cut_off: bool = False  # Whether the segment, and perhaps the file, ends within the tag.
+    is_unclosed: bool = False  # Whether the part of the file ends before the `>` of the tag.
 
 
-def _tokenize(segment: str, line: int) -> Iterator[_Token]:
-    """Yield the tokens of a segment that begins in this line."""
+def _tokenize(text: str) -> Iterator[_Token]:
+    """Yield the tokens of a file.
+
+    The file is tokenized in parts, so that a quotation mark or comment that is never closed ends
+    with its part, and hides no later entry.
+    """
+    first_line, start = 1, 0
+    for next_part in _PART.finditer(text):
+        part = text[start : next_part.start()]
+        yield from _tokenize_part(part, first_line)
+        yield _Token(_PART_END)
+        first_line += part.count("\n")
+        start = next_part.start()
+    yield from _tokenize_part(text[start:], first_line)
+    yield _Token(_FILE_END)
+
+
+def _tokenize_part(part: str, line: int) -> Iterator[_Token]:
+    """Yield the tags and texts of a part of the file that begins in this line."""
     position = 0
-    while tag := _TAG.search(segment, position):
-        yield _Token(_TEXT, segment[position : tag.start()])
-        line += segment.count("\n", position, tag.start())
+    while tag := _TAG.search(part, position):
+        yield _Token(_TEXT, part[position : tag.start()])
+        line += part.count("\n", position, tag.start())
         position = tag.end()
         name = tag[1].lower()
-        if name in _HANDLERS or name.lstrip("/") in _TAGS_TO_DROP:
-            attributes, position, is_cut_off = _parse_attributes(segment, position)
-            text_of_tag = _BREAK_MARK if name in _LINE_BREAK_TAGS else ""  # For `_join_lines`.
-            yield _Token(name, text_of_tag, line, attributes, is_cut_off)
-        elif name[0] not in "!?":  # Drop comments and declarations; keep text such as `<int>`.
+        if name in _HANDLERS:
+            attributes, position, is_unclosed = _parse_attributes(part, position)
+            yield _Token(name, "", line, attributes, is_unclosed)
+        elif name in _LINE_BREAK_TAGS or name.lstrip("/") in _MARKUP_TAGS:
+            _, position, _ = _parse_attributes(part, position)  # To drop the whole tag.
+            yield _Token(_TEXT, _BR if name in _LINE_BREAK_TAGS else "")
+        elif name[0] not in "!?":  # Keep `<int>` as text, but drop comments and declarations.
             yield _Token(_TEXT, tag[0])
-        line += segment.count("\n", tag.start(), position)
-    yield _Token(_TEXT, segment[position:])
-    yield _Token(_SEGMENT_END)
+        line += part.count("\n", tag.start(), position)
+    yield _Token(_TEXT, part[position:])
 
 
-def _parse_attributes(text: str, position: int) -> tuple[dict[str, str], int, bool]:
-    """Return the attributes by lower-case name, the tag's end, and whether the text ends inside."""
+def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int, bool]:
+    """Return the attributes by lower-case name, the tag's end, and whether its `>` is missing."""
     attributes: dict[str, str] = {}
-    while attribute := _ATTRIBUTE.match(text, position):
+    while attribute := _ATTRIBUTE.match(part, position):
         name, double_quoted, single_quoted, unquoted = attribute.groups()
         position = attribute.end()
         # A value whose quote is never closed is unquoted, and ends at the first space.
         value = double_quoted or single_quoted or (unquoted or "").lstrip("\"'")
         attributes.setdefault(name.lower(), value)
-    end = _TAG_END.match(text, position)
-    position = end.end() if end else position
-    is_cut_off = position == len(text) and text[-1] != ">"
-    return attributes, position, is_cut_off
+    if end := _TAG_END.match(part, position):
+        position = end.end()
+    is_unclosed = position == len(part) and part[-1] != ">"
+    return attributes, position, is_unclosed
 
 
 def _unescape(text: str) -> str:
@@ -161,28 +164,28 @@ def _unescape(text: str) -> str:
 
 def _unescape_entity(match: re.Match[str]) -> str:
     entity = match[0]
+    # `unescape` would also replace a known beginning of an unknown name, such as `&notit;`.
     is_known = entity.startswith("&#") or entity.removeprefix("&") in html5
     return unescape(entity) if is_known else entity
 
 
-def _join_lines(parts: Iterable[str]) -> str:
-    """Return a text of several parts, decoded, with its line breaks."""
+def _join_lines(texts: Iterable[str]) -> str:
+    """Return the texts between tags as one text, decoded, with its line breaks."""
     # Programs write <BR> at the end of a line of the file; both together are one line break.
-    text = "".join(parts).replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
+    text = "".join(texts).replace(_BR + "\n", "\n").replace(_BR, "\n")
     return _unescape(text).strip()
 
 
-def _one_line(parts: Iterable[str]) -> str:
-    """Return a text of several parts, decoded, with each line break replaced by a space."""
-    return " ".join(map(str.strip, _join_lines(parts).split("\n")))
+def _one_line(texts: Iterable[str]) -> str:
+    """Return the texts between tags as one text, decoded, with a space for each line break."""
+    return " ".join(map(str.strip, _join_lines(texts).split("\n")))
 
 
 class _Reader:
-    """Collect the entries of the segments of a file. Each public method handles one kind of token.
+    """Read a bookmark file. Each public method but `read` handles one kind of token.
 
-    `_link` is the <A> of the open entry, `_heading` the <H3> or the like of the open heading; None
-    if none is open. `_open_text` is the list that collects the text now, either `_title` or
-    `_description` itself; it is None while text belongs to neither.
+    At most one link (<A>) or heading (<H3> or the like) is open at a time: it takes the texts that
+    follow, until the next one begins.
     """
 
     def __init__(self) -> None:
@@ -191,47 +194,45 @@ class _Reader:
         self._tags_of_next_list: tuple[str, ...] = ()  # A heading names the list that follows it.
         self._link: _Token | None = None
         self._heading: _Token | None = None
-        self._title: list[str] = []
-        self._description: list[str] = []
-        self._open_text: list[str] | None = None
+        # The texts of the open link or heading: "title" of both, "description" of a link.
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+        self._open_text = ""  # The name of the text that goes on; empty if none does.
 
-    def read(self, first_line: int, segment: str, is_last: bool) -> Iterator[ImportedEntry]:
-        """Yield a segment's entries. In the last (`is_last`) the file may end within an entry."""
-        self._is_last_segment = is_last
-        for token in _tokenize(segment, first_line):
-            if handle := _HANDLERS.get(token.name):  # Tags to drop have none.
-                handle(self, token)
+    def read(self, text: str) -> Iterator[ImportedEntry]:
+        """Yield the entries of a file."""
+        for token in _tokenize(text):
+            _HANDLERS[token.name](self, token)  # This may append to `_entries`.
             yield from self._entries
             self._entries.clear()
 
     def add_text(self, token: _Token) -> None:
-        """Handle text between tags, or <BR> and the like."""
-        if self._open_text is not None:
-            self._open_text.append(token.text)
+        """Handle text between tags, or `_BR`."""
+        if self._open_text:
+            self._texts[self._open_text].append(token.text)
 
     def begin_link(self, token: _Token) -> None:
         """Handle <A>: begin an entry, unless the link is in the description that is open now."""
-        if self._open_text is not self._description:
+        if self._open_text != "description":
             self.end_entry_or_heading(token)
-            self._link, self._open_text = token, self._title
+            self._link, self._open_text = token, "title"
 
     def end_link(self, token: _Token) -> None:
         """Handle </A>: end the title."""
-        if self._open_text is self._title:
-            self._open_text = None
+        if self._open_text == "title":
+            self._open_text = ""
 
     def begin_description(self, token: _Token) -> None:
         """Handle <DD>: begin the description of the entry."""
-        self._open_text = self._description if self._link else None
+        self._open_text = "description" if self._link else ""
 
     def end_text(self, token: _Token) -> None:
         """Handle </DD> and the like: the texts that follow belong to no entry."""
-        self._open_text = None
+        self._open_text = ""
 
     def begin_heading(self, token: _Token) -> None:
         """Handle <H3>: begin the name of the folder whose list follows."""
         self.end_entry_or_heading(token)
-        self._heading, self._open_text = token, self._title
+        self._heading, self._open_text = token, "title"
 
     def begin_list(self, token: _Token) -> None:
         """Handle <DL>: open the folder."""
@@ -250,32 +251,33 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading: `token` begins another, or ends this part of the file."""
+        """End the open entry or heading: `token` begins another, or is an end."""
         if self._link:
-            # Only the file's last segment may be cut off: others end where the next one begins.
-            is_end_of_file = self._is_last_segment and token.name == _SEGMENT_END
-            self._entries.append(self._entry(self._link, is_end_of_file))
+            self._entries.append(self._entry(self._link, token.name == _FILE_END))
         elif self._heading:
             self._tags_of_next_list = self._tags_of_heading(self._heading)
-        self._link = self._heading = self._open_text = None
-        self._title, self._description = [], []
+        self._link = self._heading = None
+        self._open_text = ""
+        self._texts.clear()
 
     def _entry(self, link: _Token, is_end_of_file: bool) -> ImportedEntry:
+        """Return the entry of a link, skipped if the file is cut off within its tag or title."""
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(link.line)
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
-        is_line_ended = "".join(self._title).endswith(("\n", _BREAK_MARK))
-        is_title_cut = self._open_text is self._title and not is_line_ended
-        if is_end_of_file and (link.is_cut_off or is_title_cut):
+        is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BR))
+        is_title_cut_off = self._open_text == "title" and not is_line_ended
+        if is_end_of_file and (link.is_unclosed or is_title_cut_off):
             return ImportedEntry(link.line, fields, "is cut off at the end of the file")
         return entry_with_uri(link.line, fields)
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
         unescaped = {name: _unescape(value).strip() for name, value in attributes.items()}
-        values_by_role = group_by_role(unescaped.items())  # A role is uri, for HREF, or the like.
-        values_by_role["title"] = [_one_line(self._title)]
-        values_by_role["description"] = [_join_lines(self._description)]
+        # The role of a value is what it means, such as `uri` for HREF.
+        values_by_role = group_by_role(unescaped.items())
+        values_by_role["title"] = [_one_line(self._texts["title"])]
+        values_by_role["description"] = [_join_lines(self._texts["description"])]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
         # `fields_of_roles` drops numbers that may be no dates. In these attributes, all are dates.
@@ -287,10 +289,11 @@ class _Reader:
     def _tags_of_heading(self, heading: _Token) -> tuple[str, ...]:
         attributes = heading.attributes
         is_root = any(attributes.get(name, "").lower() == "true" for name in _ROOT_ATTRIBUTES)
-        name = _one_line(self._title)
+        name = _one_line(self._texts["title"])
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
-        # Internet Explorer, which writes FOLDED, creates the top folder Links; users create others.
+        # Internet Explorer, which writes FOLDED, creates a folder Links at the top. Any other folder
+        # of this name was created by a user.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()
@@ -304,13 +307,13 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     "a": _Reader.begin_link,
     "/a": _Reader.end_link,
     "dd": _Reader.begin_description,
-    **dict.fromkeys(_LINE_BREAK_TAGS, _Reader.add_text),  # Their text is `_BREAK_MARK`.
+    **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
     **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
     **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_entry_or_heading),
     "dl": _Reader.begin_list,
     "/dl": _Reader.end_list,
     "dt": _Reader.end_entry_or_heading,
-    **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
     "hr": _Reader.add_separator,
-    _SEGMENT_END: _Reader.end_entry_or_heading,  # No entry goes on in the next segment.
+    _PART_END: _Reader.end_entry_or_heading,  # No entry goes on in the next part of the file.
+    _FILE_END: _Reader.end_entry_or_heading,
 }
