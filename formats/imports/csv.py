@@ -1,4 +1,4 @@
-"""Read CSV files with a header: this service's own, and those with columns of known names."""
+"""Read CSV files with a header: this service's own, and others whose columns have known names."""
 
 import csv
 import io
@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from formats.csv import FORMULA
 from formats.errors import Malformed
@@ -14,6 +13,7 @@ from formats.imports.charset import decode
 from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from storage.bookmark import FIELDS, split_tags
+from storage.importer import IGNORED
 
 # Raise the limit of the whole process: by default csv.reader would refuse long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
@@ -21,33 +21,73 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 _DELIMITERS = ",;\t|"
 EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
 _MAX_QUOTED = 200  # In characters: the report quotes the beginning of a row that cannot be parsed.
-# At most 10,000 lines at once, because other threads must wait while Python matches a pattern.
+# At most 10,000 lines a match, because other threads must wait while Python matches a pattern.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
-_FIELD_LIMIT_MESSAGE = "field limit"  # csv.reader's message for a longer cell has these words.
-# No bookmark has an empty id or date, so an empty cell means that the field is missing.
+_FIELD_LIMIT_MESSAGE = "field limit"  # In csv.reader's message for a cell longer than MAX_ENTRY.
 _NEVER_EMPTY = ("id", "created", "modified")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
-    text = decode(data).removesuffix("\n") + "\n"  # Each line has a line break, to be counted.
-    lines = io.StringIO(text)
-    header = _read_header(text, lines)
+    lines = _Lines(decode(data))
+    header = _read_header(lines)
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter = _find_delimiter(header)
     names = split_cells(header, delimiter)
-    for row in _rows(text, lines, delimiter):
-        yield _entry(row, names)
+    reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
+    while beginning_of_row := lines.skip_blank_lines():
+        first_line = lines.read_count + 1
+        try:
+            entry = _entry(first_line, names, next(reader))
+        except csv.Error as error:  # The next row begins after the line that has the error.
+            is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
+            reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
+            entry = ImportedEntry(first_line, {"title": beginning_of_row}, reason)
+        # A row has several lines if a quoted cell has line breaks.
+        if entry.skip_reason not in ("", IGNORED) and lines.read_count > first_line:
+            up_to = f"{entry.skip_reason}, up to line {lines.read_count}"
+            entry = entry._replace(skip_reason=up_to)
+        yield entry
 
 
-def _read_header(text: str, lines: io.StringIO) -> str:
-    """Return the header: the first line after blank lines and the line for Excel."""
-    while True:
-        _skip_blank_lines(text, lines)
-        line = next(lines, "")
-        if not line.lower().startswith(EXCEL_DELIMITER_LINE):
-            return line
+def _refuse_long_line(line: str) -> str:
+    """Raise csv.Error for a long line, because no other thread runs while csv.reader splits it."""
+    if len(line) > MAX_ENTRY:
+        raise csv.Error(_FIELD_LIMIT_MESSAGE)  # As csv.reader does for a long cell.
+    return line
+
+
+class _Lines:
+    """The lines of a text, read one after another, and the number of those already read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.removesuffix("\n") + "\n"  # The last line has a line break, too.
+        self._stream = io.StringIO(self._text)
+        self.read_count = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._stream)
+        self.read_count += 1
+        return line
+
+    def skip_blank_lines(self) -> str:
+        """Skip blank lines; return the beginning of the line after them, empty at the end."""
+        while blanks := _BLANK_LINES.match(self._text, self._stream.tell()):
+            self._stream.seek(blanks.end())
+            self.read_count += blanks[0].count("\n")
+        start = self._stream.tell()
+        return self._text[start : start + _MAX_QUOTED].partition("\n")[0]
+
+
+def _read_header(lines: _Lines) -> str:
+    """Return the header: the first line that is neither blank nor for Excel."""
+    while lines.skip_blank_lines().lower().startswith(EXCEL_DELIMITER_LINE):
+        next(lines)
+    return next(lines, "")
 
 
 def _find_delimiter(header: str) -> str:
@@ -65,70 +105,26 @@ def is_header(line: str) -> bool:
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line up to the limit of csv.reader, which refuses longer cells."""
+    """Return the cells of a line, which is cut at the greatest length of a cell."""
     return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
 
 
-class _Row(NamedTuple):
-    """A row. If it cannot be parsed, `error` says why, and `cells` quotes the beginning of it."""
-
-    first_line: int
-    last_line: int
-    cells: list[str]
-    error: str = ""
-
-
-def _rows(text: str, lines: io.StringIO, delimiter: str) -> Iterator[_Row]:
-    """Yield the rows of the text from the present position of `lines`, without blank lines."""
-    reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
-    end_of_row, line_after_row = 0, 1  # Before the first row: the beginning of the text.
-    while True:
-        _skip_blank_lines(text, lines)
-        start, error_reason = lines.tell(), ""
-        first_line = line_after_row + text.count("\n", end_of_row, start)  # Plus the blank lines.
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
-            error_reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
-            quoted_text, _, _ = text[start : start + _MAX_QUOTED].partition("\n")
-            cells = [quoted_text]
-        end_of_row = lines.tell()
-        line_after_row = first_line + text.count("\n", start, end_of_row)
-        yield _Row(first_line, line_after_row - 1, cells, error_reason)
-
-
-def _refuse_long_line(line: str) -> str:
-    """Raise csv.Error for a long line, because no other thread runs while csv.reader splits it."""
-    if len(line) > MAX_ENTRY:
-        raise csv.Error(_FIELD_LIMIT_MESSAGE)  # As csv.reader does for a long cell.
-    return line
-
-
-def _skip_blank_lines(text: str, lines: io.StringIO) -> None:
-    """Move `lines`, which reads from the text, on to the next line that is not blank."""
-    while blanks := _BLANK_LINES.match(text, lines.tell()):  # 1 to 10,000 lines.
-        lines.seek(blanks.end())
-
-
-def _entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row. A row that has a uri may lack cells at its end."""
-    if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
-        return ignored_entry(row.first_line)
+def _entry(line: int, names: Sequence[str], cells: Sequence[str]) -> ImportedEntry:
+    """Return the entry in a row, skipped if the row has no uri or a wrong number of cells."""
+    if not any(map(str.strip, cells)):  # Spreadsheets write such rows below a table.
+        return ignored_entry(line)
     read = _read_own_row if tuple(names) == FIELDS else _read_row
-    fields = read(names, row.cells)
-    entry = entry_with_uri(row.first_line, fields)
+    fields = read(names, cells)
+    entry = entry_with_uri(line, fields)
     # If the quotation mark before a uri is never closed, the uri goes on over the next lines.
-    has_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
-    is_short = len(row.cells) < len(names) and not has_uri
-    is_long = any(row.cells[len(names) :])  # Empty cells at the end do no harm.
-    miscount = f"has {len(row.cells)} cells, not {len(names)}" if is_short or is_long else ""
-    if reason := row.error or miscount or entry.skip_reason:
-        up_to = f", up to line {row.last_line}" if row.last_line > row.first_line else ""
-        row_text = ", ".join(filter(None, row.cells))  # The report shows its beginning as a title.
-        return ImportedEntry(row.first_line, {"title": row_text}, reason + up_to)
+    has_whole_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
+    # Some programs leave out empty cells at the end, so a short row is wrong only without a uri.
+    is_short = len(cells) < len(names) and not has_whole_uri
+    is_long = any(cells[len(names) :])  # Empty cells at the end do no harm.
+    miscount = f"has {len(cells)} cells, not {len(names)}" if is_short or is_long else ""
+    if reason := miscount or entry.skip_reason:
+        row_text = ", ".join(filter(None, cells))  # The report shows its beginning as a title.
+        return ImportedEntry(line, {"title": row_text}, reason)
     return entry
 
 
@@ -137,6 +133,7 @@ def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
+    # An empty id or date means that the field is missing; an empty title is a value.
     return {name: value for name, value in fields.items() if value or name not in _NEVER_EMPTY}
 
 

@@ -57,10 +57,8 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the h
 
 # Browsers set these attributes on headings of the folders that they create themselves. Such folders
 # become no tags. Their names are in the user's language.
-_ROOT_ATTRIBUTES = (
-    "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
-    "places_root".split()
-)
+_ROOT_ATTRIBUTES = ("personal_toolbar_folder", "unfiled_bookmarks_folder")
+_ROOT_ATTRIBUTES += ("mobile_bookmarks_folder", "bookmarks_menu", "places_root")
 _SAFARI_READING_LIST_ID = "com.apple.ReadingList"  # Its pages get the tag `toread`.
 
 
@@ -274,8 +272,7 @@ class _Reader:
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
         unescaped = {name: _unescape(value).strip() for name, value in attributes.items()}
-        # The role of a value is what it means, such as `uri` for HREF.
-        values_by_role = group_by_role(unescaped.items())
+        values_by_role = group_by_role(unescaped.items())  # Such as `uri`, the role of HREF.
         values_by_role["title"] = [_one_line(self._texts["title"])]
         values_by_role["description"] = [_join_lines(self._texts["description"])]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
@@ -292,8 +289,7 @@ class _Reader:
         name = _one_line(self._texts["title"])
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
-        # Internet Explorer, which writes FOLDED, creates a folder Links at the top. Any other folder
-        # of this name was created by a user.
+        # Internet Explorer writes FOLDED and creates a top folder Links; others are the user's own.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()

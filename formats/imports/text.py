@@ -24,8 +24,9 @@ NO_HEADER = (
     "It may be CSV without a header: add one with the names of the columns, such as url,title. "
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
-_EXAMINED_LINES = 100  # They decide whether a file is a list, and whether it is CSV.
-# Only an address with `//` may have white space, so `Note: this` is none.
+_EXAMINED_LINES = 100  # The first lines decide whether a file is a list, and whether it is CSV.
+# All control characters but white space. Only an address with `//` may have white space, so
+# `Note: this` is no address.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
@@ -33,10 +34,11 @@ _URI = re.compile(
 # To save time, the atomic group `(?>…)` tries only the last `](` as the end of the title.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller removes `]]`.
-# An address, with the closing quotation mark of a quoted cell, and the text behind the separator.
-_CSV_ROW = r'"?([A-Za-z][\w+.-]*://(?:(?! \| )[^\t"%s])+"?)%s(.*)'
-_SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")
-# The rest of an address behind a separator in it: a digit, as in `/1,2`, or one of `/=&%?` or `#a`.
+# The first cell of CSV without a header: `https://a.example/` or `"https://a.example/"`. A tab or
+# ` | ` in it shows that the line has another form.
+_URI_CELL = re.compile(r'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"])+"?')
+_SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")  # `https://a.example` without a path.
+# A digit, as in `2` of `https://a.example/1,2`; or a text with one of `/=&%?` or a `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
@@ -44,7 +46,7 @@ _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other t
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each line that is neither empty nor a comment (RFC 2483 section 5).
 
-    Raises Malformed for CSV that has more than two columns or may be a list of addresses.
+    Raises Malformed for CSV of more than two columns, or if commas may be part of the addresses.
     """
     text = decode(data)
     separator = _find_separator([line for _, line in islice(_lines(text), _EXAMINED_LINES)])
@@ -70,34 +72,39 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _find_separator(lines: Sequence[str]) -> str:
-    """Return the separator of a list that is CSV, empty for a list of another form.
+    """Return `;` or `,` if a list is CSV without a header, empty for a list of another form.
 
-    In CSV at least every second line has an address, the separator and a text. More of these texts
-    must look like titles than like rests of addresses. Raises Malformed for a tie, which the user
-    has to decide, or for more than two columns.
+    In CSV, at least every second line has an address, the separator and a text; and more of these
+    texts look like titles than like rests of addresses. Raises Malformed for as many of both, which
+    a header decides, or for more than two columns.
     """
     for separator in ";,":
-        row = re.compile(_CSV_ROW % (separator, separator))
-        rows = [match.groups() for line in lines if (match := row.fullmatch(line))]
-        title_votes = sum(_title_vote(uri, text) for uri, text in rows)
-        is_tie = title_votes == 0
-        # A tie of a single row does not matter: one line is hardly a table.
-        if len(rows) < len(lines) / 2 or title_votes < 0 or (is_tie and len(rows) <= 1):
+        lines_in_two = [line.partition(separator) for line in lines if separator in line]
+        rows = [(uri, text) for uri, _, text in lines_in_two if _URI_CELL.fullmatch(uri)]
+        votes_for_csv = sum(_vote_for_csv(uri, text) for uri, text in rows)
+        is_tie = votes_for_csv == 0
+        if len(rows) < len(lines) / 2 or votes_for_csv < 0:
             continue
-        if is_tie or all(separator in text for _, text in rows):  # Or more than two columns.
+        if is_tie and len(rows) <= 1:  # One line is hardly a table.
+            continue
+        has_more_columns = all(separator in text for _, text in rows)
+        if is_tie or has_more_columns:
             raise Malformed(NO_HEADER)
         return separator
     return ""
 
 
-def _title_vote(uri: str, text: str) -> int:
-    """Return 1 if the text behind a separator is a title, -1 if the rest of the uri, else 0."""
-    before_tab_or_bar, *_ = _TAB_OR_BAR.split(text)  # Behind it stands a title, with its spaces.
-    if " " in before_tab_or_bar:  # The rest of an address hardly has one.
+def _vote_for_csv(uri: str, text: str) -> int:
+    """Return 1 if the text after a separator looks like a title, -1 if like more of the uri, else 0.
+
+    In `https://a.example/1,2 | A title` the comma belongs to the uri, although a title follows.
+    """
+    before_tab_or_bar, *_ = _TAB_OR_BAR.split(text)
+    if " " in before_tab_or_bar:  # Addresses hardly have spaces.
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    # Few addresses go on with a separator behind a slash, none behind the host or a closing quote.
+    # After a slash, a host or a closing quotation mark, a separator is hardly part of an address.
     return int(uri.endswith(("/", '"')) or bool(_SCHEME_AND_HOST.fullmatch(uri)))
 
 
