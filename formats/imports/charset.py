@@ -12,12 +12,12 @@ from formats.errors import Malformed
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in these first bytes.
 _FindLabel = Callable[[bytes], str | None]
-# Python's handlers of invalid bytes. The first decodes byte 0x80 as U+DC80, and so on up to U+DCFF;
-# `decode` then replaces these by the characters that the bytes are in windows-1252.
+# How Python decodes an invalid byte. With the first, byte 0x80 becomes the surrogate U+DC80, and so
+# on up to U+DCFF for 0xFF; `decode` then replaces each surrogate by its byte's character.
 _INVALID_AS_WINDOWS_1252, _INVALID_AS_U_FFFD = "surrogateescape", "replace"
-_UNDECODED_BYTE = re.compile("[\udc80-\udcff]")
+_SURROGATE = re.compile("[\udc80-\udcff]")
 # Python's windows-1252 lacks five bytes, which browsers decode as control characters.
-_WINDOWS_1252_BY_UNDECODED_BYTE = {
+_WINDOWS_1252_BY_SURROGATE = {
     chr(0xDC00 + byte): bytes([byte]).decode("cp1252", "ignore") or chr(byte)
     for byte in range(0x80, 0x100)
 }
@@ -33,7 +33,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():  # To search a large file in vain would make other threads wait.
         return text
-    return _UNDECODED_BYTE.sub(lambda match: _WINDOWS_1252_BY_UNDECODED_BYTE[match[0]], text)
+    return _SURROGATE.sub(lambda match: _WINDOWS_1252_BY_SURROGATE[match[0]], text)
 
 
 def decode_strictly(data: bytes) -> str:
@@ -59,9 +59,10 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     if find_label and not data.startswith(codecs.BOM_UTF8):
         label = find_label(data[:_HEAD])
     codec = find_codec(label) if label else None
-    if codec in (None, "utf-8"):  # Old programs write windows-1252 yet declare nothing or UTF-8.
+    if codec in (None, "utf-8"):  # Old programs declare nothing or UTF-8, yet write windows-1252.
         return "utf-8-sig", _INVALID_AS_WINDOWS_1252
-    if codec == "cp1252":  # `decode` reads all beyond ASCII: Python's cp1252 lacks five bytes.
+    if codec == "cp1252":
+        # For `ascii`, all bytes above 0x7F are invalid, so `decode` replaces them by its own table.
         return "ascii", _INVALID_AS_WINDOWS_1252
     return str(codec), _INVALID_AS_U_FFFD
 

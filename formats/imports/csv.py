@@ -23,7 +23,7 @@ EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above th
 _MAX_QUOTED = 200  # In characters: the report quotes the beginning of a row that cannot be parsed.
 # At most 10,000 lines a match, because other threads must wait while Python matches a pattern.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
-_FIELD_LIMIT_MESSAGE = "field limit"  # In csv.reader's message for a cell longer than MAX_ENTRY.
+_FIELD_LIMIT_MESSAGE = "field limit"  # Part of csv.reader's message for a cell above the limit.
 _NEVER_EMPTY = ("id", "created", "modified")
 
 
@@ -36,7 +36,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     delimiter = _find_delimiter(header)
     names = split_cells(header, delimiter)
     reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
-    while beginning_of_row := lines.skip_blank_lines():
+    while beginning_of_row := lines.skip_blank_lines():  # Empty at the end of the file.
         first_line = lines.read_count + 1
         try:
             entry = _entry(first_line, names, next(reader))
@@ -46,8 +46,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             entry = ImportedEntry(first_line, {"title": beginning_of_row}, reason)
         # A row has several lines if a quoted cell has line breaks.
         if entry.skip_reason not in ("", IGNORED) and lines.read_count > first_line:
-            up_to = f"{entry.skip_reason}, up to line {lines.read_count}"
-            entry = entry._replace(skip_reason=up_to)
+            up_to = f", up to line {lines.read_count}"
+            entry = entry._replace(skip_reason=entry.skip_reason + up_to)
         yield entry
 
 
@@ -59,7 +59,7 @@ def _refuse_long_line(line: str) -> str:
 
 
 class _Lines:
-    """The lines of a text, read one after another, and the number of those already read."""
+    """The lines of a text. `read_count` is the number of those read or skipped so far."""
 
     def __init__(self, text: str) -> None:
         self._text = text.removesuffix("\n") + "\n"  # The last line has a line break, too.
@@ -67,15 +67,12 @@ class _Lines:
         self.read_count = 0
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._stream)
-        self.read_count += 1
-        return line
+        for line in self._stream:
+            self.read_count += 1
+            yield line
 
     def skip_blank_lines(self) -> str:
-        """Skip blank lines; return the beginning of the line after them, empty at the end."""
+        """Skip blank lines, faster than csv.reader does. Return the beginning of the next line."""
         while blanks := _BLANK_LINES.match(self._text, self._stream.tell()):
             self._stream.seek(blanks.end())
             self.read_count += blanks[0].count("\n")
@@ -86,8 +83,8 @@ class _Lines:
 def _read_header(lines: _Lines) -> str:
     """Return the header: the first line that is neither blank nor for Excel."""
     while lines.skip_blank_lines().lower().startswith(EXCEL_DELIMITER_LINE):
-        next(lines)
-    return next(lines, "")
+        next(iter(lines))
+    return next(iter(lines), "")
 
 
 def _find_delimiter(header: str) -> str:

@@ -26,7 +26,7 @@ _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
-# The file is tokenized in parts, mostly of one entry. A part begins at a <DT>, or at a line that
+# The file is read in parts, mostly of one entry each. A part begins at a <DT>, or at a line that
 # begins with one of the other tags. In the middle of a line, the other tags may be part of a text.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 _PART = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
@@ -47,7 +47,7 @@ _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
 _BR = "\r"  # For <BR> until `_join_lines` makes it a line break. `decode` leaves no other "\r".
 # The open title or description ends at these tags.
 _TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
-# Tags to drop from texts. Any other name in angle brackets is a part of the text, as in `list<int>`.
+# Tags to drop from texts. An unknown name in angle brackets is a part of the text: `list<int>`.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark ol pre q s samp small "
     "span strike strong sub sup tt u ul var wbr".split()
@@ -57,9 +57,10 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the h
 
 # Browsers set these attributes on headings of the folders that they create themselves. Such folders
 # become no tags. Their names are in the user's language.
-_ROOT_ATTRIBUTES = ("personal_toolbar_folder", "unfiled_bookmarks_folder")
-_ROOT_ATTRIBUTES += ("mobile_bookmarks_folder", "bookmarks_menu", "places_root")
-_SAFARI_READING_LIST_ID = "com.apple.ReadingList"  # Its pages get the tag `toread`.
+_ROOT_ATTRIBUTES = (
+    *("personal_toolbar_folder", "unfiled_bookmarks_folder", "mobile_bookmarks_folder"),
+    *("bookmarks_menu", "places_root"),
+)
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -106,8 +107,8 @@ class _Token(NamedTuple):
 def _tokenize(text: str) -> Iterator[_Token]:
     """Yield the tokens of a file.
 
-    The file is tokenized in parts, so that a quotation mark or comment that is never closed ends
-    with its part, and hides no later entry.
+    The file is read in parts, mostly of one entry each, so that a quotation mark or comment that is
+    never closed ends with its part and hides no later entry.
     """
     first_line, start = 1, 0
     for next_part in _PART.finditer(text):
@@ -182,8 +183,7 @@ def _one_line(texts: Iterable[str]) -> str:
 class _Reader:
     """Read a bookmark file. Each public method but `read` handles one kind of token.
 
-    At most one link (<A>) or heading (<H3> or the like) is open at a time: it takes the texts that
-    follow, until the next one begins.
+    At most one link (<A>) or heading (<H1> to <H6>) is open at a time. It gets the texts after it.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class _Reader:
         self._heading: _Token | None = None
         # The texts of the open link or heading: "title" of both, "description" of a link.
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
-        self._open_text = ""  # The name of the text that goes on; empty if none does.
+        self._open_text = ""  # The name of the text that is being read; empty if none is.
 
     def read(self, text: str) -> Iterator[ImportedEntry]:
         """Yield the entries of a file."""
@@ -249,9 +249,9 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading: `token` begins another, or is an end."""
+        """End the open entry or heading before `token`, such as <DT>, </H3> or `_FILE_END`."""
         if self._link:
-            self._entries.append(self._entry(self._link, token.name == _FILE_END))
+            self._entries.append(self._entry(self._link, is_end_of_file=token.name == _FILE_END))
         elif self._heading:
             self._tags_of_next_list = self._tags_of_heading(self._heading)
         self._link = self._heading = None
@@ -259,9 +259,8 @@ class _Reader:
         self._texts.clear()
 
     def _entry(self, link: _Token, is_end_of_file: bool) -> ImportedEntry:
-        """Return the entry of a link, skipped if the file is cut off within its tag or title."""
         if is_firefox_query(link.attributes.get("href")):
-            return ignored_entry(link.line)
+            return ignored_entry(link.line)  # Firefox stores searches like links.
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
         is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BR))
@@ -272,7 +271,7 @@ class _Reader:
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
         unescaped = {name: _unescape(value).strip() for name, value in attributes.items()}
-        values_by_role = group_by_role(unescaped.items())  # Such as `uri`, the role of HREF.
+        values_by_role = group_by_role(unescaped.items())  # The role of HREF is `uri`.
         values_by_role["title"] = [_one_line(self._texts["title"])]
         values_by_role["description"] = [_join_lines(self._texts["description"])]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
@@ -293,7 +292,7 @@ class _Reader:
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()
-        if attributes.get("id") == _SAFARI_READING_LIST_ID:
+        if attributes.get("id") == "com.apple.ReadingList":  # Safari's pages to read later.
             return ("toread",)
         return folder_tags(name, may_be_built_in=is_top)
 

@@ -33,7 +33,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             folders.close()
         elif record["kind"] == "#FOLDER":
             name = str(fields.get("title", ""))
-            folders.open(folder_tags(name, may_be_built_in=folders.depth == 0))
+            is_top = folders.depth == 0  # Browsers create their own folders only at the top.
+            folders.open(folder_tags(name, may_be_built_in=is_top))
         elif record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:

@@ -25,8 +25,7 @@ NO_HEADER = (
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
 _EXAMINED_LINES = 100  # The first lines decide whether a file is a list, and whether it is CSV.
-# All control characters but white space. Only an address with `//` may have white space, so
-# `Note: this` is no address.
+# Only an address with `//` may have white space, so `Note: this` is none. No control characters.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
@@ -34,11 +33,12 @@ _URI = re.compile(
 # To save time, the atomic group `(?>…)` tries only the last `](` as the end of the title.
 _MARKDOWN = re.compile(r"[-+*]\s+(?:(?>\[(?P<title>.*)\]\()(?P<uri>.+)\)|<(?P<bare>.+)>)")
 _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller removes `]]`.
-# The first cell of CSV without a header: `https://a.example/` or `"https://a.example/"`. A tab or
-# ` | ` in it shows that the line has another form.
+# The first cell of CSV without a header, such as `https://a.example/` or `"https://a.example/"`.
+# Before a separator, a tab or ` | ` shows that the line has another form.
 _URI_CELL = re.compile(r'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"])+"?')
-_SCHEME_AND_HOST = re.compile(r"[^/]*//[^/?#]*")  # `https://a.example` without a path.
-# A digit, as in `2` of `https://a.example/1,2`; or a text with one of `/=&%?` or a `#a`.
+# An address that ends with a slash, a quotation mark or its host, such as `https://a.example`.
+_COMPLETE_URI = re.compile(r'.*[/"]|[^/]*//[^/?#]*')
+# Matches what may follow a comma in an address: `2` in `/1,2`, and any text with `/=&%?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
@@ -74,18 +74,17 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _find_separator(lines: Sequence[str]) -> str:
     """Return `;` or `,` if a list is CSV without a header, empty for a list of another form.
 
-    In CSV, at least every second line has an address, the separator and a text; and more of these
-    texts look like titles than like rests of addresses. Raises Malformed for as many of both, which
-    a header decides, or for more than two columns.
+    In CSV, at least every second line has an address, the separator and a text, and more of these
+    texts look like titles than like the rest of an address. Raises Malformed for a tie or for more
+    than two columns: the user has to add a header.
     """
     for separator in ";,":
-        lines_in_two = [line.partition(separator) for line in lines if separator in line]
-        rows = [(uri, text) for uri, _, text in lines_in_two if _URI_CELL.fullmatch(uri)]
+        split_lines = [line.partition(separator) for line in lines if separator in line]
+        rows = [(uri, text) for uri, _, text in split_lines if _URI_CELL.fullmatch(uri)]
         votes_for_csv = sum(_vote_for_csv(uri, text) for uri, text in rows)
         is_tie = votes_for_csv == 0
-        if len(rows) < len(lines) / 2 or votes_for_csv < 0:
-            continue
-        if is_tie and len(rows) <= 1:  # One line is hardly a table.
+        # A tie of a single row does not matter: one line is hardly a table.
+        if len(rows) < len(lines) / 2 or votes_for_csv < 0 or (is_tie and len(rows) <= 1):
             continue
         has_more_columns = all(separator in text for _, text in rows)
         if is_tie or has_more_columns:
@@ -95,7 +94,7 @@ def _find_separator(lines: Sequence[str]) -> str:
 
 
 def _vote_for_csv(uri: str, text: str) -> int:
-    """Return 1 if the text after a separator looks like a title, -1 if like more of the uri, else 0.
+    """Return 1 if the text after a separator looks like a title, -1 if like the uri's rest, else 0.
 
     In `https://a.example/1,2 | A title` the comma belongs to the uri, although a title follows.
     """
@@ -104,17 +103,17 @@ def _vote_for_csv(uri: str, text: str) -> int:
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    # After a slash, a host or a closing quotation mark, a separator is hardly part of an address.
-    return int(uri.endswith(("/", '"')) or bool(_SCHEME_AND_HOST.fullmatch(uri)))
+    return 1 if _COMPLETE_URI.fullmatch(uri) else 0  # Hardly an address goes on with a comma there.
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:
-    body, _, tags = line.partition(" <!-- TAGS: ")
-    if match := _MARKDOWN.fullmatch(body):
+    """Return the uri, title and tags in a line. A list that is no CSV has an empty separator."""
+    link, _, tags = line.partition(" <!-- TAGS: ")  # Markdown, as buku writes it.
+    if match := _MARKDOWN.fullmatch(link):
         return _with_tags(match["uri"] or match["bare"], match["title"], tags.removesuffix("-->"))
-    body, _, tags = line.rpartition("]]")
-    if match := _ORG.fullmatch(body):
-        tags = tags.replace(":", ",") if tags.startswith(" :") else ""
+    link, _, tags = line.rpartition("]]")
+    if match := _ORG.fullmatch(link):
+        tags = tags.replace(":", ",") if tags.startswith(" :") else ""  # Other texts are no tags.
         return _with_tags(match["uri"], match["title"], tags)
     uri, tab, rest = line.partition("\t")
     if tab:  # The text format of this service.
@@ -123,7 +122,7 @@ def _fields(line: str, separator: str) -> dict[str, object]:
     if separator:
         uri, *titles = split_cells(line, separator)
         return {"uri": uri.strip(), "title": separator.join(titles).strip()}
-    # OneTab. Restore the space behind the bar, which `_lines` strips if the title is empty.
+    # OneTab. If the title is empty, `_lines` has stripped the space after the bar: restore it.
     uri, bar, title = f"{line} ".partition(" | ")
     return {"uri": uri.strip(), "title": title.strip()} if bar else {"uri": line}
 
