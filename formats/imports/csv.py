@@ -62,7 +62,7 @@ class _Lines:
     """The lines of a text. `read_count` is the number of those read or skipped so far."""
 
     def __init__(self, text: str) -> None:
-        self._text = text.removesuffix("\n") + "\n"  # The last line has a line break, too.
+        self._text = text if text.endswith("\n") else text + "\n"  # `_BLANK_LINES` needs it.
         self._stream = io.StringIO(self._text)
         self.read_count = 0
 

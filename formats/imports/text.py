@@ -25,7 +25,7 @@ NO_HEADER = (
     "In a list of addresses, write %2C for a comma and %3B for a semicolon."
 )
 _EXAMINED_LINES = 100  # The first lines decide whether a file is a list, and whether it is CSV.
-# Only an address with `//` may have white space, so `Note: this` is none. No control characters.
+# The ranges exclude control characters. White space is allowed only after `//`: not in `Note: a`.
 _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,99}:"
     r"(?://\S[^\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]*|[^\s\0-\x1f\x7f-\x9f]+)"
