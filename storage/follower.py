@@ -148,7 +148,7 @@ class Follower:
         reading_began_ns = time.time_ns()  # The next rescan reads files again that change later.
         # Taken before the reading, so that a change during it makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
-        # Dictionaries serve as sets in the order of `keys`, in which reading from a disk is fast.
+        # Dictionaries serve as sets in the order of `keys`: a rescan sorts new files for the disk.
         bookmark_ids: dict[str, None] = {}
         tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
@@ -213,7 +213,7 @@ class Follower:
             set_or_remove(self._signatures[kind], id, batch.signatures.get(id))
 
     def _folders_changed_at(self) -> float:
-        """Return when a file was last added, replaced or removed, in seconds since 1970."""
+        """Return when files were last added, replaced or removed, in seconds since 1970."""
         # Last-Modified needs the times of the folders: a removed file has no time any more.
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
@@ -233,7 +233,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
-        reading_began_ns: int,  # Files that changed at about this time are read again next time.
+        reading_began_ns: int,  # Files that changed later, or shortly before, are read again.
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
@@ -282,7 +282,7 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     `known_signatures` has the signatures of the files that were read before. Raises OSError.
     """
     # Without search permission a folder can be listed, but reading each of its files would fail.
-    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError without search permission.
+    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
     now_ns = time.time_ns()
     changed = [
         id

@@ -1,4 +1,4 @@
-"""Import bookmarks: create or update each by its uri; fsync the files of each batch together."""
+"""Import bookmarks: create or update each by its uri; sync the files of each batch together."""
 
 import time
 from collections import Counter
@@ -89,8 +89,8 @@ class Importer:
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
         self._planned_entry_count = 0  # The number of entries in all plans.
         # By id: stored bookmarks that entries leave unchanged. Another program may have written
-        # their files without an fsync, so `write_all` calls it for these files, too.
-        self._unchanged_to_fsync: dict[str, Entry] = {}
+        # their files without syncing them, so `write_all` syncs them.
+        self._unchanged_to_sync: dict[str, Entry] = {}
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
         """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
@@ -109,7 +109,7 @@ class Importer:
         is_batch_full = (
             len(self._plans_by_key) >= MAX_CHANGES
             or self._planned_entry_count >= MAX_PENDING_ENTRIES  # A plan can have many entries.
-            or len(self._unchanged_to_fsync) >= MAX_PENDING_ENTRIES  # These have no plan.
+            or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES  # These have no plan.
         )
         if is_batch_full:
             self.flush()
@@ -134,7 +134,7 @@ class Importer:
         """Add an entry to the plan of its uri, or begin the plan. Raises Invalid or Unavailable."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
         plan = self._plans_by_key.get(key)
-        if plan:  # Of earlier entries with this uri.
+        if plan:  # An earlier entry of this import has the same uri.
             stored = plan.stored
             before: Bookmark | None = plan.result
         else:
@@ -149,10 +149,10 @@ class Importer:
         if result is before:  # The merge found nothing new in the entry.
             outcome = "unchanged"
         if stored and result is stored.bookmark:
-            # No entry has changed this bookmark so far, so it needs no plan. Its file needs an
-            # fsync, because another program may have written the file without one.
+            # No entry has changed this bookmark so far, so it needs no plan. Its file is synced,
+            # because another program may have written it without a sync.
             self.report.unchanged += 1
-            self._unchanged_to_fsync[stored.bookmark.id] = stored
+            self._unchanged_to_sync[stored.bookmark.id] = stored
             return
         plan = plan or _Plan(stored, result)
         plan.result = result
@@ -185,11 +185,10 @@ class Importer:
             return
         for _ in range(_MAX_ATTEMPTS):
             plans = list(self._plans_by_key.values())
-            unchanged = list(self._unchanged_to_fsync.values())
-            self._plans_by_key, self._unchanged_to_fsync = {}, {}
+            unchanged = list(self._unchanged_to_sync.values())
+            self._plans_by_key, self._unchanged_to_sync = {}, {}
             self._planned_ids, self._planned_entry_count = set(), 0
             changes = [Change(plan.result, plan.stored) for plan in plans]
-            # The unchanged files get an fsync, which another program may have left out.
             failed = self._store.write_all(changes, unchanged)
             errors_by_id = {change.bookmark.id: error for change, error in failed}
             for plan in plans:
@@ -197,7 +196,7 @@ class Importer:
                     self._plan_again_or_skip(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans_by_key and not self._unchanged_to_fsync:  # Nothing to try again.
+            if not self._plans_by_key and not self._unchanged_to_sync:  # Nothing to try again.
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
@@ -228,7 +227,7 @@ class Importer:
 def _clean_entry(values: Mapping[str, object]) -> Fields:
     """Return the cleaned fields; leave out an id that is not valid here. Raises Invalid."""
     id = values.get("id")
-    if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):  # Of another program.
+    if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):  # Another program's id.
         values = {name: value for name, value in values.items() if name != "id"}
     fields = clean(values)
     if "uri" not in fields:

@@ -124,7 +124,7 @@ class Index:
 
         The result may be a list of the index itself: do not change it, and copy it to keep it.
         """
-        if query.without_tag and query.without_tag in self._by_tag:  # Such as `archived`.
+        if query.without_tag and query.without_tag in self._by_tag:  # A tag such as `archived`.
             others = self.matches(replace(query, without_tag=""))
             return [entry for entry in others if query.without_tag not in entry.tags]
         has_all_tags = frozenset(query.tags).issubset
@@ -161,7 +161,6 @@ class Index:
         changed_tombstones: Mapping[str, TombstoneEntry | None],
     ) -> None:
         """Set the entry and the tombstone of each id, or remove those whose value is None."""
-        # For so many changes, sorting all items once is faster than inserting each changed one.
         if len(changed_entries) + len(changed_tombstones) > _MAX_INSERTIONS:
             for id, tombstone in changed_tombstones.items():
                 set_or_remove(self.tombstones, id, tombstone)
@@ -187,7 +186,7 @@ class Index:
             self.version = _sum_of_versions(self.version, tombstone.version)
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
-            insort(self._sorted_modified_times, tombstone.tombstone.deleted)  # A deletion counts.
+            insort(self._sorted_modified_times, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         """Set the entry of an id; None removes it."""
@@ -329,7 +328,7 @@ def _evaluate_postfix(entries: Sequence[Entry], search: Search) -> list[Entry]:
     operator combines the outcomes for all entries by one operation on these integers.
     """
     one_for_each_entry = int.from_bytes(b"\1" * len(entries))
-    stack: list[int] = []  # Of these integers, one for each operand.
+    stack: list[int] = []  # One such integer for each operand.
     for step in search:
         if isinstance(step, Term):
             stack.append(int.from_bytes(bytes(_test(step, entries))))

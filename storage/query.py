@@ -10,7 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # 18 digits, so that a client's 64-bit integers can hold all numbers.
+MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 

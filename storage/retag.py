@@ -168,7 +168,7 @@ def retag(
     selected by then as its `expected`. Raises Busy, Full or Unavailable.
     """
     retagger = _Retagger(store, retagging, dry_run)
-    for start in range(0, len(entries), MAX_CHANGES):  # A batch takes the lock once.
+    for start in range(0, len(entries), MAX_CHANGES):  # A batch shares one sync.
         retagger.change(entries[start : start + MAX_CHANGES])
     retagger.report.matched = len(entries)
     return retagger.report
@@ -187,7 +187,7 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
-            # `write_all` also calls fsync for unchanged files, whose writer may not have done so.
+            # Another program may have written the unchanged files without a sync.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)

@@ -61,7 +61,7 @@ Search = tuple[Term | str, ...]
 
 
 class _NotAnExpression(BadQuery):
-    """The text is no expression: lists search for its words, changes of tags show the message."""
+    """The text is no expression: in a list its words are searched, a change of tags is refused."""
 
 
 def parse_search(text: str) -> Search:
@@ -128,7 +128,7 @@ def normalize_and_fold_tag(text: str) -> str:
 def _tokens(text: str) -> Iterator[Term | str]:
     """Yield the terms, operators and parentheses of a text.
 
-    Raises _NotAnExpression: a change of tags shows its message, a list searches for the words.
+    Raises _NotAnExpression.
     """
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
@@ -168,7 +168,7 @@ class _Parser:
         if not self._postfix and not self._operators:
             return ()
         self._apply_all_operators()
-        if self._operators:  # Lists search for the words instead; changes of tags are refused.
+        if self._operators:
             raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
         if sum(isinstance(step, Term) for step in self._postfix) > MAX_TERMS:
             raise BadQuery(
@@ -185,7 +185,7 @@ class _Parser:
         elif token in ("(", "not"):
             self._add_omitted_and()
             if token == "not" and self._operators and self._operators[-1] == "not":
-                # A change of tags shows this message; a list is searched for the word --help.
+                # In a list, a text such as --help is searched as a word all the same.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             self._operators.append(token)
         elif token == ")":

@@ -187,18 +187,20 @@ class Store:
         limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
         has_filter = bool(query.tags or query.search or query.uri_key is not None)
         counts: Sequence[tuple[str, int]] = ()
+        # Searching, and counting the tags of a part of the bookmarks, take long.
+        takes_long = bool(query.search) or (has_filter and tag_count_limit > 0)
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
             tombstone_count = len(index.tombstones)  # On all pages, as `total` for bookmarks.
-            if has_filter:
+            if takes_long:
                 matches = list(matches)  # A copy to search and to count after releasing the mutex.
             else:
                 total, entries = len(matches), newest_first(matches, limit, offset)
-                if tag_count_limit:
+                if tag_count_limit:  # Without a filter, as the index has the counts of all tags.
                     counts = index.tag_counts(tag_count_limit)
-        if has_filter:  # Searching and counting take long: other threads need not wait for them.
+        if takes_long:  # Other threads need not wait for this.
             matches = search_entries(matches, query.search)
             total, entries = len(matches), newest_first(matches, limit, offset)
             if tag_count_limit:
@@ -374,10 +376,10 @@ class Store:
         id = seen.bookmark.id
         self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
         files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)  # Syncs the file and its name.
-        with suppress(NotFound):  # The file may have been replaced or removed before the sync.
+        with suppress(NotFound):  # Another program may have removed the file before the sync.
             if self.get(id).version == seen.version:
                 return seen
-        raise Stale
+        raise Stale  # Another version may have been synced.
 
     def delete(self, seen: Entry) -> None:
         """Delete the version that the caller saw, durably and for ever.
