@@ -17,7 +17,7 @@ class BaseUrl(msgspec.Struct, frozen=True):
 
     url: str = ""
     path: str = ""
-    login_or_logout_button: str = ""  # A member of BaseUrl, because every page gets a BaseUrl.
+    login_or_logout_button: str = ""
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

@@ -54,8 +54,8 @@ class HiddenFields(NamedTuple):
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    If the checkbox `_quote` is ticked, append its text to the description. The bookmarklet sent the
-    text for a bookmark that existed already, so the user had to decide.
+    If the checkbox `_quote` is ticked, append its text to the description. A form has this checkbox
+    if the user wanted to add a bookmark with this text, but had one with its uri already.
     """
     list_query = fields.pop("_list", None)
     if new_text := fields.pop("_quote", ""):
@@ -145,8 +145,8 @@ def parse_multipart(
         if file_name == "" and not value:
             raise Invalid([(name, "must be a file that you choose")])
         fields.append((name, _decode(value)))
-    # The caller has read a body that may be as large as a file of many bookmarks. The fields of a
-    # form are at most one bookmark, so the limit of one entry of such a file is theirs, too.
+    # The body may be as large as a file of many bookmarks, but the fields of a form are at most one
+    # bookmark, so they must not be larger than one entry of such a file.
     if sum(len(part.value) for part in parts) > MAX_ENTRY:
         raise HTTPError(413, f"The form must not be larger than {MAX_ENTRY:,} bytes.")
     return fields

@@ -112,7 +112,7 @@ def retagged_address(
     filter_tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_filter_tags = retagging.apply(filter_tags)
     # After x is renamed to y, the list of the tag x would be empty: show the list of y. If no tag
-    # of the filter was removed, the old list has all changed bookmarks, so its filter stays.
+    # of the filter was removed, its tags still select the changed bookmarks, so they stay.
     if not set(filter_tags) <= set(changed_filter_tags):
         filter_tags = changed_filter_tags
     parameters = [("tag", tag) for tag in filter_tags]
@@ -128,7 +128,7 @@ def _page_links(
     """Return the addresses of the first, previous, next and last page, by link relation (RFC 8288).
 
     `address` is that of the list without a query. The result is empty if one page has all `count`
-    items: links in the headers repeat the query, and proxies limit the length of headers.
+    items: the links would only make the headers longer, whose length proxies limit.
     """
     limit, offset = query.limit, query.offset
     if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all the rest.

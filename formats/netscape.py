@@ -22,8 +22,7 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-# Readers skip uris of this beginning, as those of Firefox's saved searches. `_href` escapes the
-# colon, which stands after the group, so that readers keep the bookmark.
+# The beginning of a uri of Firefox's saved searches; the group ends before the colon.
 _FIREFOX_SEARCH = re.compile(r"\A(place):", re.IGNORECASE)
 
 

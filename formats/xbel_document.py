@@ -100,7 +100,8 @@ class XbelDocument:
         if self._open_entry:
             self._open_entry.texts.setdefault(self._text_element, []).append(text)
         elif not self._is_toolbar_folder:  # Browsers name their toolbars, so that name is no tag.
-            # Browsers create folders only at the top, where only the folder of this title is open.
+            # A browser's own folders, such as Other Bookmarks, give no tag. They are only at the
+            # top, where no other folder is open.
             is_at_top = self._folders.depth == 1
             self._folders.set_own_tags(folder_tags(text, may_be_built_in=is_at_top))
 

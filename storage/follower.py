@@ -169,6 +169,7 @@ class Follower:
     def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
         """Return whether the id has a tombstone, valid or not, in the batch or from before."""
         if id in tombstones.values:  # The batch is newer than the index.
+            # The value is None if the file is gone, and if it cannot be used: then it has an error.
             return tombstones.values[id] is not None or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
 

@@ -196,7 +196,8 @@ class Importer:
                     self._plan_again_or_skip(plan, error)
                 else:
                     self._count(plan)
-            if not self._plans_by_key and not self._unchanged_to_sync:  # Nothing to try again.
+            # `_plan_again_or_skip` may have planned changes again, or found that none is needed.
+            if not self._plans_by_key and not self._unchanged_to_sync:
                 return
         raise Busy("Other clients keep changing the same bookmarks. Import the file again later.")
 
@@ -209,7 +210,7 @@ class Importer:
         is_update = failed.stored is not None
         is_lost = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
         for line, fields in failed.entries:
-            if is_lost:  # Another attempt would fail in the same way.
+            if is_lost:  # Another attempt would fail, too.
                 self._skip(line, fields, str(error))
                 continue
             try:

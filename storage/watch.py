@@ -51,8 +51,8 @@ class Watch:
         self._folders = folders
         self._folder_names = {folder.name for folder in folders}
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
-        self._parent_watch: int | None = None  # The watch descriptor of their parent.
-        self.first_folder_identity: tuple[int, int] | None = None
+        self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
+        self.first_folder_identity: tuple[int, int] | None = None  # Device and inode.
         self._inotify: INotify | None = None
         self._has_logged_missing_inotify = False
 

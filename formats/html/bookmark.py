@@ -44,7 +44,7 @@ def write_bookmark(
     action = f"{base.path}/{b.id}"
     digests = field_digests(b)  # To merge the user's changes with those of other clients.
     hidden_fields = make_hidden_fields(page_query, f"{version:032x}", initial_field_digests=digests)
-    # The bookmarklet opens a page with a `uri` to add, but this bookmark has that uri already.
+    # A `uri` in the query is one that the user wanted to add, but this bookmark has it already.
     if "uri" in page_query:
         note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
         form = existing_form(action, b, hidden_fields, page_query, host_tags)
@@ -73,7 +73,7 @@ def existing_form(
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    Their tags are added to the bookmark's tags, and a checkbox offers to add their description.
+    The tags to add are added to the bookmark's tags, a checkbox offers to add the description.
     `from_sent_form` is true if the user has sent the values in a form, and false if the bookmarklet
     or an app took them from a page. The form suggests `host_tags`, the tags of other bookmarks of
     the same host.

@@ -18,7 +18,7 @@ _MAX_VALUE_SHOWN = 1000  # In characters, of each field in the notice of a refus
 class SentForm(msgspec.Struct, frozen=True):
     """A form that the service refused, to be corrected and sent again."""
 
-    action: str  # The path to send the form to again: that of the bookmark, or / to add one.
+    action: str  # The path to send the form to again; empty if `is_retagging`.
     # By the name of a field: the value that the user typed, or for a field that the user has not
     # changed, the stored value.
     values: Mapping[str, str]
@@ -29,7 +29,7 @@ class SentForm(msgspec.Struct, frozen=True):
     conflicts: Sequence[str] = ()  # The fields that the user and another client have changed.
     adds_existing_uri: bool = False  # The form was to add a bookmark, but `stored` has its uri.
     is_deletion: bool = False  # The form was to delete the bookmark.
-    # The form was to change the tags of many bookmarks: the page shows only a link to their list.
+    # The form was to change the tags of many bookmarks: the page links to their list instead.
     is_retagging: bool = False
 
 
@@ -173,6 +173,6 @@ def _saved_version(sent: SentForm, b: Bookmark) -> str:
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
         # The form's `action` is the address of the bookmark, whose page has the form to edit it.
         f'<div class="buttons"><a class="button" href="{e(sent.action)}">Edit</a>\n'
-        # `hidden_fields` has got the version of the saved bookmark, so this button can delete it.
+        # `hidden_fields` has the version of the saved bookmark, so this button can delete it.
         f"{delete_form(sent.action, sent.hidden_fields)}</div>\n"
     )

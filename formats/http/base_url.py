@@ -22,7 +22,7 @@ _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 sect
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    # BaseUrl carries the button that AccessControl has chosen, because every page gets the BaseUrl.
+    # Every page gets the BaseUrl, so it carries the button that AccessControl has chosen.
     button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
     return replace(base, login_or_logout_button=button) if button else base
 

@@ -15,7 +15,7 @@ from storage.store import Store
 
 MAX_SIZE = 16 * 1024 * 1024  # Of all cached responses and their keys, in bytes.
 MAX_RESPONSE_SIZE = 256 * 1024  # In bytes. Longer responses would soon fill the cache.
-# The number of requests to remember, since a response is cached when it is requested again.
+# The number of requests to remember: a response is cached only when it is requested again.
 MAX_SEEN = 16_384
 OVERHEAD = 1536  # The approximate size of a cached response's Python objects, in bytes.
 
@@ -31,8 +31,8 @@ _KEY_VARIABLES = (
     LOGIN_OR_LOGOUT_BUTTON,
     *ADDRESS_VARIABLES,
 )
-# Conditions with a date depend on the clock and the store: a date in the future is ignored, and so
-# is If-Modified-Since in the first second after a change. A GET with If-Match is too rare to cache.
+# The outcome of a condition with a date depends on the clock, too: a date in the future has no
+# effect, nor has If-Modified-Since in the first second after a change. A GET rarely has If-Match.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 
 

@@ -55,7 +55,7 @@ def validator_parts(
         return format_name, entry
     # The page of one bookmark offers the tags of other bookmarks of its host, so a change of any
     # bookmark may change the page. The ETag still begins with the version of `entry`: If-Match
-    # compares only this version, so that a change of other bookmarks refuses no client.
+    # compares only this version, so that a form can be saved after another bookmark changed.
     state = get_state()
     return f"html-{version_text(state.version)}", replace(entry, changed_at=state.changed_at)
 

@@ -127,7 +127,7 @@ def list_tags(service: Service, request: Request) -> Response:
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
-    """GET /api/tags/{number}/: respond with the tag whose name has this number as its hash."""
+    """GET /api/tags/{number}/: respond with the tag of this number, a hash of its name."""
     tag_counts, _untagged, _state = service.store.tag_counts()
     for tag, count in tag_counts:
         # A tag such as `unread` is a flag for clients, not a tag.
@@ -154,10 +154,10 @@ def get_health(service: Service, request: Request) -> Response:
 def create(service: Service, request: Request) -> Response:
     """POST /api/bookmarks/: create a bookmark, or update the one with the url; 201 for both."""
     sent = _read_members(request, _WRITABLE_MEMBERS)
-    # The form of linkding's extension has notes, and shows the stored tags: the sent ones replace
-    # them. Its context menu sends no notes and knows no stored tags, so add the sent tags to them.
+    # The form of linkding's extension sends notes, and shows the stored tags: the sent ones replace
+    # them. Its context menu sends no notes, and does not know the stored tags: add to these.
     adds_tags = "notes" not in sent
-    # Leave out empty texts, which must not overwrite the texts of a stored bookmark.
+    # Empty texts must not overwrite the texts of a stored bookmark.
     nonempty = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
     if "url" not in nonempty:
         raise Invalid([("url", _REQUIRED)])
@@ -291,8 +291,8 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
 
 def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
-    oldest = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))  # The last in a list.
-    dates = [bookmark.created for bookmark in store.select(oldest).bookmarks]
+    last_in_list = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
+    dates = [bookmark.created for bookmark in store.select(last_in_list).bookmarks]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.

@@ -139,7 +139,7 @@ def _refused_form(
     hidden_fields: form.HiddenFields,
     is_deletion: bool,
 ) -> SentForm:
-    """Return the form that PreconditionFailed has refused, to be saved over the stored `entry`.
+    """Return the refused form, to be sent again with the version of the stored `entry`.
 
     In a form to edit, a field that the user has changed has the user's value, any other field the
     stored value. When the user saves this form, it overwrites only the fields of the first kind.

@@ -46,9 +46,8 @@ class Service(Protocol):
 class Route:
     """A path template such as `/{id}/{field}`, with a handler for each HTTP method.
 
-    `fields` are the names that `{field}` may stand for. `respond_problem` makes the response to a
-    request that fails. A route without `handlers`, such as the one for unknown paths below `/api/`,
-    only serves to make a 404 with its `respond_problem`.
+    `respond_problem` makes the response to a request that fails. A route without `handlers`, such
+    as the one for unknown paths below `/api/`, only serves to make a 404 with `respond_problem`.
     """
 
     template: str

@@ -84,7 +84,7 @@ class AccessControl:
         if method not in SAFE_METHODS:
             self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site.
-            # For Basic, this risk remains, because scripts use Basic, too, and send no Origin.
+            # Browsers resend HTTP Basic, too, but scripts use it without an Origin: allow that.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
@@ -126,7 +126,7 @@ class AccessControl:
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if `public_read` shows everybody bookmarks that are tagged `private`."""
-        # Without tokens, the user has chosen to protect nothing, so there is nothing to warn of.
+        # Without tokens the user protects nothing, and without `public_read` everything.
         if not (self.tokens and self.public_read):
             return
         if count := store.select(Query(tags=("private",), limit=0)).total:

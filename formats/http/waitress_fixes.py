@@ -18,7 +18,8 @@ class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress
     """
 
     def received(self, data: bytes) -> int:
-        # Cut `data` to the limit of a line. HTTPChannel passes the rest with its next call.
+        # A line that is whole in `data` then cannot exceed the limit. HTTPChannel passes the rest
+        # with its next call.
         data = data[:MAX_CHUNK_SIZE_LINE]
         if self.control_line:  # An earlier call has left an unfinished chunk-size line here.
             max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")

@@ -62,7 +62,7 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     if codec in (None, "utf-8"):  # Old programs declare nothing or UTF-8, yet write windows-1252.
         return "utf-8-sig", _INVALID_AS_WINDOWS_1252
     if codec == "cp1252":
-        # For `ascii`, all bytes above 0x7F are invalid, so `decode` replaces them by its own table.
+        # Python's cp1252 lacks five bytes; `ascii` leaves all above 0x7F to the table of `decode`.
         return "ascii", _INVALID_AS_WINDOWS_1252
     return str(codec), _INVALID_AS_U_FFFD
 

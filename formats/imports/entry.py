@@ -12,10 +12,10 @@ MAX_ENTRY = 1024 * 1024
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 
-# Browsers percent-encode white space in an address, but remove tabs and line breaks from it:
-# https://url.spec.whatwg.org/#url-parsing. No character after U+3000 is white space.
+# Browsers percent-encode white space in an address: https://url.spec.whatwg.org/#url-parsing. No
+# character after U+3000 is white space.
 _ENCODED_SPACES = {ord(c): quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
-_ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")
+_ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")  # Browsers remove these.
 
 
 class ImportedEntry(NamedTuple):

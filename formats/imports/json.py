@@ -23,10 +23,10 @@ _ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows
 _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
-# The accounts that floccus exports have these members, and the url of a server to sync with.
+# An account that floccus exports has these members. Its url is that of a server to sync with.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
-_is_array_of_objects = re.compile(rb"\[\s*\{").match  # Without decoding the array.
+_is_array_of_objects = re.compile(rb"\[\s*\{").match  # An array of texts has no bookmarks.
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
 
 _OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of these types.
@@ -233,12 +233,12 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
 
 def _is_own(value: dict[str, object]) -> bool:
     """Return whether an object is from an export of this service, not of another program."""
-    # Other programs may use the same names, but buku writes the tags as one text, and others write
-    # dates as numbers. A text with a hyphen is a date in RFC 3339.
+    # Other programs use these names, too: buku for a text of all tags, others for dates as numbers.
     has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
-    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)
-    return value.keys() <= set(FIELDS) and has_list_of_tags and are_dates_texts
+    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)  # RFC 3339
+    has_only_own_fields = value.keys() <= set(FIELDS)
+    return has_only_own_fields and has_list_of_tags and are_dates_texts
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:
