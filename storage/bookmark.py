@@ -293,7 +293,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     Tags are added, an existing title or description stays, and `created` becomes the earlier of
     both. Raises Invalid if there are too many tags.
     """
-    has_title = bookmark.title != _default_title(bookmark.uri)
+    has_own_title = bookmark.title != _default_title(bookmark.uri)
     try:
         tags = _check_tags(bookmark.tags + fields.get("tags", ()))
     except _RuleBroken as broken_rule:  # Such as "must be at most 100 tags, not 101".
@@ -301,7 +301,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
         raise Invalid([("tags", reason)]) from None
     changed = msgspec.structs.replace(
         bookmark,
-        title=bookmark.title if has_title else fields.get("title") or bookmark.title,
+        title=bookmark.title if has_own_title else fields.get("title") or bookmark.title,
         description=bookmark.description or fields.get("description", ""),
         tags=tags,
         created=min(bookmark.created, fields.get("created", bookmark.created)),

@@ -52,7 +52,7 @@ def check(folder: Path) -> list[Finding]:
 
     Raises Unavailable if the folder cannot be listed.
     """
-    deleted: dict[str, Path] = {}
+    deleted: dict[str, Path] = {}  # `_check_tombstones` adds each deleted id with its file.
     tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
     findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
     if (snapshot := folder / "snapshot.index").exists():  # Older versions wrote it.

@@ -48,9 +48,9 @@ def edit_form(
     """Return a form with these values.
 
     `other_values` show a second value of a field, such as the one that another client has saved.
-    `checkboxes` add to the value of their field. The first field with an error has the focus, or
-    else the field named `focus`. `extra_link` is HTML beside the button to save. The link to cancel
-    leads back to the list.
+    Each ticked box of `checkboxes` adds its text to a field. The first field with an error has the
+    focus, or else the field named `focus`. `extra_link` is HTML beside the button to save. The link
+    to cancel leads back to the list.
     """
     focus = next((name for name in _FIELDS if name in errors), focus)
     fields = (

@@ -22,9 +22,9 @@ LOGIN_PATH = "/-/login"
 # In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, if a
 # browser has sent one without a login.
 MAX_TOKEN_AND_NEXT = 65_536
-# In a redirect, the target follows the service's address. A target begins with a slash, because
-# https://service and `.other.example` would be another host. After `//` or `/\`, browsers expect
-# the name of a host. The login page itself as a target would redirect without end.
+# In a redirect, the target follows the service's address. A target begins with a slash: with
+# `.other.example`, https://service would become https://service.other.example. After `//` or `/\`,
+# browsers expect the name of a host. The login page itself as a target would redirect without end.
 _SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
 # In the query of a target, `quote` changes only other characters, such as `é`, which _SAFE_TARGET
 # would refuse. `%` begins a character that the browser has quoted already.

@@ -22,7 +22,7 @@ def document(base: str, version: str, has_token: bool, public_read: bool) -> Ass
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not has_token:
-        description["security"] = []  # In the file, every operation requires a token.
+        description["security"] = []  # In openapi.json, every operation requires a token.
     elif public_read:
         for path in description["paths"].values():
             for method in ("get", "head"):  # Every path has both.

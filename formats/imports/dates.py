@@ -46,8 +46,8 @@ def parse_plausible_date(value: object) -> str | None:
     number that gives a later date is read as microseconds since 1601, which Chromium writes.
     """
     date = parse_date(value)
-    is_number_or_digits = not isinstance(value, str) or _NUMBER.fullmatch(value.strip())
-    if not is_number_or_digits:
+    is_text_of_date = isinstance(value, str) and not _NUMBER.fullmatch(value.strip())
+    if is_text_of_date:
         return date
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
     if date and date > tomorrow:
