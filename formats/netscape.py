@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
-from formats.imports.dates import EPOCH, UNKNOWN_DATES
+from formats.imports.dates import EPOCH, TEXTS_OF_UNKNOWN_DATES
 from formats.listing import Listing
 from storage.bookmark import Bookmark
 
@@ -48,7 +48,7 @@ def _entry(b: Bookmark) -> str:
 def _seconds(timestamp: str) -> str:
     """Return the seconds since 1970, which readers must not take for an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
-    if text in UNKNOWN_DATES:
+    if text in TEXTS_OF_UNKNOWN_DATES:
         # Readers take "0" and "-11644473600" for an unknown date, but "00" and "-011644473600" for
         # the dates 1970-01-01 and 1601-01-01: add a zero after the sign.
         return text.zfill(len(text) + 1)

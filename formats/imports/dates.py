@@ -13,7 +13,7 @@ EPOCH = datetime(1970, 1, 1)
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
-UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
+TEXTS_OF_UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
 # The first two are formats of Notion, the last one is of IFTTT.
@@ -33,7 +33,7 @@ def parse_date(value: object) -> str | None:
         text = str(int(value)) if abs(value) < 1e20 else ""
     else:
         return None
-    if not text or len(text) > _MAX_LENGTH or text in UNKNOWN_DATES:
+    if not text or len(text) > _MAX_LENGTH or text in TEXTS_OF_UNKNOWN_DATES:
         return None
     number = _NUMBER.fullmatch(text)
     return _from_number(int(number[1])) if number else _from_text(text)
@@ -50,9 +50,9 @@ def parse_plausible_date(value: object) -> str | None:
     if is_text_of_date:
         return date
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
-    if date and date > tomorrow:
-        microseconds = int(float(str(value)))  # The value is a number, or a text of digits.
-        date = _from_number(microseconds // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
+    if date and date > tomorrow:  # Such a number counts from 1601.
+        microseconds_since_1601 = int(float(str(value)))  # `float` also reads the text "1.0".
+        date = _from_number(microseconds_since_1601 // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
     return date if date and _WEB_BEGAN < date < tomorrow else None
 
 

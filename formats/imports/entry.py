@@ -1,4 +1,4 @@
-"""One entry of an imported file, and the reasons to skip entries that all formats share."""
+"""An entry of an imported file, and reasons to skip it, for the readers of all formats."""
 
 from typing import NamedTuple
 from urllib.parse import quote

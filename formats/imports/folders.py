@@ -23,8 +23,8 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for a folder: its name, or the parts of a name with commas.
 
-    Browsers create built-in folders, but only at the top. The one for pages to read later becomes
-    the tag `toread`; the others become no tags.
+    A browser's own folders, such as Other Bookmarks, are only at the top and become no tags, but
+    the one for pages to read later becomes the tag `toread`.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
@@ -36,7 +36,7 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
-    """Return own tags, and tags of folders and of marks such as `private` up to MAX_TAGS."""
+    """Return own tags, then those of folders and of flags such as `private`, up to MAX_TAGS."""
     # If the own tags are already too many, keep them all, so that the importer reports the entry.
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
@@ -65,7 +65,7 @@ class Folders:
         self.set_own_tags(tags)
 
     def set_own_tags(self, tags: tuple[str, ...]) -> None:
-        """Set what the innermost open folder adds; XBEL writes the title inside the folder."""
+        """Set the tags of the innermost folder, because XBEL gives its title only after `open`."""
         tags_around = self._tags_by_depth[-2]
         # After MAX_TAGS, inner folders share the outer one's tuple: deep nesting takes less memory.
         if tags and len(tags_around) < MAX_TAGS:

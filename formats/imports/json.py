@@ -23,10 +23,10 @@ _ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows
 _CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
-# An account that floccus exports has these members. Its url is that of a server to sync with.
+# An account of floccus has these members. It is no bookmark, because its url is a sync server's.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
-_is_array_of_objects = re.compile(rb"\[\s*\{").match  # An array of texts has no bookmarks.
+_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")  # An array of texts has no bookmarks.
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
 
 _OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of these types.
@@ -35,24 +35,24 @@ _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
 # The members that `is_file` examines, b"" for absent ones. To skip all others saves memory.
 _Examined: Any = msgspec.defstruct("_Examined", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
-_decode_examined = msgspec.json.Decoder(_Examined).decode
+_decode_uri_and_containers = msgspec.json.Decoder(_Examined).decode
 # Every message of msgspec gives a position, except the one for a file whose end is missing.
 _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
-    data = decode_strictly(data).encode()
-    outermost_value = _check_and_decode(data)
+    data = decode_strictly(data).encode()  # UTF-8 without a BOM, as msgspec requires.
+    outermost_value = _check_syntax(data)
     if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")
     yield from _Walk(data).entries_in(outermost_value)
 
 
-def _check_and_decode(data: bytes) -> Raw:
-    """Return the outermost value of a file. Raises Malformed, naming the line of a wrong syntax."""
+def _check_syntax(data: bytes) -> Raw:
+    """Return the outermost value, not decoded. Raises Malformed, naming the line of an error."""
     try:
-        return msgspec.json.decode(data, type=Raw)
+        return msgspec.json.decode(data, type=Raw)  # As Raw, to check the syntax alone.
     except RecursionError:
         raise Malformed("The JSON is nested too deeply.") from None
     except msgspec.DecodeError as error:
@@ -68,9 +68,9 @@ def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
         text = decode_strictly(body).lstrip()
         if not text.startswith("{"):
             return text.startswith("[")
-        members = _decode_examined(text)
+        members = _decode_uri_and_containers(text)
     except (Malformed, msgspec.DecodeError, RecursionError):
-        # Either reader, of files or of one bookmark, reports the error. Only files are so large.
+        # The reader of files or of one bookmark reports the error. One bookmark is never so large.
         return len(body) > MAX_ENTRY
     return not members.uri and any(getattr(members, name) for name in _CONTAINERS)
 
@@ -82,15 +82,15 @@ class _LineCounter:
         self._data = data
         self._position, self.line = 0, 1  # The position where the next search begins, and its line.
 
-    def find(self, value: Raw) -> int:
-        """Count the lines up to the next place with this value; return the value's end there."""
+    def advance_to_value(self, value: Raw) -> int:
+        """Set `line` to that of the value's next occurrence, and return its position."""
         # To compare all bytes would take long, because outer values contain the inner ones again.
-        # A member that is not read may begin with the same bytes. Then only the line is wrong.
+        # A skipped member with the same first bytes is found instead: then only the line is wrong.
         start = self._data.index(memoryview(value)[:1024], self._position)
-        self.count_up_to(start + 1)  # So that an inner `[` is not found at the outer one.
-        return start + len(memoryview(value))
+        self.advance_to(start + 1)  # So that an inner `[` is not found at the outer one.
+        return start
 
-    def count_up_to(self, position: int) -> None:
+    def advance_to(self, position: int) -> None:
         self.line += self._data.count(b"\n", self._position, position)
         self._position = position
 
@@ -104,8 +104,8 @@ class _Walk:
         self._depth = 0  # The number of arrays and objects around the present value.
 
     def entries_in(self, value: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in the value of a member, or in an item of the member's array."""
-        end_of_value = self._lines.find(value)
+        """Yield the entries in the outermost value, or in a member's value or an item of it."""
+        start = self._lines.advance_to_value(value)
         if _type(value) not in (_ARRAY, _OBJECT):
             yield ImportedEntry(self._lines.line, {}, skip_reason="is no object")
         elif self._depth > _MAX_DEPTH:
@@ -114,7 +114,7 @@ class _Walk:
             yield from self._entries_in_all((member_name, item) for item in _decode_array(value))
         else:
             yield from self._entries_in_object(value, member_name)
-        self._lines.count_up_to(end_of_value)
+        self._lines.advance_to(start + len(memoryview(value)))
 
     def _entries_in_all(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
         self._depth += 1
@@ -128,7 +128,7 @@ class _Walk:
         if not containers:
             yield from self._entry_in(value, members, member_name)
         elif is_outermost and "children" not in members:
-            # This object is the whole export and no folder, so its name must not become a tag.
+            # The whole export is no folder: its name, such as the user's, must not become a tag.
             yield from self._entries_in_all(containers)
         else:
             self._folders.open(self._tags_of_folder(members, member_name))
@@ -139,8 +139,8 @@ class _Walk:
         """Yield the entry in an object, none for a folder without entries."""
         entry = _read_object(raw, self._lines.line, self._folders.tags)
         if entry.skip_reason == NO_URI:
-            if unread := [name for name, value in members.items() if _is_array_of_objects(value)]:
-                reason = f"{NO_URI}, and its lists are not read: {', '.join(unread)}"
+            if lists := [name for name, value in members.items() if _ARRAY_OF_OBJECTS.match(value)]:
+                reason = f"{NO_URI}, and its lists are not read: {', '.join(lists)}"
                 entry = entry._replace(skip_reason=reason)
             elif member_name in _FOLDER_ARRAYS or _text(members.get("type")) in _FOLDER_TYPES:
                 return  # An empty folder.
@@ -150,11 +150,11 @@ class _Walk:
 
     def _tags_of_folder(self, members: _Members, member_name: str) -> tuple[str, ...]:
         """Return the tags for a folder, none for one that a browser creates itself."""
-        # Such a folder is in a member such as `bookmark_bar`, or has one of two further members.
+        # Firefox marks its own folders by `root`, Chromium by `folderType` or a name like `other`.
         if member_name in _ROOT_OBJECTS or members.keys() & {"root", "folderType"}:
             return ()
         title = _text(members.get("title", members.get("name")))
-        # Browsers create folders only at the top, or inside the one folder at the top.
+        # Built-in folders are at the top, or inside one root folder, as in Firefox's backups.
         return folder_tags(title, may_be_built_in=self._folders.depth < 2)
 
 
@@ -166,19 +166,19 @@ def _containers(members: _Members, is_outermost: bool) -> list[tuple[str, Raw]]:
     if has_address and not is_outermost:
         return []
     containers = [member for member in members.items() if _is_container(*member, is_outermost)]
-    # Tab Session Manager writes objects in which ids are the names of the entries.
+    # Tab Session Manager writes objects of windows and of tabs, whose members' names are ids.
     if not containers and all(_type(value) == _OBJECT for value in members.values()):
         return list(members.items())
     return containers
 
 
 def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
+    """Return whether a member's value is for entries or folders, even if it has none."""
     if _type(value) == _OBJECT:
         return name in _ROOT_OBJECTS
-    # Folders are objects, but an array `lists` in an entry of Karakeep has texts. In the outermost
-    # object an array may also be empty: an export without bookmarks.
+    # An entry of Karakeep has texts in `lists`, so inside an export only arrays of objects count.
     if name in _FOLDER_ARRAYS and not is_outermost:
-        return bool(_is_array_of_objects(value))
+        return _ARRAY_OF_OBJECTS.match(value) is not None
     return name in _CONTAINERS and _type(value) == _ARRAY
 
 
@@ -199,11 +199,11 @@ def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> Impor
     except Malformed as error:
         return ImportedEntry(line, {}, skip_reason=str(error))
     assert isinstance(value, dict)  # Only objects are passed.
-    if not tags_of_folders and _is_own(value):  # Exports of this service have no folders.
+    if not tags_of_folders and _is_from_own_export(value):  # Our exports have no folders.
         return entry_with_uri(line, value)
     fields = _fields(value, tags_of_folders)
     is_separator = value.get("type") in _SEPARATOR_TYPES
-    is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()
+    is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()  # Its url is a sync server's.
     if is_separator or is_floccus_account or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)
     return entry_with_uri(line, fields)
@@ -216,29 +216,29 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
     if is_pinboard:
         value = value | {"title": value.get("description"), "description": value.get("extended")}
         if value.get("shared") == "no":
-            value["private"] = True  # A mark, which becomes a tag.
+            value["private"] = True  # Becomes the tag "private".
     content = value.get("content")
-    if isinstance(content, dict) and content.get("url"):  # Karakeep describes the page so.
+    # Karakeep describes the page in `content`. The page's title counts if `title` is empty.
+    if isinstance(content, dict) and content.get("url"):
         url = value.get("url") or content["url"]
         value = value | {"url": url, "website_title": content.get("title")}
-    # By what a member's name means in any program: `url`, `href` and `link` have the role `uri`.
-    values_by_role = group_by_role(value.items())
-    annotations = value.get("annos")
-    for annotation in annotations if isinstance(annotations, list) else ():  # Of Firefox.
+    values_by_role = group_by_role(value.items())  # The role of `href` and `link` is `uri`.
+    annotations = value.get("annos")  # Firefox writes a description as an annotation.
+    for annotation in annotations if isinstance(annotations, list) else ():
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
             values_by_role.setdefault("description", []).append(annotation.get("value"))
     own_tags = _tags(values_by_role.get("tags", ()), are_separated_by_spaces=is_pinboard)
     return fields_of_roles(values_by_role, own_tags, tags_of_folders)
 
 
-def _is_own(value: dict[str, object]) -> bool:
-    """Return whether an object is from an export of this service, not of another program."""
+def _is_from_own_export(value: dict[str, object]) -> bool:
+    """Return whether an object looks like one from this service, not from another program."""
     # Other programs use these names, too: buku for a text of all tags, others for dates as numbers.
     has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
-    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)  # RFC 3339
-    has_only_own_fields = value.keys() <= set(FIELDS)
-    return has_only_own_fields and has_list_of_tags and are_dates_texts
+    are_dates_rfc_3339 = all(isinstance(date, str) and "-" in date for date in dates)
+    has_only_fields_of_this_service = value.keys() <= set(FIELDS)
+    return has_only_fields_of_this_service and has_list_of_tags and are_dates_rfc_3339
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:

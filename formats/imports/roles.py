@@ -22,10 +22,10 @@ _NAMES_BY_ROLE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-# Marks are values such as true and false, or yes and no: a true one becomes a tag of its name.
-_MARKS = ("private", "toread", "unread")
+# Flags, which are true or false: a member `private: true` becomes the tag `private`.
+_FLAGS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
-_ROLE_BY_NAME |= {mark: mark for mark in _MARKS}
+_ROLE_BY_NAME |= {flag: flag for flag in _FLAGS}
 _TRUE_VALUES = ("1", "1.0", "true", "yes")  # `parse_strictly` returns the 1 of JSON as 1.0.
 # By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
@@ -37,7 +37,7 @@ def is_firefox_query(uri: object) -> bool:
 
 
 def role_of(name: str) -> str:
-    """Return the role of a column or member, empty if it is unknown."""
+    """Return the role, or meaning, of a column or member: `uri` for `Link`, empty if unknown."""
     return _ROLE_BY_NAME.get(re.sub(r"[\s_-]", "", name).lower(), "")
 
 
@@ -45,7 +45,7 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
     """Return lists of non-empty values by role: a program may write several values of one role."""
     values_by_role: dict[str, list[object]] = {}
     for name, value in members:
-        # Drop 0, too, which equals False: programs write 0 for unknown dates and marks not set.
+        # Drop 0, too, which equals False: programs write 0 for unknown dates and false flags.
         if value not in (None, "", [], False) and (role := role_of(name)):
             values_by_role.setdefault(role, []).append(value)
     return values_by_role
@@ -58,7 +58,7 @@ def fields_of_roles(
 ) -> dict[str, object]:
     """Return the fields of an entry. Each format splits tags differently, so the caller does it.
 
-    The first text of a role counts, but descriptions are joined. Marks and folders become tags.
+    The first text of a role counts; descriptions are joined. True flags and folders become tags.
     """
     texts = {role: [v for v in vs if isinstance(v, str)] for role, vs in values_by_role.items()}
     fields: dict[str, object] = {}
@@ -68,11 +68,11 @@ def fields_of_roles(
             fields[field] = texts[role][0]
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    marks = [mark for mark in _MARKS if any(map(_is_true, values_by_role.get(mark, ())))]
+    flags = [flag for flag in _FLAGS if any(map(_is_true, values_by_role.get(flag, ())))]
     if "unread" in (status.lower() for status in texts.get("status", ())):
-        marks.append("unread")
+        flags.append("unread")
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
-    if tags := merge_tags(own_tags, (*marks, *tags_of_paths, *tags_of_folders)):
+    if tags := merge_tags(own_tags, (*flags, *tags_of_paths, *tags_of_folders)):
         fields["tags"] = tags
     for role in ("created", "modified"):
         dates = map(parse_plausible_date, values_by_role.get(role, ()))
@@ -90,5 +90,5 @@ def _path_tags(path: str) -> Sequence[str]:
     if path.lower() in _TAGS_OF_SERVICE_FOLDERS:  # Such as Unread of Instapaper.
         return _TAGS_OF_SERVICE_FOLDERS[path.lower()]
     top, *inner = path.split("/")
-    tags = folder_tags(top, may_be_built_in=True)  # Browsers create folders only at the top.
+    tags = folder_tags(top, may_be_built_in=True)  # Such as Other Bookmarks.
     return [*tags, *(tag for name in inner for tag in folder_tags(name, may_be_built_in=False))]

@@ -49,8 +49,8 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
 
 def _read_date(value: str) -> str | None:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
-    missing_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
-    return parse_date(value + missing_by_length.get(len(value), ""))
+    omitted_end_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
+    return parse_date(value + omitted_end_by_length.get(len(value), ""))
 
 
 def _own_tags(entry: xbel.XbelEntry) -> list[str]:
