@@ -216,6 +216,12 @@ def test_several_tags_select_bookmarks_that_have_all_of_them(app, tagged, query,
     assert response.headers["X-Total-Count"] == str(len(names))
 
 
+def test_a_tag_matches_in_every_order_of_its_marks(app, add):
+    id = add(tags=["α\u0345\u0308"])["id"]
+    assert ids(app.get("/?tag=%CE%B1%CD%85%CC%88", status=200)) == [id]
+    assert ids(app.get("/?tag=%CE%B1%CC%88%CD%85", status=200)) == [id]
+
+
 def test_an_empty_tag_is_ignored(app, tagged):
     assert len(app.get("/?tag=", status=200).json) == len(tagged)
 
