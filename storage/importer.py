@@ -1,4 +1,4 @@
-"""Import bookmarks: create or update each by its uri; sync the files of each batch together."""
+"""Import bookmarks: create or update each by its uri, and store them durably in batches."""
 
 import time
 from collections import Counter
@@ -77,8 +77,8 @@ class _Plan:
 class Importer:
     """Import entries one after the other and store their changes in batches.
 
-    Each batch is durable when the next begins, so that importing the same entries again finishes
-    an interrupted import. A dry run only counts.
+    Each batch is durable when the next begins, so a crash loses at most the last one. Importing the
+    same entries again finishes an interrupted import. A dry run only counts.
     """
 
     def __init__(self, store: Store, dry_run: bool = False) -> None:
@@ -87,7 +87,7 @@ class Importer:
         self._dry_run = dry_run
         self._plans_by_key: dict[str, _Plan] = {}  # By the uri's `uri_key`.
         self._planned_ids: set[str] = set()  # The ids of bookmarks to create.
-        self._planned_entry_count = 0  # The number of entries in all plans.
+        self._planned_entry_count = 0  # A plan can have several entries.
         # By id: stored bookmarks that entries leave unchanged. Another program may have written
         # their files without syncing them, so `write_all` syncs them.
         self._unchanged_to_sync: dict[str, Entry] = {}
@@ -106,10 +106,11 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
+        # Unchanged bookmarks have no plan, but `flush` makes their files durable, too.
         is_batch_full = (
             len(self._plans_by_key) >= MAX_CHANGES
-            or self._planned_entry_count >= MAX_PENDING_ENTRIES  # A plan can have many entries.
-            or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES  # These have no plan.
+            or self._planned_entry_count >= MAX_PENDING_ENTRIES
+            or len(self._unchanged_to_sync) >= MAX_PENDING_ENTRIES
         )
         if is_batch_full:
             self.flush()
@@ -117,7 +118,7 @@ class Importer:
     def finish(self) -> ImportReport:
         """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
         self.flush()
-        if self._dry_run:  # `flush` leaves all plans of a dry run uncounted.
+        if self._dry_run:  # `flush` has kept all plans, because later entries could change them.
             for plan in self._plans_by_key.values():
                 self._count(plan)
         return self.report
@@ -142,7 +143,7 @@ class Importer:
             before = stored.bookmark if stored else None
         if before is None:  # The uri is neither stored nor planned yet.
             outcome, result = "created", create(fields, self._choose_id(fields), now)
-        elif stored:
+        elif stored:  # If the merge changes the bookmark, its `modified` is the time of the import.
             outcome, result = "updated", merge(before, fields, now)
         else:  # The import creates this bookmark: its `modified` is the latest of its entries.
             outcome, result = "updated", _merge_with_later_modified(before, fields)
@@ -183,13 +184,14 @@ class Importer:
         """Store the pending changes and count their outcomes, unless this is a dry run."""
         if self._dry_run:  # Keep all plans for later entries with the same uris; `finish` counts.
             return
+        # Another client's change can make plans fail. The next attempt stores new plans for them.
         for _ in range(_MAX_ATTEMPTS):
             plans = list(self._plans_by_key.values())
-            unchanged = list(self._unchanged_to_sync.values())
+            unchanged_to_sync = list(self._unchanged_to_sync.values())
             self._plans_by_key, self._unchanged_to_sync = {}, {}
             self._planned_ids, self._planned_entry_count = set(), 0
             changes = [Change(plan.result, plan.stored) for plan in plans]
-            failed = self._store.write_all(changes, unchanged)
+            failed = self._store.write_all(changes, unchanged_to_sync)
             errors_by_id = {change.bookmark.id: error for change, error in failed}
             for plan in plans:
                 if error := errors_by_id.get(plan.result.id):
@@ -208,9 +210,9 @@ class Importer:
         unreadable. If a bookmark to create has the id of an unreadable file, `_plan` takes another.
         """
         is_update = failed.stored is not None
-        is_lost = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
+        is_permanent = isinstance(error, Invalid) or (is_update and isinstance(error, Unreadable))
         for line, fields in failed.entries:
-            if is_lost:  # Another attempt would fail, too.
+            if is_permanent:  # Another attempt would fail, too.
                 self._skip(line, fields, str(error))
                 continue
             try:

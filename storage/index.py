@@ -86,31 +86,30 @@ _tombstone_order: _SortKey[TombstoneEntry] = attrgetter("tombstone.deleted", "to
 
 @dataclass
 class Index:
-    """Every active bookmark and every tombstone. Not thread-safe.
+    """All bookmarks, and the tombstones of deleted ones. Not thread-safe.
 
-    `version` is the sum of the versions of all files; `changed_at` is when a file or folder was
-    last changed. All lists of entries are sorted oldest first.
+    All lists of entries are sorted oldest first.
     """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     tombstones: dict[str, TombstoneEntry] = field(default_factory=dict)
-    changed_at: float = 0.0
-    version: int = 0
+    changed_at: float = 0.0  # When a file or folder was last changed, for Last-Modified.
+    version: int = 0  # The sum of the versions of all files, for ETags.
     # The number of bookmarks without tags. Counting them anew would double the time of a tag list.
     untagged_count: int = 0
     _by_uri_key: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
     _by_tag: dict[str, list[Entry]] = field(default_factory=dict)  # By folded tag.
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
-    # The times of all modifications and deletions: the last is the collection's `modified`.
-    _sorted_modified_times: list[str] = field(default_factory=list)
-    # The ids of all bookmarks and tombstones. Clients of linkding send numbers in place of ids.
+    # The `modified` of all bookmarks and the `deleted` of all tombstones. Feeds show the last one.
+    _times_newest_last: list[str] = field(default_factory=list)
+    # The ids of all bookmarks and tombstones, to find the ids of a number in linkding's API.
     _ids_sorted_by_linkding_number: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> State:
         """The validators of the whole collection as it is now."""
-        latest = self._sorted_modified_times[-1] if self._sorted_modified_times else _EPOCH
+        latest = self._times_newest_last[-1] if self._times_newest_last else _EPOCH
         return State(self.version, latest, self.changed_at)
 
     # --- Reading ---
@@ -125,8 +124,8 @@ class Index:
         The result may be a list of the index itself: do not change it, and copy it to keep it.
         """
         if query.without_tag and query.without_tag in self._by_tag:  # A tag such as `archived`.
-            others = self.matches(replace(query, without_tag=""))
-            return [entry for entry in others if query.without_tag not in entry.tags]
+            candidates = self.matches(replace(query, without_tag=""))
+            return [entry for entry in candidates if query.without_tag not in entry.tags]
         has_all_tags = frozenset(query.tags).issubset
         if query.uri_key is not None:
             return [e for e in self.with_uri_key(query.uri_key) if has_all_tags(e.tags)]
@@ -186,7 +185,7 @@ class Index:
             self.version = _sum_of_versions(self.version, tombstone.version)
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
-            insort(self._sorted_modified_times, tombstone.tombstone.deleted)
+            insort(self._times_newest_last, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         """Set the entry of an id; None removes it."""
@@ -200,6 +199,7 @@ class Index:
 
     def _update_sorted_ids(self, id: str) -> None:
         """Insert an id that now has an entry or a tombstone; remove an id that has neither."""
+        # A deleted id stays in the list, so that no new id gets its linkding number.
         is_used = id in self.entries or id in self.tombstones
         is_in_list = id in self.ids_of_linkding_number(linkding_number(id))
         if is_used and not is_in_list:
@@ -210,7 +210,7 @@ class Index:
     def _insert_into_lists(self, entry: Entry) -> None:
         same_uri = self.with_uri_key(entry.uri_key)
         self._by_uri_key[entry.uri_key] = tuple(sorted((*same_uri, entry), key=_entry_order))
-        insort(self._sorted_modified_times, entry.bookmark.modified)
+        insort(self._times_newest_last, entry.bookmark.modified)
         insort(self._sorted_entries, entry, key=_entry_order)
         for tag in entry.tags:
             insort(self._by_tag.setdefault(tag, []), entry, key=_entry_order)
@@ -233,13 +233,13 @@ class Index:
 
     def _remove_modified_time(self, timestamp: str) -> None:
         """Remove one time: the collection's `modified` is the newest of those that remain."""
-        del self._sorted_modified_times[bisect_left(self._sorted_modified_times, timestamp)]
+        del self._times_newest_last[bisect_left(self._times_newest_last, timestamp)]
 
     def _rebuild_from_entries_and_tombstones(self) -> None:
         """Make all lists and sums anew: after many changes, single insertions would be slower."""
         items: Iterable[Entry | TombstoneEntry]
         items = itertools.chain(self.entries.values(), self.tombstones.values())
-        # A later change of one file adds and subtracts only that file's versions.
+        # A later change of one file only subtracts its old version and adds its new one.
         self.version = _sum_of_versions(*[item.version for item in items])
         ids = {*self.entries, *self.tombstones}
         self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
@@ -247,7 +247,8 @@ class Index:
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
         deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)
         modified = (entry.bookmark.modified for entry in self._sorted_entries)
-        self._sorted_modified_times = sorted(itertools.chain(modified, deleted))
+        self._times_newest_last = sorted(itertools.chain(modified, deleted))
+        # Most uris have one entry, for which a tuple takes less memory than a list.
         by_uri_key: dict[str, tuple[Entry, ...]] = {}
         by_tag: defaultdict[str, list[Entry]] = defaultdict(list)
         for entry in self._sorted_entries:
@@ -267,10 +268,10 @@ def _sum_of_versions(*versions: int) -> int:
     return sum(versions) % (1 << 128)
 
 
-def count_tags(entries: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
+def count_tags(oldest_first: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
     """Return the most used tags, as spelled in the oldest of the entries, with their counts."""
-    counts = Counter(itertools.chain.from_iterable(entry.tags for entry in entries))
-    return [(_spelling(tag, entries), n) for tag, n in _most_used(counts.items(), limit)]
+    counts = Counter(itertools.chain.from_iterable(entry.tags for entry in oldest_first))
+    return [(_spelling(tag, oldest_first), n) for tag, n in _most_used(counts.items(), limit)]
 
 
 def _most_used(counts: Iterable[tuple[str, int]], limit: int | None) -> list[tuple[str, int]]:

@@ -10,7 +10,8 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # The largest number of 18 digits.
+# Numbers of 18 digits fit into 64 bits. `int` would refuse a text of more than 4,300 digits.
+MAX_NUMBER = 10**18 - 1
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 
@@ -18,15 +19,15 @@ class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return.
 
     A match has all folded `tags`, meets `search`, has the comparison key `uri_key` and does not
-    have the folded tag `without_tag`. The page leaves out the `offset` newest matches and has the
-    next `limit` ones. `deletions` asks for tombstones too, with the same `limit` and `offset`.
-    `tag_count_limit` asks for this number of the most used tags of all matches.
+    have the folded tag `without_tag`, such as `archived` for linkding. The page leaves out the
+    `offset` newest matches and has the next `limit` ones. `deletions` asks for tombstones too, with
+    this `limit` and `offset`. `tag_count_limit` asks for so many of the most used tags of matches.
     """
 
     tags: tuple[str, ...] = ()
     search: Search = ()
     uri_key: str | None = None  # The normalized uri, equal for equivalent uris; None: any uri.
-    without_tag: str = ""  # Such as `archived` for linkding's list. "" leaves out no bookmark.
+    without_tag: str = ""  # "" leaves out no bookmark.
     limit: int | None = None  # None: all matches.
     offset: int = 0
     deletions: bool = False

@@ -81,10 +81,10 @@ class RetagReport(msgspec.Struct):
 
 
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
-    """Return the change of tags with the members tag, q, remove, add and expected.
+    """Return the change of tags that a client asks for by these members of an object or form.
 
-    Raises Invalid with an error for each member that is unknown or breaks its rule, or if the
-    members select nothing.
+    The members tag and q select bookmarks; the others are remove, add and expected. Raises Invalid
+    with an error for each member that is unknown or breaks its rule, or if tag and q are empty.
     """
     fields: Fields = {}
     errors: list[tuple[str, str]] = []
@@ -119,7 +119,7 @@ def _parse_strings(value: object) -> list[str]:
     return values
 
 
-def _parse_selecting_tags(value: object) -> tuple[str, ...]:
+def _parse_filter_tags(value: object) -> tuple[str, ...]:
     """Return tags in the folded form in which a query compares them."""
     return fold_tags(_parse_strings(value))
 
@@ -130,7 +130,7 @@ def _parse_search(value: object) -> Search:
     return parse_expression(value)
 
 
-def _parse_tags(value: object) -> tuple[str, ...]:
+def _parse_tags_to_store(value: object) -> tuple[str, ...]:
     """Return tags in the form in which a bookmark stores them."""
     return tuple(clean({"tags": _parse_strings(value)})["tags"])
 
@@ -138,7 +138,7 @@ def _parse_tags(value: object) -> tuple[str, ...]:
 def _parse_count(value: object) -> int:
     if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
         return int(value)
-    if isinstance(value, float) and value.is_integer():  # From JSON, where 3 is decoded as 3.0.
+    if isinstance(value, float) and value.is_integer():  # The JSON parser makes all numbers floats.
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise _invalid_value("must be a whole number")
@@ -146,10 +146,10 @@ def _parse_count(value: object) -> int:
 
 
 _RULES: Mapping[str, Callable[[object], object]] = {
-    "tag": _parse_selecting_tags,
+    "tag": _parse_filter_tags,
     "q": _parse_search,
-    "remove": _parse_tags,
-    "add": _parse_tags,
+    "remove": _parse_tags_to_store,
+    "add": _parse_tags_to_store,
     "expected": _parse_count,  # If another number is selected, the change is refused.
 }
 
@@ -187,7 +187,7 @@ class _Retagger:
         """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
         for _ in range(_MAX_ATTEMPTS):
             changes, unchanged = self._plan(entries)
-            # Another program may have written the unchanged files without a sync.
+            # This syncs the unchanged files, too: another program may not have synced them.
             failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
             self.report.changed += len(changes) - len(failed)
             self.report.unchanged += len(unchanged)

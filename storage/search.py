@@ -1,8 +1,8 @@
 """Search expressions, the parameter `q`: a subset of linkding's grammar, and `-` for `not`.
 
-    any  = all { "or" all }
-    all  = one { [ "and" ] one }
-    one  = [ "not" | "-" ] ( "(" any ")" | "phrase" | #tag | #"a tag" | !untagged | !unread | word )
+    any  = all { 'or' all }
+    all  = one { [ 'and' ] one }
+    one  = [ 'not' | '-' ] ( '(' any ')' | "phrase" | #tag | #"a tag" | !untagged | !unread | word )
 """
 
 import re
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
     | ! (?P<keyword> [^\s()]+ )      # `_tokens` refuses words not in _KEYWORDS.
-    | (?P<open_quote> \#? " )        # A quote that is not closed, or #"".
+    | (?P<open_quote> \#? " )        # A quote that is not closed, or #"" without a tag.
     | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
     """,
     re.VERBOSE,
@@ -61,7 +61,7 @@ Search = tuple[Term | str, ...]
 
 
 class _NotAnExpression(BadQuery):
-    """The text is no expression: in a list its words are searched, a change of tags is refused."""
+    """The text is no expression: a list searches for its words, a change of tags is refused."""
 
 
 def parse_search(text: str) -> Search:
@@ -72,7 +72,7 @@ def parse_search(text: str) -> Search:
     try:
         return parse_expression(text)
     except _NotAnExpression:
-        # Strip parentheses and double quotes from each word, except from a word such as `("`.
+        # Strip parentheses and double quotes from each word; a word of nothing else, `("`, stays.
         words = [word.strip('()"') or word for word in text.split()]
         return _Parser().parse(Term(Kind.TEXT, fold_text(word)) for word in words)
 
@@ -80,7 +80,7 @@ def parse_search(text: str) -> Search:
 def parse_expression(text: str) -> Search:
     """Return the search of an expression.
 
-    Raises BadQuery if the text has more than `MAX_TERMS` terms or is no expression. Changes of tags
+    Raises _NotAnExpression, or another BadQuery for more than `MAX_TERMS` terms. Changes of tags
     are refused then, because a search for the words could select the wrong bookmarks.
     """
     return _Parser().parse(_tokens(text))
@@ -92,7 +92,7 @@ def words_to_mark(text: str) -> list[str]:
     Negated words are left out. Raises BadQuery.
     """
     # The search is in postfix notation. For each operand the stack has a list of the words to find
-    # and a list of the words to exclude. An empty search leaves only the first item.
+    # and a list of the words to exclude. The first item is the result of an empty search.
     stack: list[tuple[list[str], list[str]]] = [([], [])]
     for step in parse_search(text):
         if isinstance(step, Term):
@@ -105,7 +105,7 @@ def words_to_mark(text: str) -> list[str]:
             left_wanted, left_excluded = stack.pop()
             stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
     wanted, _excluded = stack.pop()
-    return [word for word in wanted if word]  # A lone accent is folded to "".
+    return [word for word in wanted if word]  # `fold_text` makes "" of a lone accent.
 
 
 def fold_text(text: str) -> str:
@@ -122,6 +122,7 @@ def fold_text(text: str) -> str:
 
 def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
+    # Normalize before `fold`, which makes a letter of the mark U+0345: NFC sorts only marks.
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 
@@ -162,7 +163,7 @@ class _Parser:
         self._needs_operand = True
 
     def parse(self, tokens: Iterable[Term | str]) -> Search:
-        """Return the search of these tokens, in postfix notation. Raises BadQuery."""
+        """Return the tokens in postfix notation. Raises _NotAnExpression, or another BadQuery."""
         for token in tokens:
             self._add(token)
         if not self._postfix and not self._operators:
@@ -185,7 +186,7 @@ class _Parser:
         elif token in ("(", "not"):
             self._add_omitted_and()
             if token == "not" and self._operators and self._operators[-1] == "not":
-                # In a list, a text such as --help is searched as a word all the same.
+                # `--help` is two negations: a list searches for its words instead.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             self._operators.append(token)
         elif token == ")":
@@ -208,7 +209,7 @@ class _Parser:
 
     def _apply_all_operators(self) -> None:
         """Apply all waiting operators that come after the last open parenthesis, if any is open."""
-        self._apply_operators(_BINDING_STRENGTH["or"])  # No operator binds less strongly than `or`.
+        self._apply_operators(_BINDING_STRENGTH["or"])  # Only "(" is weaker than "or".
 
     def _apply_operators(self, least_strength: int) -> None:
         """Append the waiting operators that bind at least this strongly to the postfix notation."""
