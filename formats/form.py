@@ -33,7 +33,7 @@ def complete_address(text: str) -> str:
     address = text.strip()
     if _WITHOUT_SCHEME.match(address):
         return f"https://{address}"
-    return text  # Not stripped: error pages show a wrong uri as typed; storage strips valid ones.
+    return text  # Not stripped, because an error page repeats a wrong address as the user typed it.
 
 
 class HiddenFields(NamedTuple):
@@ -54,8 +54,8 @@ class HiddenFields(NamedTuple):
 def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
     """Remove the hidden fields from a form's `fields`, and return them.
 
-    If the checkbox `_quote` is ticked, append its text to the description. A form has this checkbox
-    if the user wanted to add a bookmark with this text, but had one with its uri already.
+    If the checkbox `_quote` is ticked, append its text to the description. The text is the
+    description that the user wanted to add with a uri which the form's bookmark has already.
     """
     list_query = fields.pop("_list", None)
     if new_text := fields.pop("_quote", ""):
@@ -72,7 +72,10 @@ def take_hidden_fields(fields: dict[str, object]) -> HiddenFields:
 def make_hidden_fields(
     page_query: Mapping[str, str], version: str, initial_field_digests: str = ""
 ) -> HiddenFields:
-    """Return the hidden fields of the form on a page with the query `page_query`."""
+    """Return the hidden fields of the form on a page with the query `page_query`.
+
+    `initial_field_digests` show later, when the form is sent, which fields the user has changed.
+    """
     list_query = page_query.get("_list")  # A list has this parameter in its links to the form.
     closes_window = page_query.get("close") == "1"  # The bookmarklet opens the form with `close=1`.
     return HiddenFields(version, list_query, closes_window, initial_field_digests)
@@ -203,9 +206,9 @@ def _fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
             raise Invalid([(name, "is given twice")])
         else:
             fields[name] = value
-    # Users type addresses without `https://`. Only the form that puts back a deleted bookmark has a
-    # stored uri, not a typed one: a uri such as `localhost:80` has the scheme `localhost` there.
-    puts_stored_uri_back = fields.get("_version") == DELETED_BOOKMARK
-    if "uri" in fields and not puts_stored_uri_back:
+    # Complete an address that a user typed without `https://`. The form that puts back a deleted
+    # bookmark has a hidden uri instead, which must stay as stored, such as `localhost:80`.
+    puts_bookmark_back = fields.get("_version") == DELETED_BOOKMARK
+    if "uri" in fields and not puts_bookmark_back:
         fields["uri"] = complete_address(str(fields["uri"]))
     return {**fields, **lists}

@@ -79,10 +79,10 @@ def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is
     """
     if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
-    # A deleted bookmark is not put back if another bookmark, `id`, has its uri by now. Show that
-    # bookmark, not a list, so that the user sees why nothing was put back.
-    is_uri_taken = hidden_fields.version == DELETED_BOOKMARK and not is_new
-    if hidden_fields.list_query is None or is_uri_taken:
+    # If another bookmark had the uri of the deleted one, the deleted one has not been put back.
+    # Show the other bookmark, which is `id` then, so that the user sees why.
+    was_not_put_back = hidden_fields.version == DELETED_BOOKMARK and not is_new
+    if hidden_fields.list_query is None or was_not_put_back:
         return base.bookmark(id)
     return list_address(base.url, hidden_fields.list_query, id)
 
@@ -111,8 +111,8 @@ def retagged_address(
     """
     filter_tags = [tag for tag in selection.get("tag", []) if tag.strip()]
     changed_filter_tags = retagging.apply(filter_tags)
-    # After x is renamed to y, the list of the tag x would be empty: show the list of y. If no tag
-    # of the filter was removed, its tags still select the changed bookmarks, so they stay.
+    # After x is renamed to y, the list of the tag x would be empty: show the list of y. A filter
+    # of which no tag was removed stays, because it still selects the changed bookmarks.
     if not set(filter_tags) <= set(changed_filter_tags):
         filter_tags = changed_filter_tags
     parameters = [("tag", tag) for tag in filter_tags]
@@ -141,7 +141,7 @@ def _page_links(
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
-    # Each link has its own limit and offset; other pages must not repeat a notice of retagging.
+    # Each link has its own limit and offset. The parameters of a notice are for this page alone.
     dropped = ("limit", "offset", *_RETAGGING_NOTICE)
     others = [(name, value) for name, value in parameters if name not in dropped]
     beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"

@@ -36,7 +36,7 @@ def _find_address(text: str) -> str:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return a shared text without the address at its end or start: "Title" of "Title - URL"."""
+    """Return a shared text without the address at its end or start: "Title - URL" gives "Title"."""
     before, _, after = text.partition(address)
     if _has_words(before) and _has_words(after):  # Without the address, the text would have a gap.
         return text

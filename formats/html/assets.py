@@ -29,7 +29,7 @@ _DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to tell its versi
 
 @dataclass(frozen=True)
 class Asset:
-    """A file of the service itself, with the validators of a resource."""
+    """A file of the service itself; `version` and `changed_at` make ETag and Last-Modified."""
 
     media_type: str
     body: bytes

@@ -21,7 +21,7 @@ from storage.bookmark import Bookmark, fold, split_tags
 
 # In characters. Pages cut longer titles and uris; the form shows them whole.
 MAX_TITLE_SHOWN, MAX_URI_SHOWN = 300, 200
-MAX_TAG_CHECKBOXES = 8  # At most this number of checkboxes below the tags suggest a tag.
+MAX_TAG_CHECKBOXES = 8  # The form suggests at most this number of tags, each with a checkbox.
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -39,24 +39,26 @@ def write_bookmark(
 ) -> Iterator[bytes]:
     """Write the page of one bookmark with the forms that change and delete this version.
 
-    The form suggests `host_tags`, the tags of other bookmarks of the same host.
+    `page_query` is the query of the page's own address. The form suggests `host_tags`, the tags of
+    other bookmarks of the same host.
     """
     action = f"{base.path}/{b.id}"
+    saved_on = date_html(b.created)
     digests = field_digests(b)  # To merge the user's changes with those of other clients.
     hidden_fields = make_hidden_fields(page_query, f"{version:032x}", initial_field_digests=digests)
     # A `uri` in the query is one that the user wanted to add, but this bookmark has it already.
     if "uri" in page_query:
-        note = f'<p class="saved" role="status">You saved this page on {time(b.created)}.</p>\n'
+        note = f'<p class="saved" role="status">You saved this page on {saved_on}.</p>\n'
         form = existing_form(action, b, hidden_fields, page_query, host_tags)
     else:
         note, values = "", form_values(b)
         checkboxes = _host_tag_checkboxes(values, host_tags)
         form = edit_form(action, values, hidden_fields, checkboxes=checkboxes)
-    changed = f"changed {time(b.modified)}" if b.modified != b.created else ""
-    details = (host(b.uri), f"saved {time(b.created)}", changed)  # Empty ones are left out below.
+    changed = f"changed {date_html(b.modified)}" if b.modified != b.created else ""
+    details = (host_html(b.uri), f"saved {saved_on}", changed)  # Empty ones are left out below.
     yield (
         f'{begin(b.title, base, hidden_fields.list_query)}<main id="main" class="single">\n'
-        f'<h1 dir="auto">{link(b)}</h1>\n'
+        f'<h1 dir="auto">{title_link(b)}</h1>\n'
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
         f"{note}{form}{delete_form(action, hidden_fields)}</main>\n{END}"
     ).encode()
@@ -69,14 +71,14 @@ def existing_form(
     values_to_add: Mapping[str, str],
     host_tags: Iterable[str] = (),
     *,
-    from_sent_form: bool = False,
+    keep_typed_values: bool = False,
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The tags to add are added to the bookmark's tags, a checkbox offers to add the description.
-    `from_sent_form` is true if the user has sent the values in a form, and false if the bookmarklet
-    or an app took them from a page. The form suggests `host_tags`, the tags of other bookmarks of
-    the same host.
+    The form has the tags of both, and a checkbox to add the description. `keep_typed_values` also
+    shows the title and ticks the checkbox, for values that the user sent in a form; it is false for
+    values that the bookmarklet or an app took from a page. The form suggests `host_tags`, the tags
+    of other bookmarks of the same host.
     """
     values = form_values(b)
     folded_tags = set(map(fold, b.tags))
@@ -84,26 +86,26 @@ def existing_form(
     new_tags = [tag for tag in tags_to_add if fold(tag) not in folded_tags]
     values["tags"] = ", ".join([*b.tags, *new_tags])
     title = values_to_add.get("title", "").strip()
-    typed_html: dict[str, str] = {}  # By the name of a field: a typed value, shown below it.
+    typed_html: dict[str, str] = {}  # By the name of a field: a typed value, shown below the field.
     # A typed title is shown, so that it is not lost; the title of a page is dropped.
-    if from_sent_form and title not in ("", b.title):
+    if keep_typed_values and title not in ("", b.title):
         typed_html["title"] = labelled_value("You typed:", title)
-    checkboxes = _host_tag_checkboxes(values, host_tags)
+    boxes = _host_tag_checkboxes(values, host_tags)
     description = values_to_add.get("description", "").strip()
     # Browsers send CRLF for each line break; stored descriptions have LF.
     if description and description.replace("\r\n", "\n") not in b.description:
         # A typed description must not be lost, so check its checkbox; a page's is only offered.
-        checkboxes["description"] = description_checkbox(description, is_checked=from_sent_form)
+        boxes["description"] = description_checkbox(description, is_checked=keep_typed_values)
     return edit_form(
-        action, values, hidden_fields, other_values=typed_html, checkboxes=checkboxes, focus="tags"
+        action, values, hidden_fields, other_values_html=typed_html, checkboxes=boxes, focus="tags"
     )
 
 
 def _host_tag_checkboxes(values: Mapping[str, str], host_tags: Iterable[str]) -> dict[str, str]:
-    """Map the field `tags` to checkboxes, each of which adds a tag from `host_tags`."""
+    """Map the field `tags` to checkboxes, each to add a tag of other bookmarks of the host."""
     folded_tags = set(map(fold, split_tags(values["tags"])))
     unused = [tag for tag in host_tags if fold(tag) not in folded_tags][:MAX_TAG_CHECKBOXES]
-    return {"tags": tag_checkboxes(unused, host(values["uri"]))} if unused else {}
+    return {"tags": tag_checkboxes(unused, host_html(values["uri"]))} if unused else {}
 
 
 def write_add_page(
@@ -123,7 +125,7 @@ def write_add_page(
     ).encode()
 
 
-def link(b: Bookmark, escape_text: Escape = e) -> str:
+def title_link(b: Bookmark, escape_text: Escape = e) -> str:
     """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
     # In a list `escape_text` also marks the words of the search.
     title = escape_text(cut(b.title, MAX_TITLE_SHOWN))
@@ -133,7 +135,7 @@ def link(b: Bookmark, escape_text: Escape = e) -> str:
     return f'<span>{title}</span> <code dir="ltr">{e(cut(b.uri, MAX_URI_SHOWN))}</code>'
 
 
-def host(uri: str, escape_text: Escape = e) -> str:
+def host_html(uri: str, escape_text: Escape = e) -> str:
     """Return the host of a uri as HTML, or an empty text if the uri has no host."""
     try:
         name = urlsplit(uri).hostname
@@ -145,6 +147,6 @@ def host(uri: str, escape_text: Escape = e) -> str:
     return f'<span class="host">{escape_text(shown)}</span>'
 
 
-def time(timestamp: str) -> str:
+def date_html(timestamp: str) -> str:
     """Return the date of a timestamp such as 2024-01-02T03:04:05Z as HTML."""
     return f"<time>{timestamp[:10]}</time>"

@@ -2,11 +2,11 @@
 
 from formats.base_url import BaseUrl
 from formats.form import DELETED_BOOKMARK, HiddenFields
-from formats.html.bookmark import MAX_TITLE_SHOWN, host
+from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
 from formats.html.editor import form_values
 from formats.html.frame import (
+    ENCTYPE_MULTIPART,
     END,
-    MULTIPART,
     begin,
     cut,
     e,
@@ -27,12 +27,12 @@ def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
     fields = form_values(b) | {"created": b.created}
     bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())
     title = e(cut(b.title, MAX_TITLE_SHOWN))
-    # MULTIPART, because the service would refuse a long bookmark in a URL-encoded form.
+    # Multipart, because URL-encoding could make a long bookmark too large for the service.
     content = (
-        f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host(b.uri)}</p>\n"
-        f'<form method="post" action="{e(base.path)}/" {MULTIPART}>'
-        f"{hidden_inputs(HiddenFields(DELETED_BOOKMARK, list_query))}{bookmark_inputs}"
-        "<button>Put it back</button></form>\n"
+        f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host_html(b.uri)}</p>\n"
+        f'<form method="post" action="{e(base.path)}/" {ENCTYPE_MULTIPART}>'
+        f"{hidden_inputs(HiddenFields(version=DELETED_BOOKMARK, list_query=list_query))}"
+        f"{bookmark_inputs}<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"
     )
     return (

@@ -17,7 +17,7 @@ _FIELDS = {
 }
 LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 
-# In characters. The checkbox that adds a text to the description shows this much of the text.
+# The checkbox that adds a new description to the saved one shows at most this many characters.
 MAX_ADDED_TEXT_SHOWN = 300
 
 
@@ -38,28 +38,24 @@ def edit_form(
     save_label: str = "Save",
     *,
     # These three map the name of a field to HTML that is shown below the field.
-    errors: Mapping[str, str] = {},
-    other_values: Mapping[str, str] = {},
-    checkboxes: Mapping[str, str] = {},
+    errors_html: Mapping[str, str] = {},
+    other_values_html: Mapping[str, str] = {},  # Such as the value that another client has saved.
+    checkboxes: Mapping[str, str] = {},  # A ticked box adds its text to the field's value.
     focus: str = "",
     extra_link: str = "",
     has_cancel_link: bool = True,
 ) -> str:
-    """Return a form with these values.
+    """Return the form that adds or changes a bookmark, with `values` in its fields.
 
-    `other_values` show a second value of a field, such as the one that another client has saved.
-    Each ticked box of `checkboxes` adds its text to a field. The first field with an error has the
-    focus, or else the field named `focus`. `extra_link` is HTML beside the button to save. The link
-    to cancel leads back to the list.
+    The first field with an error has the focus, or else the field named `focus`. `extra_link` is
+    HTML beside the button to save. The link to cancel leads back to the list.
     """
-    focus = next((name for name in _FIELDS if name in errors), focus)
-    fields = (
-        _field(
-            name, values.get(name, ""), errors.get(name, ""), other_values.get(name, ""), focus
-        )
-        + checkboxes.get(name, "")
-        for name in _FIELDS
-    )
+    focus = next((name for name in _FIELDS if name in errors_html), focus)
+    fields = []
+    for name in _FIELDS:
+        error, other_value = errors_html.get(name, ""), other_values_html.get(name, "")
+        fields.append(_field(name, values.get(name, ""), error, other_value, focus))
+        fields.append(checkboxes.get(name, ""))
     # A form that puts back a deleted bookmark keeps the time when the bookmark was created.
     created = hidden_input("created", values["created"]) if "created" in values else ""
     cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
@@ -145,7 +141,7 @@ def _cancel_link(action: str, hidden_fields: HiddenFields) -> str:
 
 
 def delete_form(action: str, hidden_fields: HiddenFields) -> str:
-    """Return a form with a button that deletes the bookmark if it has the version in the fields."""
+    """Return a form that deletes the bookmark, unless it has changed since the page was made."""
     return (
         f'<form class="delete" method="post" action="{e(action)}">'
         f"{hidden_input('_method', 'DELETE')}{hidden_inputs(hidden_fields)}"

@@ -14,7 +14,7 @@ END = "</body>\n</html>\n"
 MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
-MULTIPART = 'enctype="multipart/form-data"'
+ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
 
 
 def e(text: str) -> Markup:
@@ -33,9 +33,9 @@ def begin(
 ) -> str:
     """Return a page up to its main part.
 
-    After saving, the form behind the link "Add" leads back to the list with the query `list_query`,
-    or to the new bookmark if that query is None. The search box keeps the tags of `filter`. A list
-    has a link to its feed.
+    The link "Add" opens a form. After saving, this form leads back to the list with the query
+    `list_query`, or to the new bookmark if `list_query` is None. The search box keeps the tags of
+    `filter`. A list has a link to its feed.
     """
     # An empty `uri` in the query asks for the form that adds a bookmark.
     add_parameters = {"uri": ""} | ({} if list_query is None else {"_list": list_query})
@@ -62,6 +62,7 @@ def _brand(base: BaseUrl) -> str:
 
 
 def _login_or_logout_button(base: BaseUrl) -> str:
+    """Return the button that `base` names, because every page gets `base`."""
     path = e(base.path)
     if base.login_or_logout_button == "log-in":
         return f'<a class="button" href="{path}/-/login">Log in</a>\n'
@@ -71,6 +72,7 @@ def _login_or_logout_button(base: BaseUrl) -> str:
 
 
 def _head(title: str, base: BaseUrl) -> str:
+    """Return the head of a page. The script reads the path of the service from `data-path`."""
     path = e(base.path)
     return f"""\
 <!DOCTYPE html>
@@ -132,10 +134,10 @@ def notice(content: str, classes: str = "notice") -> str:
 
 def hidden_inputs(hidden_fields: HiddenFields) -> str:
     """Return the hidden fields of a form as HTML."""
-    # Fields that are None are left out. An empty `_list` is sent: the query of the list of all
-    # bookmarks is empty, while None means that the user did not come from a list.
+    # Fields that are None are left out.
     values = {
         "_version": hidden_fields.version or None,
+        # An empty query is sent too, as that of all bookmarks; None means no list to return to.
         "_list": hidden_fields.list_query,
         "_close": "1" if hidden_fields.closes_window else None,
         # The service compares these with the form's values to find what the user has changed.

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus, urlencode
 
 from formats.base_url import with_query
 from formats.form import NEW_BOOKMARK, HiddenFields
-from formats.html.bookmark import host, link, time
+from formats.html.bookmark import date_html, host_html, title_link
 from formats.html.editor import edit_form
 from formats.html.frame import (
     END,
@@ -30,8 +30,8 @@ MAX_TAGS_SHOWN = 60
 # In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
 # more of the selected text, so a list shows the whole text that the bookmarklet has saved.
 MAX_DESCRIPTION_SHOWN = 2000
-# In characters, about two lines on a phone. A list folds a longer description to two lines.
-_MAX_NOT_FOLDED = 90
+# In characters, about two lines on a phone. A list collapses a longer description to two lines.
+_MAX_NOT_COLLAPSED = 90
 
 # The labels of the download links by the names of the formats.
 _EXPORTS = {
@@ -76,6 +76,7 @@ def _title(listing: Listing) -> str:
 
 def _list_head(listing: Listing) -> str:
     path = e(listing.base.path)
+    # On narrow screens, the link "Tools" jumps to the column that is below the list there.
     return (
         f'<div class="head">\n<h1 dir="auto">{e(cut(_title(listing), MAX_HEADING))}</h1>\n'
         f'<p class="total" role="status">{_total(listing)}</p>\n'
@@ -137,7 +138,7 @@ def _nothing_here(listing: Listing) -> str:
 
 
 def _empty_collection(listing: Listing) -> str:
-    hidden_fields = HiddenFields(NEW_BOOKMARK, listing.list_query)
+    hidden_fields = HiddenFields(version=NEW_BOOKMARK, list_query=listing.list_query)
     action = f"{listing.base.path}/"
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
     form = edit_form(action, {}, hidden_fields, has_cancel_link=False)
@@ -175,6 +176,7 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
 
 
 def _selected_tags(listing: Listing) -> set[str]:
+    """Return the folded tags of the filter, so that no link adds such a tag a second time."""
     return {fold(value) for name, value in listing.filter if name == "tag"}
 
 
@@ -184,17 +186,17 @@ def _item_writer(
     """Return a function that writes the list item of a bookmark.
 
     The item's delete button sends the bookmark's `version`, because the service refuses to delete a
-    bookmark that has changed since.
+    bookmark that has changed since. `escape_and_mark` also marks the words of the search in a text.
     """
-    # The page that edits a bookmark leads back to the list whose query is its parameter `_list`.
+    # By the parameter `_list`, the page that edits a bookmark leads back to this list.
     path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
 
     def item(b: Bookmark, version: int) -> str:
-        edit_address = f"{path}/{b.id}?{edit_query}"  # Escaped, like its parts.
+        edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
         return (
-            f'<li id="b-{b.id}" dir="auto">\n<h2>{link(b, escape_and_mark)}</h2>\n'
+            f'<li id="b-{b.id}" dir="auto">\n<h2>{title_link(b, escape_and_mark)}</h2>\n'
             f'{_description(b.description, edit_address, escape_and_mark)}<p class="meta">'
-            f"{host(b.uri, escape_and_mark)} {time(b.created)} "
+            f"{host_html(b.uri, escape_and_mark)} {date_html(b.created)} "
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
             f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
             f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
@@ -205,13 +207,13 @@ def _item_writer(
 
 
 def _description(description: str, escaped_address: str, escape_and_mark: Escape) -> str:
-    """Return the description, folded if it is long or has a line break; a click unfolds it."""
+    """Return the description, collapsed if it is long or has a line break; a click expands it."""
     text = escape_and_mark(cut(description, MAX_DESCRIPTION_SHOWN))
-    if len(description) <= _MAX_NOT_FOLDED and "\n" not in description:
+    if len(description) <= _MAX_NOT_COLLAPSED and "\n" not in description:
         return f"<p>{text}</p>\n" if text else ""
     is_cut = len(description) > MAX_DESCRIPTION_SHOWN
     rest = f'<p><a href="{escaped_address}">Show the whole description</a></p>' if is_cut else ""
-    # style.css shows only two lines of the summary until a click opens it.
+    # The summary has the whole text, of which style.css shows only two lines until a click.
     return f"<details><summary>{text}</summary>{rest}</details>\n"
 
 

@@ -1,12 +1,12 @@
-"""The page to log in, and the page after the login.
+"""The page to log in, and the page after the login that sends a pending form again.
 
-If the user sent a form without being logged in, both pages have the values of this pending form
-in hidden fields, so that nothing typed is lost.
+A form is pending if the user sent it without being logged in. Both pages have its values in hidden
+fields, so that nothing typed is lost.
 """
 
 from formats.base_url import BaseUrl, Parameters
 from formats.html.editor import LABELS
-from formats.html.frame import END, MULTIPART, begin, begin_login, e, hidden_input
+from formats.html.frame import ENCTYPE_MULTIPART, END, begin, begin_login, e, hidden_input
 
 
 def write_login_page(
@@ -17,13 +17,13 @@ def write_login_page(
     After the login the browser goes to `target`, which is appended to the path of the service.
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    # MULTIPART, because the service would refuse a long bookmark in a URL-encoded form.
+    # Multipart, because URL-encoding could make a long bookmark too large for the service.
     note = e(error) if error else "A token from the token file of the service."
     note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
     return (
         f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
         f"{_PENDING_NOTICE if pending_fields else ''}"
-        f'<form class="editor" method="post" action="{e(base.path)}/-/login" {MULTIPART}>\n'
+        f'<form class="editor" method="post" action="{e(base.path)}/-/login" {ENCTYPE_MULTIPART}>\n'
         f"{hidden_input('next', target)}{_hidden_inputs(pending_fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
@@ -59,7 +59,7 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
-        f'<form method="post" action="{e(base.path + target)}" {MULTIPART}>'
+        f'<form method="post" action="{e(base.path + target)}" {ENCTYPE_MULTIPART}>'
         f"{_hidden_inputs(pending_fields)}\n"
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"

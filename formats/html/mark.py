@@ -12,7 +12,7 @@ from storage.search import fold_text
 # A function from a text to HTML.
 Escape = Callable[[str], str]
 
-# Cached, because the texts of a list have few different characters.
+# Folds one character. Cached, because the texts of a list have few different characters.
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
 
 
@@ -25,7 +25,7 @@ def marker(words: Sequence[str]) -> Escape:
 
     def mark(text: str) -> str:
         spans = [match.span() for match in pattern.finditer(fold_text(text))]
-        if spans and not text.isascii():
+        if spans and not text.isascii():  # Folding keeps the length of an ASCII text.
             spans = _spans_in_text(text, spans)
         parts, written_end = [], 0
         for start, end in spans:
@@ -39,7 +39,7 @@ def marker(words: Sequence[str]) -> Escape:
 
 
 def _spans_in_text(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans of the folded text as spans of the text itself.
+    """Return the spans of the matches in the folded text as spans of the text itself, to mark.
 
     Folding replaces each character of the text by none, one or several: "ﬁ" becomes "fi". A span
     of "f" or of "i" then becomes the span of the whole "ﬁ".

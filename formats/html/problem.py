@@ -6,7 +6,7 @@ import msgspec
 
 from formats.base_url import BaseUrl
 from formats.form import HiddenFields
-from formats.html.bookmark import existing_form, link, time
+from formats.html.bookmark import date_html, existing_form, title_link
 from formats.html.editor import LABELS, delete_form, edit_form, form_values, labelled_value
 from formats.html.frame import END, begin, cut, e, list_link, notice
 from formats.problem import Problem
@@ -19,8 +19,8 @@ class SentForm(msgspec.Struct, frozen=True):
     """A form that the service refused, to be corrected and sent again."""
 
     action: str  # The path to send the form to again; empty if `is_retagging`.
-    # By the name of a field: the value that the user typed, or for a field that the user has not
-    # changed, the stored value.
+    # By the name of a field, the value to show: the typed one if the user has changed the field,
+    # and the stored one otherwise.
     values: Mapping[str, str]
     hidden_fields: HiddenFields  # If there is a `stored` bookmark, they have its version.
     # The stored bookmark, if another client has changed it since the user opened the form, or if it
@@ -29,7 +29,7 @@ class SentForm(msgspec.Struct, frozen=True):
     conflicts: Sequence[str] = ()  # The fields that the user and another client have changed.
     adds_existing_uri: bool = False  # The form was to add a bookmark, but `stored` has its uri.
     is_deletion: bool = False  # The form was to delete the bookmark.
-    # The form was to change the tags of many bookmarks: the page links to their list instead.
+    # The form was to change tags of many bookmarks. The page links to their list, without a form.
     is_retagging: bool = False
 
 
@@ -65,8 +65,8 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
     heading = _HEADINGS.get(problem.status, "This did not work")
     escaped_detail = e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
     if sent is None or sent.is_retagging:
-        # A change of tags is refused with 412 if its list has more or fewer bookmarks by then. The
-        # usual heading for 412 would be about one bookmark that has changed.
+        # A change of tags is refused with 412 if its list has more or fewer bookmarks than the user
+        # was shown. The usual heading for 412 would be about one bookmark that has changed.
         if sent and problem.status == 412:
             heading = "Nothing was changed"
         reasons = _errors(problem) or f"<p>{escaped_detail}</p>\n"
@@ -81,7 +81,7 @@ def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> byt
         heading = "There are two versions"
         main = _both_versions(sent, sent.stored)
     else:
-        main = _same_form(sent, problem, escaped_detail)
+        main = _form_with_errors(sent, problem, escaped_detail)
     return (
         f'{begin(heading, base)}<main id="main" class="single">\n'
         f"<h1>{e(heading)}</h1>\n{main}</main>\n{END}"
@@ -105,7 +105,7 @@ def _conflict_link(problem: Problem) -> str:
     return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
 
 
-def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
+def _form_with_errors(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     """Return the form as it was sent, with the errors above it and below each wrong field."""
     errors = {name: f"{LABELS[name]} {e(text)}" for name, text in problem.errors if name in LABELS}
     if conflict_link := _conflict_link(problem):
@@ -115,18 +115,18 @@ def _same_form(sent: SentForm, problem: Problem, escaped_detail: str) -> str:
     return (
         '<div class="alert" role="alert">\n<p>This is not saved yet. The form has what you typed.'
         f"</p>\n{_errors(problem) or f'<p>{escaped_detail}</p>'}</div>\n"
-        f"{edit_form(sent.action, sent.values, sent.hidden_fields, label, errors=errors)}"
+        f"{edit_form(sent.action, sent.values, sent.hidden_fields, label, errors_html=errors)}"
     )
 
 
 def _existing(sent: SentForm, stored: Bookmark) -> str:
-    """Return the form of the bookmark that has the uri already, with the values that were typed."""
+    """Return the form of the bookmark that has the uri already, with all that the user typed."""
     form = existing_form(
-        sent.action, stored, sent.hidden_fields, values_to_add=sent.values, from_sent_form=True
+        sent.action, stored, sent.hidden_fields, values_to_add=sent.values, keep_typed_values=True
     )
     return (
-        f'<div class="alert" role="alert">\n<p>You saved {link(stored)} on '
-        f"{time(stored.created)}.</p>\n<p>The form shows that bookmark, with your tags "
+        f'<div class="alert" role="alert">\n<p>You saved {title_link(stored)} on '
+        f"{date_html(stored.created)}.</p>\n<p>The form shows that bookmark, with your tags "
         f"after its own. Nothing changes before you save.</p>\n</div>\n{form}"
     )
 
@@ -142,14 +142,14 @@ def _both_versions(sent: SentForm, stored: Bookmark) -> str:
         sent.values,
         sent.hidden_fields,
         save_label="Save mine",
-        other_values=saved_html,
+        other_values_html=saved_html,
         extra_link=keep_saved_link,
     )
     return (
         '<div class="alert" role="alert">\n'
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
         "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
-        f"value below it. The other fields have the changes of both.</p>\n</div>\n{form}"
+        f"value below it. The other fields have the changes of both versions.</p>\n</div>\n{form}"
     )
 
 

@@ -31,7 +31,7 @@ def _has_valid_search(listing: Listing) -> bool:
     try:
         parse_expression(dict(listing.filter).get("q", ""))
     except BadQuery:
-        return False
+        return False  # The service would refuse to change tags by this search.
     return True
 
 

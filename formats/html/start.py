@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote
 
 from formats.base_url import BaseUrl
-from formats.html.frame import MULTIPART, e
+from formats.html.frame import ENCTYPE_MULTIPART, e
 
 # The script opens a window with the form that adds a bookmark; for close=1 the window closes after
 # saving. If the browser blocks the window, the form replaces the page. The form gets the page's
@@ -37,7 +37,7 @@ def bookmarklet(base: BaseUrl) -> str:
     install the service as an app, and share pages to this app.
     """
     code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
-    # Browsers percent-decode a javascript: address before they run it, so encode a % in the code.
+    # Browsers percent-decode a javascript: address before they run it, so % must not be in `safe`.
     address = quote(code, safe=":/()*'!,;=&+?.")
     https_hint = "" if base.url.startswith("https:") else " Browsers offer this only over https."
     return (
@@ -53,7 +53,7 @@ def bookmarklet(base: BaseUrl) -> str:
 def import_form(base: BaseUrl) -> str:
     """Return the form that imports a file of bookmarks."""
     return (
-        f'<form class="import" method="post" action="{e(base.path)}/" {MULTIPART}>\n'
+        f'<form class="import" method="post" action="{e(base.path)}/" {ENCTYPE_MULTIPART}>\n'
         '<label for="file">A file that a browser or another service has exported</label>\n'
         '<input type="file" id="file" name="file" required>\n<button>Import</button>\n</form>\n'
     )
