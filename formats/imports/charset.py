@@ -12,8 +12,8 @@ from formats.errors import Malformed
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in these first bytes.
 _FindLabel = Callable[[bytes], str | None]
-# How Python decodes an invalid byte. With the first, byte 0x80 becomes the surrogate U+DC80, and so
-# on up to U+DCFF for 0xFF; `decode` then replaces each surrogate by its byte's character.
+# Error handlers of Python. `surrogateescape` decodes an invalid byte 0x80 as the surrogate U+DC80,
+# and so on up to U+DCFF for 0xFF; `decode` replaces each surrogate by its byte's character.
 _INVALID_AS_WINDOWS_1252, _INVALID_AS_U_FFFD = "surrogateescape", "replace"
 _SURROGATE = re.compile("[\udc80-\udcff]")
 # Python's windows-1252 lacks five bytes, which browsers decode as control characters.
@@ -31,7 +31,7 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     """
     codec, errors = _choose_codec(data, find_label)
     text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
-    if text.isascii():  # To search a large file in vain would make other threads wait.
+    if text.isascii():  # Avoid `sub`, which blocks other threads while it searches.
         return text
     return _SURROGATE.sub(lambda match: _WINDOWS_1252_BY_SURROGATE[match[0]], text)
 
@@ -61,8 +61,7 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]
     codec = find_codec(label) if label else None
     if codec in (None, "utf-8"):  # Old programs declare nothing or UTF-8, yet write windows-1252.
         return "utf-8-sig", _INVALID_AS_WINDOWS_1252
-    if codec == "cp1252":
-        # Python's cp1252 lacks five bytes; `ascii` leaves all above 0x7F to the table of `decode`.
+    if codec == "cp1252":  # Python's lacks five bytes that `_WINDOWS_1252_BY_SURROGATE` has.
         return "ascii", _INVALID_AS_WINDOWS_1252
     return str(codec), _INVALID_AS_U_FFFD
 

@@ -20,11 +20,11 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
 EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
-_MAX_QUOTED = 200  # In characters: the report quotes the beginning of a row that cannot be parsed.
-# At most 10,000 lines a match, because other threads must wait while Python matches a pattern.
+_MAX_IN_REPORT = 200  # Characters of a row that cannot be parsed: the report quotes them.
+# Blank lines to skip, at most 10,000 a match, because other threads wait while Python matches.
 _BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT_MESSAGE = "field limit"  # Part of csv.reader's message for a cell above the limit.
-_NEVER_EMPTY = ("id", "created", "modified")
+_MISSING_IF_EMPTY = ("id", "created", "modified")  # An empty title, however, is a value.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -36,16 +36,17 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     delimiter = _find_delimiter(header)
     names = split_cells(header, delimiter)
     reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
-    while beginning_of_row := lines.skip_blank_lines():  # Empty at the end of the file.
+    while beginning_for_report := lines.skip_blanks_and_peek():  # Empty at the end of the file.
         first_line = lines.read_count + 1
         try:
             entry = _entry(first_line, names, next(reader))
         except csv.Error as error:  # The next row begins after the line that has the error.
             is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
             reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
-            entry = ImportedEntry(first_line, {"title": beginning_of_row}, reason)
-        # A row has several lines if a quoted cell has line breaks.
-        if entry.skip_reason not in ("", IGNORED) and lines.read_count > first_line:
+            entry = ImportedEntry(first_line, {"title": beginning_for_report}, reason)
+        # An error names all lines of its row, which are several if a quoted cell has line breaks.
+        is_error = entry.skip_reason not in ("", IGNORED)
+        if is_error and lines.read_count > first_line:
             up_to = f", up to line {lines.read_count}"
             entry = entry._replace(skip_reason=entry.skip_reason + up_to)
         yield entry
@@ -62,7 +63,7 @@ class _Lines:
     """The lines of a text. `read_count` is the number of those read or skipped so far."""
 
     def __init__(self, text: str) -> None:
-        self._text = text if text.endswith("\n") else text + "\n"  # `_BLANK_LINES` needs it.
+        self._text = text if text.endswith("\n") else text + "\n"  # `_BLANK_LINES` ends with \n.
         self._stream = io.StringIO(self._text)
         self.read_count = 0
 
@@ -71,24 +72,24 @@ class _Lines:
             self.read_count += 1
             yield line
 
-    def skip_blank_lines(self) -> str:
-        """Skip blank lines, faster than csv.reader does. Return the beginning of the next line."""
+    def skip_blanks_and_peek(self) -> str:
+        """Skip blank lines, faster than csv.reader does. Peek at the beginning of the next line."""
         while blanks := _BLANK_LINES.match(self._text, self._stream.tell()):
             self._stream.seek(blanks.end())
             self.read_count += blanks[0].count("\n")
         start = self._stream.tell()
-        return self._text[start : start + _MAX_QUOTED].partition("\n")[0]
+        return self._text[start : start + _MAX_IN_REPORT].partition("\n")[0]
 
 
 def _read_header(lines: _Lines) -> str:
-    """Return the header: the first line that is neither blank nor for Excel."""
-    while lines.skip_blank_lines().lower().startswith(EXCEL_DELIMITER_LINE):
+    """Return the first line that is neither blank nor a delimiter for Excel, such as `sep=;`."""
+    while lines.skip_blanks_and_peek().lower().startswith(EXCEL_DELIMITER_LINE):
         next(iter(lines))
     return next(iter(lines), "")
 
 
 def _find_delimiter(header: str) -> str:
-    """Return the delimiter that splits the header into most known names of columns."""
+    """Return the delimiter that splits the header into the largest number of known column names."""
     return max(_DELIMITERS, key=lambda delimiter: len(_known_roles(header, delimiter)))
 
 
@@ -102,26 +103,26 @@ def is_header(line: str) -> bool:
 
 
 def split_cells(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line, which is cut at the greatest length of a cell."""
+    """Return the cells of a line, which is cut because `csv` raises an error for longer cells."""
     return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
 
 
-def _entry(line: int, names: Sequence[str], cells: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row, skipped if the row has no uri or a wrong number of cells."""
+def _entry(first_line: int, names: Sequence[str], cells: Sequence[str]) -> ImportedEntry:
+    """Return the entry in a row, skipped if the row has no uri or too many cells."""
     if not any(map(str.strip, cells)):  # Spreadsheets write such rows below a table.
-        return ignored_entry(line)
-    read = _read_own_row if tuple(names) == FIELDS else _read_row
+        return ignored_entry(first_line)
+    read = _read_own_row if tuple(names) == FIELDS else _read_row  # FIELDS is our own header.
     fields = read(names, cells)
-    entry = entry_with_uri(line, fields)
+    entry = entry_with_uri(first_line, fields)
     # If the quotation mark before a uri is never closed, the uri goes on over the next lines.
     has_whole_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
-    # Some programs leave out empty cells at the end, so a short row is wrong only without a uri.
-    is_short = len(cells) < len(names) and not has_whole_uri
-    is_long = any(cells[len(names) :])  # Empty cells at the end do no harm.
-    miscount = f"has {len(cells)} cells, not {len(names)}" if is_short or is_long else ""
+    # Some programs leave out empty cells at the end, so a short row with a whole uri is valid.
+    is_too_short = len(cells) < len(names) and not has_whole_uri
+    is_too_long = any(cells[len(names) :])  # Empty cells at the end do no harm.
+    miscount = f"has {len(cells)} cells, not {len(names)}" if is_too_short or is_too_long else ""
     if reason := miscount or entry.skip_reason:
         row_text = ", ".join(filter(None, cells))  # The report shows its beginning as a title.
-        return ImportedEntry(line, {"title": row_text}, reason)
+        return ImportedEntry(first_line, {"title": row_text}, reason)
     return entry
 
 
@@ -130,8 +131,7 @@ def _read_own_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]
     cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
     fields: dict[str, object] = dict(zip(names, cells, strict=False))
     fields["tags"] = split_tags(str(fields.get("tags", "")))
-    # An empty id or date means that the field is missing; an empty title is a value.
-    return {name: value for name, value in fields.items() if value or name not in _NEVER_EMPTY}
+    return {name: value for name, value in fields.items() if value or name not in _MISSING_IF_EMPTY}
 
 
 def _read_row(names: Sequence[str], row: Sequence[str]) -> dict[str, object]:

@@ -19,8 +19,8 @@ _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookma
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, and have
-# links. So an HTML document must have a list or item such as `<DL><DT>`, `<DT><H3>` or `<LI><A>`.
+# Pocket and Instapaper write whole HTML documents, but web pages with links are such, too. So an
+# HTML document must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.
@@ -31,21 +31,21 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 _PART = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
 
-# The names of tokens that are no tags. No tag has such a name.
+# In place of a tag's name, such as `dt`, a token that is no tag has one of these names.
 _TEXT, _PART_END, _FILE_END = "", "end of part", "end of file"
 # The beginning of a tag up to its name, or a whole comment, declaration or instruction.
 _TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", re.DOTALL)
-# Stray quotes, slashes and equals signs before a name are skipped.
+# Stray quotes, slashes and equals signs before a name are skipped. `*+` keeps the time linear.
 _ATTRIBUTE = re.compile(
     r"[\s/\"'=]*+([^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?"
 )
 _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before another tag or at the end.
 # Only with a semicolon: in `?a=1&copy=2`, a program did not escape the `&` of an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")  # Names of folders, but <H1> is the file's title.
 _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
-_BR = "\r"  # For <BR> until `_join_lines` makes it a line break. `decode` leaves no other "\r".
-# The open title or description ends at these tags.
+_BREAK_MARK = "\r"  # Stands for a tag of `_LINE_BREAK_TAGS`; `decode` leaves no other "\r".
+# The open title or description also ends at these tags, which have no other effect.
 _TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
 # Tags to drop from texts. An unknown name in angle brackets is a part of the text: `list<int>`.
 _MARKUP_TAGS = frozenset(
@@ -57,9 +57,9 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the h
 
 # Browsers set these attributes on headings of the folders that they create themselves. Such folders
 # become no tags. Their names are in the user's language.
-_ROOT_ATTRIBUTES = (
-    *("personal_toolbar_folder", "unfiled_bookmarks_folder", "mobile_bookmarks_folder"),
-    *("bookmarks_menu", "places_root"),
+_ROOT_ATTRIBUTES = frozenset(
+    "personal_toolbar_folder unfiled_bookmarks_folder mobile_bookmarks_folder bookmarks_menu "
+    "places_root".split()
 )
 
 
@@ -95,9 +95,9 @@ def _find_charset(head: bytes) -> str | None:
 
 
 class _Token(NamedTuple):
-    """A tag with its name in lower case, a text, or the end of a part or of the file."""
+    """A tag, a text, or the end of a part or of the file, which `name` distinguishes."""
 
-    name: str
+    name: str  # A tag's in lower case, such as `/dt`, or `_TEXT`, `_PART_END` or `_FILE_END`.
     text: str = ""  # Empty for a tag.
     line: int = 0  # The number of a tag's line; 0 for other tokens.
     attributes: Mapping[str, str] = {}
@@ -105,10 +105,9 @@ class _Token(NamedTuple):
 
 
 def _tokenize(text: str) -> Iterator[_Token]:
-    """Yield the tokens of a file.
+    """Yield the tokens of a file, which is read in parts.
 
-    The file is read in parts, mostly of one entry each, so that a quotation mark or comment that is
-    never closed ends with its part and hides no later entry.
+    A quotation mark or comment that is never closed ends with its part and hides no later entry.
     """
     first_line, start = 1, 0
     for next_part in _PART.finditer(text):
@@ -122,7 +121,7 @@ def _tokenize(text: str) -> Iterator[_Token]:
 
 
 def _tokenize_part(part: str, line: int) -> Iterator[_Token]:
-    """Yield the tags and texts of a part of the file that begins in this line."""
+    """Yield the tags and texts of a part of the file, often one entry, that begins in this line."""
     position = 0
     while tag := _TAG.search(part, position):
         yield _Token(_TEXT, part[position : tag.start()])
@@ -134,15 +133,15 @@ def _tokenize_part(part: str, line: int) -> Iterator[_Token]:
             yield _Token(name, "", line, attributes, is_unclosed)
         elif name in _LINE_BREAK_TAGS or name.lstrip("/") in _MARKUP_TAGS:
             _, position, _ = _parse_attributes(part, position)  # To drop the whole tag.
-            yield _Token(_TEXT, _BR if name in _LINE_BREAK_TAGS else "")
-        elif name[0] not in "!?":  # Keep `<int>` as text, but drop comments and declarations.
+            yield _Token(_TEXT, _BREAK_MARK if name in _LINE_BREAK_TAGS else "")
+        elif name[0] not in "!?":  # Keep `list<int>` as text, but drop comments and declarations.
             yield _Token(_TEXT, tag[0])
         line += part.count("\n", tag.start(), position)
     yield _Token(_TEXT, part[position:])
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int, bool]:
-    """Return the attributes by lower-case name, the tag's end, and whether its `>` is missing."""
+    """Return attributes by lower-case name, the tag's end, and whether the part ends before `>`."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
         name, double_quoted, single_quoted, unquoted = attribute.groups()
@@ -152,7 +151,7 @@ def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int, bo
         attributes.setdefault(name.lower(), value)
     if end := _TAG_END.match(part, position):
         position = end.end()
-    is_unclosed = position == len(part) and part[-1] != ">"
+    is_unclosed = position == len(part) and part[-1] != ">"  # Maybe the file is cut off here.
     return attributes, position, is_unclosed
 
 
@@ -171,7 +170,7 @@ def _unescape_entity(match: re.Match[str]) -> str:
 def _join_lines(texts: Iterable[str]) -> str:
     """Return the texts between tags as one text, decoded, with its line breaks."""
     # Programs write <BR> at the end of a line of the file; both together are one line break.
-    text = "".join(texts).replace(_BR + "\n", "\n").replace(_BR, "\n")
+    text = "".join(texts).replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
     return _unescape(text).strip()
 
 
@@ -183,16 +182,16 @@ def _one_line(texts: Iterable[str]) -> str:
 class _Reader:
     """Read a bookmark file. Each public method but `read` handles one kind of token.
 
-    At most one link (<A>) or heading (<H1> to <H6>) is open at a time. It gets the texts after it.
+    At most one link (<A>) or heading (<H1> to <H6>) is open at a time and gets the next texts.
     """
 
     def __init__(self) -> None:
         self._entries: list[ImportedEntry] = []
         self._folders = Folders()
-        self._tags_of_next_list: tuple[str, ...] = ()  # A heading names the list that follows it.
+        self._next_folder_tags: tuple[str, ...] = ()  # A heading names the list that follows it.
         self._link: _Token | None = None
         self._heading: _Token | None = None
-        # The texts of the open link or heading: "title" of both, "description" of a link.
+        # Texts of the open link or heading: both have a "title", a link also has a "description".
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
         self._open_text = ""  # The name of the text that is being read; empty if none is.
 
@@ -204,8 +203,8 @@ class _Reader:
             self._entries.clear()
 
     def add_text(self, token: _Token) -> None:
-        """Handle text between tags, or `_BR`."""
-        if self._open_text:
+        """Handle text between tags, or `_BREAK_MARK`."""
+        if self._open_text and token.text:
             self._texts[self._open_text].append(token.text)
 
     def begin_link(self, token: _Token) -> None:
@@ -235,8 +234,8 @@ class _Reader:
     def begin_list(self, token: _Token) -> None:
         """Handle <DL>: open the folder."""
         self.end_entry_or_heading(token)
-        self._folders.open(self._tags_of_next_list)
-        self._tags_of_next_list = ()
+        self._folders.open(self._next_folder_tags)
+        self._next_folder_tags = ()
 
     def end_list(self, token: _Token) -> None:
         """Handle </DL>: close the folder."""
@@ -253,7 +252,7 @@ class _Reader:
         if self._link:
             self._entries.append(self._entry(self._link, is_end_of_file=token.name == _FILE_END))
         elif self._heading:
-            self._tags_of_next_list = self._tags_of_heading(self._heading)
+            self._next_folder_tags = self._folder_tags(self._heading)
         self._link = self._heading = None
         self._open_text = ""
         self._texts.clear()
@@ -263,7 +262,7 @@ class _Reader:
             return ignored_entry(link.line)  # Firefox stores searches like links.
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
-        is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BR))
+        is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BREAK_MARK))
         is_title_cut_off = self._open_text == "title" and not is_line_ended
         if is_end_of_file and (link.is_unclosed or is_title_cut_off):
             return ImportedEntry(link.line, fields, "is cut off at the end of the file")
@@ -276,19 +275,19 @@ class _Reader:
         values_by_role["description"] = [_join_lines(self._texts["description"])]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
-        # `fields_of_roles` drops numbers that may be no dates. In these attributes, all are dates.
+        # All numbers in these attributes are dates, but `fields_of_roles` drops unlikely ones.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             if date := parse_date(attributes.get(attribute)):
                 fields[field] = date
         return fields
 
-    def _tags_of_heading(self, heading: _Token) -> tuple[str, ...]:
+    def _folder_tags(self, heading: _Token) -> tuple[str, ...]:
         attributes = heading.attributes
         is_root = any(attributes.get(name, "").lower() == "true" for name in _ROOT_ATTRIBUTES)
         name = _one_line(self._texts["title"])
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
-        # Internet Explorer writes FOLDED and creates a top folder Links; others are the user's own.
+        # Internet Explorer writes FOLDED and creates Links at the top; users create other Links.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
         if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
             return ()

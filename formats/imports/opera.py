@@ -28,7 +28,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         line_start = record.start()
         lines = (line.strip().partition("=") for line in record["members"].split("\n"))
         members = ((name, value.replace(_LINE_BREAK, "\n")) for name, _, value in lines)
-        fields = fields_of_roles(group_by_role(members), own_tags=(), tags_of_folders=folders.tags)
+        values_by_role = group_by_role(members)  # The role of a member URL is `uri`.
+        fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
         if record["kind"] == _FOLDER_END:
             folders.close()
         elif record["kind"] == "#FOLDER":
