@@ -18,7 +18,7 @@ _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
-# The API for linkding's clients finds neither of two bookmarks whose ids have the same number.
+# linkding's clients find neither of two bookmarks whose ids have the same `linkding_number`.
 _ADD_AGAIN = "if linkding's clients need this bookmark, delete it and add it again with another id"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
@@ -28,7 +28,7 @@ _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem with one file, and advice.
+    """A problem with one file, and advice, or "removed" after `repair`.
 
     `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
     bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
@@ -71,13 +71,14 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
         files.sync_folder(folder)
     for finding in safe:
-        # Another program may have removed or damaged the tombstone since the check.
+        # Another program may have damaged the tombstone since the check; temporary files have none.
         if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
             files.remove(finding.path)
             removed.append(finding)
     for folder in {finding.path.parent for finding in removed}:
         files.sync_folder(folder)
     remaining = [finding for finding in findings if finding not in removed]
+    # The command prints the advice at the end of a line, where "removed" takes its place.
     return [replace(finding, advice="removed") for finding in removed], remaining
 
 
@@ -119,9 +120,9 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
                 yield Finding(path, f"has the same uri as {first_name}", "delete one of the two")
             number = linkding_number(path.stem)
             first_id = ids_by_linkding_number.setdefault(number, path.stem)
-            if first_id != path.stem:  # linkding's clients could not tell the two apart.
+            if first_id != path.stem:  # Another id has the number: linkding's clients find neither.
                 problem = f"has an id with the same number as {first_id}"
-                yield Finding(path, problem, _ADD_AGAIN)
+                yield Finding(path, problem, advice=_ADD_AGAIN)
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
@@ -144,7 +145,7 @@ def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
     finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
         return Finding(path, finding, "move it away, because it is no valid bookmark")
-    # `repair` removes the file only if the tombstone is still valid then.
+    # `repair` removes the deleted bookmark's file only if the tombstone is still valid then.
     return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 

@@ -47,7 +47,7 @@ class BadQuery(StorageError):
 
 
 class Conflict(StorageError):
-    """Another active bookmark, `id`, has this uri."""
+    """Another bookmark, `id`, has this uri; deleted bookmarks do not count."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")

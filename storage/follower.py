@@ -18,10 +18,10 @@ from storage.watch import Watch
 log = logging.getLogger("bookmarks")
 
 SUFFIX = ".json"
-BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files: the positions of their folders in `folders`.
+BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files: positions in `Follower.folders`.
 # FAT stores times in steps of two seconds, so two changes of a file may leave the same time.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
+_READ_AGAIN = 0  # The signature of a file that changed just now: the next rescan reads the file.
 
 _FileKey = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
@@ -30,16 +30,16 @@ _Value = TypeVar("_Value", Entry, TombstoneEntry)
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    `change_count` grows with every change of the index. Not thread-safe: the caller holds a mutex,
-    except to read `change_count` or to call `is_up_to_date`, and except while it opens or closes
-    the store, because no other thread uses the store then.
+    `change_count` grows with every change of the index. Not thread-safe: `Store` holds a mutex
+    while it calls other methods than `is_up_to_date`. It calls `reset` without the mutex, but only
+    when no other thread uses the store.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
         self.watch = Watch(self.folders)
-        self.reset()
+        self.reset()  # Creates the empty index.
 
     def reset(self) -> None:
         """Drop the index and the watch; the next refresh reads every file."""
@@ -47,7 +47,7 @@ class Follower:
         self._index = Index()
         # For bookmarks and for tombstones, by id: the error of each file that cannot be used.
         self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
-        # For both kinds, by id: a hash of the file's inode, size and times, to notice a change.
+        # For bookmarks and tombstones, by id: a hash of inode, size and times, to notice a change.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
@@ -145,10 +145,10 @@ class Follower:
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
-        reading_began_ns = time.time_ns()  # The next rescan reads files again that change later.
+        reading_began_ns = time.time_ns()  # The next rescan rereads files that change later.
         # Taken before the reading, so that a change during it makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
-        # Dictionaries serve as sets in the order of `keys`: a rescan sorts new files for the disk.
+        # Dictionaries serve as ordered sets: a rescan sorts new files by inode for faster reading.
         bookmark_ids: dict[str, None] = {}
         tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
@@ -169,7 +169,7 @@ class Follower:
     def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
         """Return whether the id has a tombstone, valid or not, in the batch or from before."""
         if id in tombstones.values:  # The batch is newer than the index.
-            # The value is None if the file is gone, and if it cannot be used: then it has an error.
+            # An unusable tombstone has an error in place of a value; a removed one has neither.
             return tombstones.values[id] is not None or id in tombstones.errors
         return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
 
@@ -225,8 +225,9 @@ class Follower:
 class _Batch(Generic[_Value]):
     """The files of some ids as they were read.
 
-    `values` has every id, with None for a file that is absent or has an error; `changed_at` is
-    when the last of these files was changed, in seconds since 1970.
+    `values` has every id, with None for a file that is absent or has an error. By `signatures` the
+    next rescan notices which files have changed. `changed_at` is when the last of these files was
+    changed, in seconds since 1970.
     """
 
     def __init__(
@@ -234,7 +235,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
-        reading_began_ns: int,  # Files that changed later, or shortly before, are read again.
+        reading_began_ns: int,  # The next rescan reads files again that changed later.
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}
@@ -244,7 +245,7 @@ class _Batch(Generic[_Value]):
             self.values[id] = None
             try:
                 data, status = files.read(f"{folder}/{id}{SUFFIX}")
-                # `_READ_AGAIN` if the file changed just now: it may change again at the same time.
+                # `_READ_AGAIN` if the file changed just now: a later change may leave equal times.
                 self.signatures[id] = _signature(status, reading_began_ns)
                 changed_at = files.changed_at(status)
                 self.changed_at = max(self.changed_at, changed_at)
@@ -268,6 +269,7 @@ def _parse_bookmark(id: str, data: bytes, changed_at: float) -> Entry:
 
 
 def _parse_tombstone(id: str, data: bytes, _changed_at: float) -> TombstoneEntry:
+    # `_Batch` calls both parsers alike, but only the entry of a bookmark has a time.
     return TombstoneEntry(decode_tombstone(id, data), digest(data))
 
 
@@ -280,7 +282,7 @@ def _id_of(file_name: str) -> str | None:
 def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) -> list[str]:
     """Return the ids in an open folder whose files are new, changed or gone.
 
-    `known_signatures` has the signatures of the files that were read before. Raises OSError.
+    `known_signatures` has a hash of inode, size and times for each known file. Raises OSError.
     """
     # Without search permission a folder can be listed, but reading each of its files would fail.
     os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
@@ -288,7 +290,7 @@ def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) ->
     changed = [
         id
         for id, signature in known_signatures.items()
-        if signature == _READ_AGAIN  # Read just after a change: another may leave the same times.
+        if signature == _READ_AGAIN  # A later change may have left the same times.
         or signature != _signature_of(folder_descriptor, id, now_ns)
     ]
     with os.scandir(folder_descriptor) as entries:
@@ -302,7 +304,7 @@ def _signature_of(folder_descriptor: int, id: str, now_ns: int) -> int:
     """Return the file's present signature; `_READ_AGAIN` if it changed just before `now_ns`."""
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder_descriptor, follow_symlinks=False)
-    except OSError:  # The file is gone or damaged; reading it shows which.
+    except OSError:  # The file is gone or unreadable; reading it shows which.
         return _READ_AGAIN
     return _signature(status, now_ns)
 

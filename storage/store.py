@@ -41,7 +41,8 @@ _Result = TypeVar("_Result")
 RETRY_SECONDS = 5.0  # `retry_if_stale` raises Busy after this time.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
-MAX_HOST_TAGS = 30  # More tags of one host than the form shows: it leaves out the bookmark's own.
+# The form suggests fewer tags from the bookmarks of a host: it leaves out tags already entered.
+MAX_HOST_TAGS = 30
 
 
 class Change(NamedTuple):
@@ -67,7 +68,7 @@ class Store:
         files.make_folder(self._folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self._folders[TOMBSTONES])
-        self._follower = Follower(folder)
+        self._follower = Follower(folder)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
         for path in self._folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
@@ -122,7 +123,7 @@ class Store:
 
     @property
     def change_count(self) -> int:
-        """The number of changes of the index so far. Reading it does not refresh the index."""
+        """The number of index changes as of the last refresh, by which cached responses expire."""
         return self._follower.change_count
 
     def refresh(self) -> int:
@@ -152,14 +153,14 @@ class Store:
     def tag_counts(self) -> tuple[list[tuple[str, int]], int, State]:
         """Return each tag with the number of its bookmarks, most used first.
 
-        Return also the number of bookmarks without tags, and the state.
+        Return also the number of bookmarks without tags, and the collection's state.
         """
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             return index.tag_counts(), index.untagged_count, index.state
 
     def select_entries(self, query: Query) -> tuple[list[Entry], State]:
-        """Return every entry that has the query's tags and meets its search, and the state."""
+        """Return all entries that match the query's tags and search, and the collection's state."""
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             candidates, state = list(index.matches(query)), index.state
@@ -193,12 +194,12 @@ class Store:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
-            tombstone_count = len(index.tombstones)  # On all pages, as `total` for bookmarks.
+            tombstone_count = len(index.tombstones)  # Counts all pages, as `total` does.
             if takes_long:
                 matches = list(matches)  # A copy to search and to count after releasing the mutex.
             else:
                 total, entries = len(matches), newest_first(matches, limit, offset)
-                if tag_count_limit:  # Without a filter, as the index has the counts of all tags.
+                if tag_count_limit:  # No filter is set here, so the tags of all bookmarks count.
                     counts = index.tag_counts(tag_count_limit)
         if takes_long:  # Other threads need not wait for this.
             matches = search_entries(matches, query.search)
@@ -241,7 +242,8 @@ class Store:
         used; Conflict if another bookmark has the new uri; Busy, Full or Unavailable.
         """
         if bookmark is seen.bookmark:
-            # No other client's change can be lost, so the state of the collection does not matter.
+            # Another program may have written the file without a sync. Nothing is changed, so the
+            # condition that the caller checked does not matter.
             return self._sync_unchanged(seen)
         return self._write(Change(bookmark, seen), checked_state)
 
@@ -249,16 +251,16 @@ class Store:
         data = self._new_content(change)
         # Computing the key of a long uri can take half a second, so make the entry before locking.
         # Only the caller gets this entry: the index makes its own from the file.
-        entry = new_entry(change.bookmark, data, changed_at=0.0)
+        entry = new_entry(change.bookmark, data, changed_at=0.0)  # Set below, after publishing.
         with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
             with self._locked_index() as index:
-                # In another state of the collection the client's condition may not be met.
+                # The client's condition, such as If-Match, was checked for `checked_state` only.
                 if checked_state and checked_state.version != index.version:
                     raise Stale
                 self._publish(index, file, change, entry.uri_key)
-            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
+            # Sync the file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
             files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            entry.changed_at = file.changed_at  # Publishing has changed this time.
+            entry.changed_at = file.changed_at  # Publishing has changed it.
         return entry
 
     def write_all(
@@ -275,25 +277,26 @@ class Store:
         with files.translate_disk_errors(), ExitStack() as stack:
             folder_descriptor = stack.enter_context(files.open_folder(folder))
             staged = list(self._stage_all(changes, stack, failed))
-            descriptors = [file.descriptor for _, file, _ in staged]
+            descriptors = [file.descriptor for _change, file, _uri_key in staged]
             files.sync_files(folder_descriptor, descriptors)
             with self._locked_index() as index:
-                for change, file, key in staged:
+                for change, file, new_uri_key in staged:
                     try:
-                        self._publish(index, file, change, key)
+                        self._publish(index, file, change, new_uri_key)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
-            # Syncs the folder, then a file: if XFS has shut down, only the sync of a file fails.
+            # Sync a file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
             files.sync_folder(folder, descriptors[-1] if descriptors else None)
+            # Unchanged bookmarks must be durable, too: other programs may not have synced them.
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
-            if unchanged_names:  # Another program may have written these files without a sync.
+            if unchanged_names:
                 files.sync_files(folder_descriptor, (), unchanged_names)
         return failed
 
     def _stage_all(
         self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
     ) -> Iterator[tuple[Change, files.Staged, str]]:
-        """Stage the changes without a sync; yield each with its file and the key of its uri.
+        """Stage the changes without a sync; yield each with its file and the index key of its uri.
 
         Append each change that cannot be staged to `failed`, with its error.
         """
@@ -328,15 +331,12 @@ class Store:
             error = Stale()
         except files.BadFile as reason:
             error = Unreadable(id, str(reason))
-        with self._mutex:  # The next attempt must not see the old version again.
+        with self._mutex:  # The caller's next attempt must not see the old version again.
             self._follower.reread_into_index(id)
         raise error
 
-    def _publish(self, index: Index, file: files.Staged, change: Change, key: str) -> None:
-        """Give a staged file its name; `key` is the comparison key of the change's uri.
-
-        Raises Stale, Conflict, Gone or Unreadable.
-        """
+    def _publish(self, index: Index, file: files.Staged, change: Change, new_uri_key: str) -> None:
+        """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
         id, seen = change.bookmark.id, change.seen
         if seen is not None:
             self._require_current(seen)
@@ -344,8 +344,8 @@ class Store:
             raise Stale
         # If another program has stored two bookmarks with one uri, clients must still be able to
         # change their other fields, so check only a new uri.
-        if seen is None or key != seen.uri_key:
-            for holder in index.with_uri_key(key):
+        if seen is None or new_uri_key != seen.uri_key:
+            for holder in index.with_uri_key(new_uri_key):
                 if holder.bookmark.id != id:
                     raise Conflict(holder.bookmark.id)
         if seen is not None:
@@ -395,7 +395,7 @@ class Store:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
+            # Sync the file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
             files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
@@ -415,7 +415,7 @@ class Store:
         while True:
             with self._writer_lock as locked_folder, self._mutex:
                 index = self._follower.refresh()
-                # Both are the device and inode of `bookmarks/`, the first folder of the watch.
+                # The device and inode show whether the locked `bookmarks/` is the watched one.
                 if locked_folder == self._follower.watch.first_folder_identity:
                     yield index
                     return

@@ -34,14 +34,11 @@ if sys.platform == "linux":
     # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# The buffer for FIONREAD: ioctl returns a copy of it with the number of queued bytes, a C int.
-_ZERO_BYTES_QUEUED = bytes(4)
-
 
 class Watch:
     """Watch some folders of one parent by inotify, where the system has it.
 
-    All folders but the first may be missing. The kernel queues an event inside the system call
+    Only the first folder must exist. The kernel queues an event inside the system call
     that changes a folder, so `read_events` returns every change that was finished before the call.
     A forked child has to open a watch of its own. Writers compare `first_folder_identity`, the
     device and inode of the first folder as it is watched, with those of the folder they locked.
@@ -66,16 +63,15 @@ class Watch:
         if self._inotify is None or self._is_first_folder_replaced():
             self._open()
             return None
-        queued = fcntl.ioctl(self._inotify, termios.FIONREAD, _ZERO_BYTES_QUEUED)
-        if queued == _ZERO_BYTES_QUEUED:
+        size = _size_of_queue(self._inotify)
+        if size == 0:
             return []
         changes = []
-        data = os.read(self._inotify.fileno(), int.from_bytes(queued, sys.byteorder))
-        for event in parse_events(data):
+        for event in parse_events(os.read(self._inotify.fileno(), size)):
             is_in_parent = event.wd == self._parent_watch
             is_folder_replaced = is_in_parent and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
-                self._open()  # Watch the folders that have these paths now.
+                self._open()  # Watch the new folders.
                 return None
             if not is_in_parent:
                 changes.append((self._positions_by_watch[event.wd], event.name))
@@ -91,43 +87,43 @@ class Watch:
         if inotify is None or self._is_first_folder_replaced():
             return False
         try:
-            queued = fcntl.ioctl(inotify, termios.FIONREAD, _ZERO_BYTES_QUEUED)
-            return queued == _ZERO_BYTES_QUEUED
+            return _size_of_queue(inotify) == 0
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
     def _is_first_folder_replaced(self) -> bool:
         """Return whether the first path leads to another folder than when the watch was opened.
 
-        This is so if the parent of all folders was replaced, which no event reports.
+        No event reports that the data folder itself was replaced, or that a disk was mounted.
         """
         return _identity(self._folders[0]) != self.first_folder_identity
 
     def _open(self) -> None:
-        """Watch the folders that have the paths now. Raises Unavailable."""
+        """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
         first, *others = self._folders
-        folders = [first, *filter(Path.exists, others)]
-        # `_identity` raises Unavailable if the first folder is missing, or if a folder is a link.
-        identities = [_identity(folder) for folder in folders]
-        self.first_folder_identity = identities[0]
+        # `bookmarks/` comes first and must exist; `tombstones/` may be missing.
+        existing_folders = [first, *(folder for folder in others if folder.exists())]
+        # `_identity` refuses a missing folder, and a link, which could leave the data folder.
+        identities = [_identity(folder) for folder in existing_folders]
+        self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
         try:
             # On a network inotify would miss the changes by other machines.
-            if sys.platform == "linux" and not any(map(_is_on_network, folders)):
-                self._watch(folders)
+            if sys.platform == "linux" and not any(map(_is_on_network, existing_folders)):
+                self._watch(existing_folders)
         except OSError as error:  # Such as the limit of inotify instances of this user.
             self.close()
             if not self._has_logged_missing_inotify:
                 log.warning("Without inotify each request compares all files: %s", error)
             self._has_logged_missing_inotify = True
 
-    def _watch(self, folders: Sequence[Path]) -> None:
+    def _watch(self, existing_folders: Sequence[Path]) -> None:
         self._inotify = INotify(nonblocking=True)
         # Watch the parent first, so that no folder is replaced unnoticed before its watch begins.
-        self._parent_watch = self._inotify.add_watch(folders[0].parent, _PARENT_EVENTS)
+        self._parent_watch = self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
         self._positions_by_watch = {
             self._inotify.add_watch(folder, _FOLDER_EVENTS): self._folders.index(folder)
-            for folder in folders
+            for folder in existing_folders
         }
 
     def __del__(self) -> None:
@@ -140,6 +136,12 @@ class Watch:
         self._inotify = None
 
 
+def _size_of_queue(inotify: "INotify") -> int:
+    """Return the number of bytes in the queued events. Raises OSError or ValueError if closed."""
+    size = fcntl.ioctl(inotify, termios.FIONREAD, bytes(4))  # Returns the buffer with a C int.
+    return int.from_bytes(size, sys.byteorder)
+
+
 # `fuse` and `fuse.sshfs` may be network file systems, but `fuseblk` is a local disk.
 _NETWORK_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)"
@@ -147,13 +149,13 @@ _NETWORK_FILE_SYSTEM = re.compile(
 
 
 def _is_on_network(folder: Path) -> bool:
-    """Return whether other machines may write to the folder. Raises OSError."""
+    """Return whether other machines may write here, unseen by inotify. Raises OSError."""
     with files.open_folder(folder) as descriptor:
         return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """Return the device and inode of a folder. Raises Unavailable if it is missing or a link."""
+    """Return a folder's device and inode, to notice that it was replaced. Raises Unavailable."""
     try:
         status = os.lstat(folder)
     except OSError as error:
