@@ -18,7 +18,7 @@ log = logging.getLogger("bookmarks")
 
 # The key of the WSGI environment under which AccessControl stores the button that the top of each
 # page shows: `log-in` or `log-out`. Without this key, pages show neither button.
-LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-button"
+LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-or-logout-button"
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 
@@ -103,7 +103,7 @@ def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
 # A login cookie in a header Cookie, in which semicolons separate cookies. `make_login` has made the
 # value: the nonce is 16 bytes in base64url, the signature 32 bytes in hexadecimal digits.
 _LOGIN_COOKIE = re.compile(
-    rf"(?:^|;)\s*{COOKIE}=(?P<login>(?P<issued>[0-9]{{1,12}})\.(?P<nonce>[\w-]{{22}}))"
+    rf"(?:^|;)\s*{COOKIE}=(?P<signed>(?P<issued>[0-9]{{1,12}})\.(?P<nonce>[\w-]{{22}}))"
     r"\.(?P<signature>[0-9a-f]{64})\s*(?=;|$)",
     re.ASCII,
 )
@@ -124,11 +124,11 @@ def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login under one of the tokens that has not ended."""
     now = time.time()
     for match in _LOGIN_COOKIE.finditer(cookies):  # A browser may send one for each path.
-        # `abs` also refuses a login from more than a year in the future, issued by a wrong clock.
+        # `abs` also refuses a login that a wrong clock dated more than a year into the future.
         if abs(now - int(match["issued"])) >= LOGIN_SECONDS:
             continue
         # Compare with every token, so that the time does not depend on which one is right.
-        signatures = [_sign(match["login"], token) for token in tokens]
+        signatures = [_sign(match["signed"], token) for token in tokens]
         if any([hmac.compare_digest(match["signature"], each) for each in signatures]):
             return True
     return False

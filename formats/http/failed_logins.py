@@ -6,7 +6,7 @@ import time
 
 log = logging.getLogger("bookmarks")
 
-MAX_LINES = 5  # The failed logins in a period that are each logged on a line.
+MAX_LINES = 5  # In each period, this number of failed logins is logged one by one.
 # Of the later failed logins, only the 10th, 100th and so on are logged.
 COUNTS_LOGGED = frozenset(10**n for n in range(1, 10))
 PERIOD = 60.0  # In seconds. After this time, the count begins again.
@@ -23,8 +23,8 @@ class FailedLogins:
         self._period_started = float("-inf")  # Long ago, so the first failed login starts a period.
         self._count = 0
 
-    def add(self, address: str) -> None:
-        """Count a failed login of the client at this address, and log it."""
+    def count_and_log(self, address: str) -> None:
+        """Count a failed login of the client at this address, and log it unless there are many."""
         count = self._increment()
         if count <= MAX_LINES:
             log.warning("A login from %s failed: wrong token.", address)

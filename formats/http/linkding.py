@@ -35,12 +35,11 @@ _TEXT_MEMBERS = ("url", "title", "description", "notes")
 _WRITABLE_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *TAG_BY_FLAG)
 _MEMBER_BY_FIELD = {"uri": "url", "tags": "tag_names", "created": "date_added"}
 _READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
-_TRUE = (True, "true", "True", "1", "on", "yes")  # JSON has true, but forms have only texts.
+_TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
-# linkding's clients separate tags by spaces: a space in a tag is shown and sent as this character.
-_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-# A tag with a no-break space in a client's search, to be rewritten as `#"two words"`.
-_TAG_WITH_NO_BREAK_SPACE = re.compile(f'#(?P<tag>[^ "()]*{_NO_BREAK_SPACE}[^ "()]*)')
+# linkding's clients separate tags by spaces, so a space inside a tag is sent as this character.
+_LINKDING_SPACE = "\N{NO-BREAK SPACE}"
+_SEARCHED_TAG_WITH_LINKDING_SPACE = re.compile(f'#(?P<tag>[^ "()]*{_LINKDING_SPACE}[^ "()]*)')
 Members = Mapping[str, object]
 # A linkding user's settings, which no request changes. `lax`: a search for a word finds tags, too.
 _PROFILE: dict[str, object] = {
@@ -58,11 +57,12 @@ _NO_SAVED_SEARCHES: dict[str, object] = {"count": 0, "next": None, "previous": N
 
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
-    """GET /api/bookmarks/ and .../archived/: respond with a page of the query's bookmarks."""
+    """linkding's GET /api/bookmarks/ and .../archived/: respond with a page of bookmarks."""
     parameters = first_values(query_parameters(request))
-    # Clients write `#two words` with a no-break space, but `parse_search` expects `#"two words"`.
-    quoted = _TAG_WITH_NO_BREAK_SPACE.sub(r'#"\g<tag>"', parameters.get("q", ""))
-    query = replace(query, search=parse_search(quoted.replace(_NO_BREAK_SPACE, " ")))
+    # linkding's clients write a no-break space between the words of the tag in `#two words`. Write
+    # `#"two words"` instead, as `parse_search` expects.
+    quoted = _SEARCHED_TAG_WITH_LINKDING_SPACE.sub(r'#"\g<tag>"', parameters.get("q", ""))
+    query = replace(query, search=parse_search(quoted.replace(_LINKDING_SPACE, " ")))
     if parameters.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, TAG_BY_FLAG["unread"]))
     # Without its parameter, a date is an empty text, which sorts before every date.
@@ -106,11 +106,11 @@ def _respond_page(
 
 
 def check(service: Service, request: Request) -> Response:
-    """GET /api/bookmarks/check/: respond with the bookmark of a url, null if there is none."""
+    """linkding's GET /api/bookmarks/check/: respond with the bookmark of a url, or with null."""
     url = dict(query_parameters(request)).get("url", "").strip()
     if not url:
         raise Invalid([("url", _REQUIRED)])
-    entry = service.store.holder(url)
+    entry = service.store.holder(url)  # The bookmark that has this url, or None.
     bookmark = _bookmark_document(entry.bookmark) if entry else None
     # linkding fills these from the page, and `auto_tags` by rules. This service has neither.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
@@ -118,7 +118,7 @@ def check(service: Service, request: Request) -> Response:
 
 
 def list_tags(service: Service, request: Request) -> Response:
-    """GET /api/tags/: respond with a page of the tags by name, without flags such as `unread`."""
+    """linkding's GET /api/tags/: respond with a page of tags, without flags such as `unread`."""
     store = service.store
     tag_counts, _untagged, _state = store.tag_counts()
     counts = {tag: count for tag, count in tag_counts if not _stores_flag(tag)}
@@ -127,17 +127,17 @@ def list_tags(service: Service, request: Request) -> Response:
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
-    """GET /api/tags/{number}/: respond with the tag of this number, a hash of its name."""
+    """linkding's GET /api/tags/{number}/: respond with the tag whose hash is this number."""
     tag_counts, _untagged, _state = service.store.tag_counts()
     for tag, count in tag_counts:
-        # A tag such as `unread` is a flag for clients, not a tag.
+        # A tag such as `unread` stores a flag of linkding, so clients must not see it as a tag.
         if linkding_number(fold_tag(tag)) == int(number) and not _stores_flag(tag):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
 
 
 def add_tag(service: Service, request: Request) -> Response:
-    """POST /api/tags/: respond with the tag, but store nothing: only bookmarks have tags."""
+    """linkding's POST /api/tags/: respond with a tag, but store none: only bookmarks have tags."""
     sent = _read_members(request, ("name",))
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED)])
@@ -152,20 +152,20 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def create(service: Service, request: Request) -> Response:
-    """POST /api/bookmarks/: create a bookmark, or update the one with the url; 201 for both."""
+    """linkding's POST /api/bookmarks/: create a bookmark, or update the one with the url."""
     sent = _read_members(request, _WRITABLE_MEMBERS)
     # The form of linkding's extension sends notes, and shows the stored tags: the sent ones replace
     # them. Its context menu sends no notes, and does not know the stored tags: add to these.
-    adds_tags = "notes" not in sent
+    keeps_stored_tags = "notes" not in sent
     # Empty texts must not overwrite the texts of a stored bookmark.
-    nonempty = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
-    if "url" not in nonempty:
+    sent = {name: value for name, value in sent.items() if value or name not in _TEXT_MEMBERS}
+    if "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
-    uri = rules.clean({"uri": nonempty.pop("url")})["uri"]
+    uri = rules.clean({"uri": sent.pop("url")})["uri"]
 
     def attempt() -> Entry:
         entry = service.store.holder(uri)
-        fields = _fields_to_store(nonempty, entry.bookmark if entry else None, adds_tags)
+        fields = _fields_to_store(sent, entry.bookmark if entry else None, keeps_stored_tags)
         try:
             if entry:
                 return service.store.replace(rules.update(entry.bookmark, fields), entry)
@@ -173,16 +173,17 @@ def create(service: Service, request: Request) -> Response:
         except (Conflict, Gone):  # Another client has just added or deleted this uri: try again.
             raise Stale from None
 
+    # linkding responds with 201 to an update, too.
     return _respond(_bookmark_document(retry_if_stale(attempt).bookmark), CREATED)
 
 
 def get(service: Service, request: Request, number: str) -> Response:
-    """GET /api/bookmarks/{number}/: respond with one bookmark."""
+    """linkding's GET /api/bookmarks/{number}/: respond with one bookmark."""
     return _respond(_bookmark_document(service.store.get_numbered(int(number)).bookmark))
 
 
 def update(service: Service, request: Request, number: str) -> Response:
-    """PUT and PATCH /api/bookmarks/{number}/: set the members that are sent. PUT needs the url."""
+    """linkding's PUT and PATCH /api/bookmarks/{number}/: set the sent members. PUT needs `url`."""
     sent = _read_members(request, _WRITABLE_MEMBERS)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
@@ -190,34 +191,34 @@ def update(service: Service, request: Request, number: str) -> Response:
 
 
 def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
-    """POST /api/bookmarks/{number}/archive/ and .../unarchive/: set or clear `is_archived`."""
+    """linkding's POST /api/bookmarks/{number}/archive/ and .../unarchive/: set `is_archived`."""
     _update_numbered(service.store, number, {"is_archived": verb == "archive"})
     return Response(NO_CONTENT, [])
 
 
 def delete(service: Service, request: Request, number: str) -> Response:
-    """DELETE /api/bookmarks/{number}/: delete the bookmark."""
+    """linkding's DELETE /api/bookmarks/{number}/: delete the bookmark."""
     retry_if_stale(lambda: service.store.delete(service.store.get_numbered(int(number))))
     return Response(NO_CONTENT, [])
 
 
 def _update_numbered(store: Store, number: str, sent: Members) -> Entry:
     def attempt() -> Entry:
-        entry = store.get_numbered(int(number))
-        changes = _fields_to_store(sent, entry.bookmark, adds_tags=False)
+        entry = store.get_numbered(int(number))  # linkding's ids are numbers.
+        changes = _fields_to_store(sent, entry.bookmark, keeps_stored_tags=False)
         return store.replace(rules.update(entry.bookmark, changes), entry)
 
     return retry_if_stale(attempt)
 
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
-    """Return these members of the body, without null ones. Raises HTTPError or Malformed."""
+    """Return these members of the body; null means not sent. Raises HTTPError or Malformed."""
     body, _ = read_fields(request, _READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
 
-def _fields_to_store(sent: Members, stored: Bookmark | None, adds_tags: bool) -> Fields:
-    """Return the fields of a new or stored bookmark that the sent members set. Raises Invalid."""
+def _fields_to_store(sent: Members, stored: Bookmark | None, keeps_stored_tags: bool) -> Fields:
+    """Return the fields that linkding's members set in a new or stored bookmark. Raises Invalid."""
     field_by_member = {"title": "title", "url": "uri"}
     fields = {field: sent[name] for name, field in field_by_member.items() if name in sent}
     if "date_added" in sent:  # For a text that is no date, `rules.clean` raises the error.
@@ -225,7 +226,7 @@ def _fields_to_store(sent: Members, stored: Bookmark | None, adds_tags: bool) ->
     if "description" in sent or "notes" in sent:  # The field `description` stores both.
         description = sent.get("description", stored.description if stored else "")
         fields["description"] = _add_notes(description, sent.get("notes"))
-    fields["tags"] = _tags_to_store(sent, stored.tags if stored else (), adds_tags)
+    fields["tags"] = _new_tags(sent, stored.tags if stored else (), keeps_stored_tags)
     return rules.clean(fields)
 
 
@@ -238,17 +239,20 @@ def _add_notes(description: object, notes: object) -> object:
     return description if has_notes else f"{description}\n\n{notes}".strip()
 
 
-def _tags_to_store(sent: Members, stored: tuple[str, ...], adds_tags: bool) -> tuple[str, ...]:
-    """Return the new tags of a bookmark, at their end those that store flags. Raises Invalid."""
+def _new_tags(sent: Members, stored: tuple[str, ...], keeps_stored_tags: bool) -> tuple[str, ...]:
+    """Return a bookmark's new tags, then those that store linkding's flags. Raises Invalid.
+
+    `keeps_stored_tags` is true for a POST whose client does not know the stored tags.
+    """
     stored_names = tuple(tag for tag in stored if not _stores_flag(tag))
     stored_flags = {fold_tag(tag) for tag in stored if _stores_flag(tag)}
     names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
-    if adds_tags:
+    if keeps_stored_tags:
         names = tuple(dict.fromkeys((*stored_names, *names)))
     flags = set()
     for flag, tag in TAG_BY_FLAG.items():
-        stays = tag in stored_flags and (adds_tags or flag not in sent)
-        if stays or sent.get(flag) in _TRUE:
+        stays = tag in stored_flags and (keeps_stored_tags or flag not in sent)
+        if stays or sent.get(flag) in _TRUE_IN_JSON_OR_FORM:
             flags.add(tag)
     if names == stored_names and flags == stored_flags:
         return stored  # Moving the flags to the end would count as a change of the bookmark.
@@ -258,12 +262,12 @@ def _tags_to_store(sent: Members, stored: tuple[str, ...], adds_tags: bool) -> t
 def _parse_tags(names: object) -> tuple[str, ...]:
     """Return the tags in an array, or in a text such as `a,b` of the app Linkdy. Raises Invalid."""
     names = split_tags(names) if isinstance(names, str) else names
-    # Clients send a no-break space in place of a space inside a tag.
-    return tuple(tag.replace(_NO_BREAK_SPACE, " ") for tag in rules.clean({"tags": names})["tags"])
+    tags = rules.clean({"tags": names})["tags"]
+    return tuple(tag.replace(_LINKDING_SPACE, " ") for tag in tags)
 
 
 def _stores_flag(tag: str) -> bool:
-    return fold_tag(tag) in TAG_BY_FLAG.values()  # A tag such as `unread`: for clients, a member.
+    return fold_tag(tag) in TAG_BY_FLAG.values()  # A tag such as `unread`, a flag in linkding.
 
 
 def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
@@ -277,10 +281,9 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
         "description": bookmark.description,
         "notes": "",  # The description contains the notes.
         "web_archive_snapshot_url": "",
-        # A member such as `unread` is true if the bookmark has the tag that stores this flag.
+        # A flag such as `unread` is true if the bookmark has the tag that stores the flag.
         **{flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()},
-        # A tag with a space would be two tags for clients.
-        "tag_names": [name.replace(" ", _NO_BREAK_SPACE) for name in names],
+        "tag_names": [name.replace(" ", _LINKDING_SPACE) for name in names],
         "date_added": bookmark.created.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction.
         "date_modified": bookmark.modified.replace("Z", ".000000Z"),
         # Null: the service fetches no page, so it does not know these.
@@ -296,7 +299,7 @@ def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
-        "name": tag.replace(" ", _NO_BREAK_SPACE),  # A name with a space would be two tags.
+        "name": tag.replace(" ", _LINKDING_SPACE),  # Clients read a name with a space as two.
         "date_added": date.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction of seconds.
     }
 
@@ -306,17 +309,14 @@ def _respond(document: object, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem in linkding's shape: the reasons by member, or else a detail."""
+    """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
     errors_by_status = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     reasons_by_member: dict[str, list[str]] = {}
     for field, reason in errors_by_status.get(problem.status, problem.errors):
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
-    if reasons_by_member:
-        status = 400  # linkding's only status for wrong members, in place of 409 and 422.
-    else:
-        status = 404 if problem.status == 410 else problem.status  # linkding has no 410.
+    linkding_status = {409: 400, 410: 404, 422: 400}.get(problem.status, problem.status)
     document: object = reasons_by_member or {"detail": problem.detail}
-    response = _respond(document, f"{status} {HTTPStatus(status).phrase}")
+    response = _respond(document, f"{linkding_status} {HTTPStatus(linkding_status).phrase}")
     response.headers += problem.headers.items()
     return response
 
@@ -341,7 +341,7 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
     "/api/bundles/": {"GET": lambda service, request: _respond(_NO_SAVED_SEARCHES)},
     "/api/": {},  # A path without methods: the response is a 404 in linkding's shape.
-    # {rest} must have a slash in it: /api/title is the field `title` of the bookmark `api`.
+    # {rest} matches only with a slash: /api/title is the field `title` of the bookmark `api`.
     "/api/{rest}": {},
 }
 ROUTES = (

@@ -25,7 +25,7 @@ from formats.http.security import BEARER
 
 def show_login(service: Service, request: Request) -> Response:
     """GET /-/login: respond with the form, or redirect a browser that is logged in."""
-    _require_tokens(service)
+    _raise_404_without_tokens(service)
     base = service.base(request)
     # Without `next`, return to the page whose link the user followed. `check_target` replaces the
     # address of another site.
@@ -33,20 +33,22 @@ def show_login(service: Service, request: Request) -> Response:
     target = check_target(dict(query_parameters(request)).get("next") or referrer)
     if request.environ.get(LOGIN_OR_LOGOUT_BUTTON) == "log-out":  # The browser is logged in.
         return see_other(base.url + target)
+    # A form becomes pending only if a POST sends it without a login.
     return respond_with(HTML, write_login_page(base, target, pending_fields=[]))
 
 
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for before the login. If it had sent a form
-    (the pending form), the response is a page with this form, so that the user can send it again.
+    The browser is redirected to the page that it asked for before the login. If the
+    browser had sent a form without a login (the pending form), the response is a page with this
+    form, so that the user can send it again.
     """
-    _require_tokens(service)
+    _raise_404_without_tokens(service)
     fields = read_form_at_login(request)
     sent = dict(fields).get("token", "").strip().encode()
     if (token := find_token(sent, service.access_control.tokens)) is None:
-        service.access_control.failed_logins.add(client_address(request.environ))
+        service.access_control.failed_logins.count_and_log(client_address(request.environ))
         # A 401 needs a challenge. For this one, no browser opens a password dialog.
         raise HTTPError(401, "This token is wrong.", WWW_Authenticate=BEARER)
     request.environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"  # The top of the page shows this button.
@@ -55,8 +57,8 @@ def log_in(service: Service, request: Request) -> Response:
     if pending_fields:
         response = respond_with(HTML, write_pending_form(base, target, pending_fields))
     else:
-        # Redirect twice: first to the login page, which then redirects to the target. The script of
-        # the target shows "Saved." if `redirectCount` is 1, as after the form of a bookmark.
+        # Redirect to the login page, which then redirects to the target. After a single redirect,
+        # as after the form of a bookmark, the script of the target would show "Saved.".
         response = see_other(f"{base.url}{LOGIN_PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response
@@ -77,7 +79,7 @@ ROUTES = (
 )
 
 
-def _require_tokens(service: Service) -> None:
+def _raise_404_without_tokens(service: Service) -> None:
     if not service.access_control.tokens:
         raise HTTPError(404, "This service has no token, so nobody needs to log in.")
 

@@ -19,12 +19,12 @@ from formats.http.response import Response, respond_with
 from storage.errors import Invalid
 
 LOGIN_PATH = "/-/login"
-# In bytes. A login form has the fields `token` and `next`, and all fields of a pending form, if a
-# browser has sent one without a login.
+# In bytes. A login form may contain all fields of a pending form, which MAX_BODY limits. Its own
+# fields `token` and `next` may add this number of bytes.
 MAX_TOKEN_AND_NEXT = 65_536
-# In a redirect, the target follows the service's address. A target begins with a slash: with
-# `.other.example`, https://service would become https://service.other.example. After `//` or `/\`,
-# browsers expect the name of a host. The login page itself as a target would redirect without end.
+# A redirect leads to the service's address and the target, such as https://service/tags. A target
+# without a slash could make it https://service.other.example. After `//` or `/\`, browsers expect
+# the name of a host. The login page itself as a target would redirect without end.
 _SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
 # In the query of a target, `quote` changes only other characters, such as `é`, which _SAFE_TARGET
 # would refuse. `%` begins a character that the browser has quoted already.
@@ -67,7 +67,7 @@ def check_target(target: str) -> str:
 
 
 def _requested_page(request: Request) -> str:
-    """Return the path and query of the request, as a target."""
+    """Return the path and query of the request, to return to them after the login."""
     environ: Mapping[str, str] = request.environ
     # WSGI has decoded the bytes of the path and of the query as Latin-1.
     path = quote(environ.get("PATH_INFO", "").encode("latin-1")) or "/"

@@ -20,7 +20,7 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# In bytes. MAX_BODY limits one bookmark and a form, MAX_FILE a file to import.
+# In bytes. MAX_BODY limits a body with one bookmark or a form, MAX_FILE a file to import.
 MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
 
 
@@ -76,7 +76,7 @@ def read_bookmark_or_file(
     media_type, parameters = _check_type(request, formats.POSTED_TYPES)
     posted_type = formats.POSTED_TYPES[media_type]
     is_multipart = media_type == formats.MULTIPART_FORM
-    # Beside the file in one of its parts, a multipart form has fields, which need some bytes.
+    # In a multipart form, fields may come with the file: allow MAX_BODY more bytes for them.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
@@ -92,18 +92,21 @@ def read_bookmark_or_file(
         return _read_file(body, posted_type.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    (fields,) = posted_type.read(body, parameters)  # For any other number, `is_file` is true.
+    # A form has one bookmark. Of other types, a body with none or several bookmarks is a file.
+    (fields,) = posted_type.read(body, parameters)
     return fields, _take_hidden_fields(fields, media_type)
 
 
 def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.HiddenFields | None:
+    """Remove the hidden fields from a form's `fields`, and return them; None without a form."""
     return form.take_hidden_fields(fields) if media_type in formats.FORM_READERS else None
 
 
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # Not limited yet if the format was detected, as for a file in a form.
+    # If the format was detected, nothing has limited the values yet. Otherwise, twice is harmless.
+    if format == "json":
         limit_json_values(data)
     return formats.read_entries(data, format)
 
@@ -191,8 +194,8 @@ def _too_large(limit: int) -> HTTPError:
 
 # --- The limit of values in a JSON document ---
 
-# No other thread runs while msgspec decodes an array: 0.3 s for 4 million values, but 1.3 s for
-# the 16 million that fit into 32 MiB. Objects and arrays take longer, so fewer of them may come.
+# No other thread runs while msgspec decodes an array: 0.3 s for 4 million numbers, but 1.3 s for
+# the 16 million that fit into 32 MiB. Objects and arrays as values take longer, so fewer may come.
 MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 # Each match is a string, or the text between two strings, which is group 1. A string that is cut
 # off has no quote at its end: `"?`. The possessive `++` and `*+` never backtrack, so that the time

@@ -34,14 +34,14 @@ MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port
 HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::[0-9]{0,5})?")
 # The paths that need no token: the files of the pages, logging in and out, and the health check.
 _PUBLIC_PATH = re.compile(rf"/(?:{FILE_NAME}|-/log(?:in|out)|health)")
-# Challenges, the values of WWW-Authenticate.
+# Challenges, the values of WWW-Authenticate. For BEARER alone, no browser opens a password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
-_NOT_OWN_HOST = (
+_MIGHT_BE_DNS_REBINDING = (
     "A service that has no token does not answer to the host {host}. If the service has this name, "
     "start it with `--base-url {scheme}://{host}`."
 )
@@ -83,12 +83,12 @@ class AccessControl:
             return  # A page of another site does not know the token, so it cannot send this header.
         if method not in SAFE_METHODS:
             self._check_site(request)
-            # An old browser may send the cookie for another site's form without naming the site.
-            # Browsers resend HTTP Basic, too, but scripts use it without an Origin: allow that.
+            # An old browser may send the cookie for another site's form without naming the site, so
+            # a cookie needs proof. HTTP Basic needs none, because scripts use it without an Origin.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
-            challenge = BEARER if _might_open_dialog(request) else _BASIC_OR_BEARER
+            challenge = BEARER if _basic_might_open_dialog(request) else _BASIC_OR_BEARER
             raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
     def _check_site(self, request: Request) -> None:
@@ -96,12 +96,12 @@ class AccessControl:
             raise HTTPError(403, _CROSS_SITE)
 
     def _check_credentials(self, request: Request) -> Credentials:
-        """Return what the request proves; log a wrong token, and set the log-in or -out button."""
+        """Return what the request proves; log a wrong token, and choose the button of pages."""
         environ = request.environ
         if authorization := environ.get("HTTP_AUTHORIZATION"):
             credentials = check_authorization(authorization, self.tokens)
             if credentials is Credentials.WRONG:
-                self.failed_logins.add(client_address(environ))
+                self.failed_logins.count_and_log(client_address(environ))
             return credentials
         if (cookies := environ.get("HTTP_COOKIE")) and has_login(cookies, self.tokens):
             environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"
@@ -126,7 +126,7 @@ class AccessControl:
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if `public_read` shows everybody bookmarks that are tagged `private`."""
-        # Without tokens the user protects nothing, and without `public_read` everything.
+        # Without tokens, the user protects no bookmark; without `public_read`, tokens protect all.
         if not (self.tokens and self.public_read):
             return
         if count := store.select(Query(tags=("private",), limit=0)).total:
@@ -146,7 +146,7 @@ class AccessControl:
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
         # and may then read and write here. Tokens prevent this, because that page knows none.
         if not self.tokens and not _is_own_host(host, self.base_url):
-            raise HTTPError(421, _NOT_OWN_HOST.format(scheme=request.scheme, host=host))
+            raise HTTPError(421, _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host))
 
 
 def _host_name(url: str) -> str:
@@ -167,7 +167,7 @@ def is_loopback(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
 def _is_own_host(host: str, base_url: str | None) -> bool:
-    """Return whether the host is loopback or the base address's, which excludes DNS rebinding."""
+    """Return whether the host is loopback or that of `base_url`, so not that of another site."""
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
@@ -177,10 +177,10 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
-    # Behind a proxy, `request.host_url` may differ from the address that the browser shows, which
-    # is `base_url`. Without a `base_url`, `base_origin` is "://", which no browser sends.
-    base_origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url or ""))  # RFC 6454 section 6.2
-    return origin is not None and origin not in (request.host_url, base_origin)
+    own_origins = [request.host_url]
+    if base_url:  # Behind a proxy, browsers show this address, and `host_url` may be another.
+        own_origins.append("{0.scheme}://{0.netloc}".format(urlsplit(base_url)))
+    return origin is not None and origin not in own_origins
 
 
 def _proves_own_site(request: Request) -> bool:
@@ -192,12 +192,12 @@ def _proves_own_site(request: Request) -> bool:
     return "HTTP_ORIGIN" in request.environ
 
 
-def _might_open_dialog(request: Request) -> bool:
+def _basic_might_open_dialog(request: Request) -> bool:
     """Return whether a challenge for HTTP Basic might open the password dialog of a browser.
 
-    The request of an extension has Sec-Fetch-Site, but not over plain http to another machine.
-    There, the extension sends a token with the scheme Bearer, linkding's extension with Token. For
-    pages, `respond_problem` removes Basic from the challenge.
+    The caller then leaves out Basic. The request of a browser extension has Sec-Fetch-Site or, over
+    plain http to another machine, at least a token with the scheme Bearer (linkding's extension:
+    Token). If the response is an HTML page, `respond_problem` always leaves out Basic.
     """
     scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
     return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
