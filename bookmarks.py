@@ -54,7 +54,7 @@ from formats.http.routing import Route, allow_of_server, find_route
 from formats.imports.entry import ImportedEntry
 from formats.listing import address_after_saving, make_listing, retagged_address
 from formats.problem import Problem
-from storage import bookmark as rules
+from storage import bookmark as rules  # The rules for each field.
 from storage import errors
 from storage.bookmark import ID, READ_ONLY_FIELDS, WRITABLE_FIELDS, Bookmark, Fields
 from storage.importer import Importer
@@ -70,7 +70,7 @@ Body = Mapping[str, object]
 HTML_PAGE_SIZE, FEED_PAGE_SIZE = 100, 50
 
 _NOTHING_HERE = "There is nothing at this address."
-# If no route matches /{id}/unknown, the status is 410 for a deleted bookmark, else 404.
+# The path of a field that no bookmark has. The status is 410 for a deleted bookmark, else 404.
 _UNKNOWN_FIELD_PATH = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
 
 
@@ -164,6 +164,7 @@ class Application:
     def _list(
         self, request: Request, name: str, format: Format, parameters: Parameters, query: Query
     ) -> Response:
+        # Any bookmark may change the list, so its ETag is made of the state of the whole store.
         if unchanged := not_modified(request, etag_suffix=name, get_resource=self.store.state):
             return unchanged
         page = self.store.select(query)
@@ -182,32 +183,31 @@ class Application:
         values_to_add = first_values(parameters)
         values_to_add["uri"] = uri = complete_address(values_to_add["uri"])  # May add https://.
         if existing := self.store.holder(uri.strip()):  # Stored uris are stripped.
-            return self._show_unless_unchanged(request, "html", existing, values_to_add)
-        state = self.store.state()  # The page changes with the tags of other bookmarks.
+            return self._show_unless_unchanged(request, "html", existing, page_query=values_to_add)
+        state = self.store.state()  # The page suggests the tags of other bookmarks.
         if unchanged := not_modified(request, "html", get_resource=lambda: state):
             return unchanged
-        page = write_add_page(values_to_add, self.base(request), self.store.host_tags(uri))
-        response = respond(formats.ONE_BOOKMARK["html"], page)
-        add_validators(response, "html", state)
-        return response
+        suggested_tags = self.store.host_tags(uri)
+        page = write_add_page(values_to_add, self.base(request), suggested_tags)
+        return add_validators(respond(formats.ONE_BOOKMARK["html"], page), "html", state)
 
     def tags(self, request: Request, table: FormatTable = formats.TAGS) -> Response:
         """GET /tags and /tags.json: respond with all tags and the numbers of their bookmarks."""
         format_name = negotiate(request, table, query_parameters(request))
         if unchanged := not_modified(request, format_name, get_resource=self.store.state):
             return unchanged
-        format, (counts, untagged, state) = table[format_name], self.store.tag_counts()
+        format = table[format_name]
+        counts, untagged, state = self.store.tag_counts()
         response = respond(format, format.write(counts, untagged, self.base(request)))
-        add_validators(response, format_name, state)
-        return response
+        return add_validators(response, format_name, state)
 
     def file(self, request: Request, file: str) -> Response:
-        """GET /{file}: respond with a file of the pages, named by its digest."""
+        """GET /{file}: respond with a style sheet, script or icon of the pages, named by digest."""
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, _NOTHING_HERE)
         response = conditional.respond_asset(request, asset)
-        # Files need no token, so `public`; a changed file has another name, so cache it for a year.
-        caching = "public, max-age=31536000, immutable"
+        # Files need no token, so `public`, and Vary lacks the Authorization that `_finish` may add.
+        caching = "public, max-age=31536000, immutable"  # A year: a new version has a new name.
         response.headers += [("Cache-Control", caching), ("Vary", VARY)]
         return response
 
@@ -237,12 +237,11 @@ class Application:
     ) -> Response:
         # Only the HTML page uses `page_query`: the list to go back to, and values for the form.
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
-        # If tags change from here on, this ETag is too old: the next request gets the new page.
+        # If a suggested tag changes from here on, this ETag is old: the next GET gets a new page.
         etag_suffix, resource = conditional.validator_parts(format_name, entry, self.store.state)
-        host_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
-        response = respond(format, format.write(b, base, entry.version, page_query, host_tags))
-        add_validators(response, etag_suffix, resource)
-        return response
+        suggested_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
+        response = respond(format, format.write(b, base, entry.version, page_query, suggested_tags))
+        return add_validators(response, etag_suffix, resource)
 
     def get_field(self, request: Request, id: str, field: str) -> Response:
         """GET /{id}/{field}: respond with the value of one field."""
@@ -254,8 +253,7 @@ class Application:
     def _show_field(self, format_name: str, entry: Entry, field: str) -> Response:
         format = formats.FIELD_VALUES[format_name]
         response = respond(format, format.write(entry.bookmark, field))
-        add_validators(response, f"{field}.{format_name}", entry)
-        return response
+        return add_validators(response, f"{field}.{format_name}", entry)
 
     # --- Writing ---
 
@@ -266,13 +264,13 @@ class Application:
             return self._import(request, body)
         body.pop("id", None)  # The service chooses the ids of new bookmarks.
         if form and form.version == DELETED_BOOKMARK:
-            # The form puts back a deleted bookmark and its old `created`. If `modified` were as
-            # old, clients that ask for recent changes would miss the bookmark.
+            # The form puts back a deleted bookmark with its old `created`, which is the default of
+            # `modified`. With that, clients that ask for recent changes would miss the bookmark.
             body["modified"] = rules.timestamp(time.time())
-        fields = rules.clean_changes(body, required=["uri"])
+        fields = rules.clean_changes(body, required=["uri"])  # Without `created` and `modified`.
         # A form gets a redirect. Negotiate for others before storing: a 406 must change nothing.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, fields, form, dates_in=body))
+        entry, status = retry_if_stale(lambda: self._post(request, fields, form, body))
         return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
@@ -284,9 +282,9 @@ class Application:
         return responses.respond_with(content_type, body)
 
     def _post(
-        self, request: Request, fields: Fields, form: HiddenFields | None, dates_in: Body
+        self, request: Request, fields: Fields, form: HiddenFields | None, body: Body
     ) -> tuple[Entry, str]:
-        """Create or update the bookmark; raise Stale if another client's change interferes."""
+        """Create the bookmark with the dates in `body`, or update it. Raises Stale to try again."""
         checked_state = None  # Only conditions such as If-Match check the state of the collection.
         if request.environ.keys() & conditional.CHANGE_CONDITIONS:
             checked_state = self.store.state()
@@ -300,16 +298,17 @@ class Application:
                     # `existing` with what the user has typed.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
+                # The store raises Stale if the collection is no longer in `checked_state`.
                 return self.store.replace(changed, existing, checked_state=checked_state), OK
-            # Only a new bookmark takes `created` and `modified` from the body.
-            new = rules.create(fields | rules.clean_read_only(dates_in), self.store.mint())
+            dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
+            new = rules.create(fields | dates, self.store.mint())
             return self.store.add(new, checked_state=checked_state), CREATED
-        except (errors.Conflict, errors.Gone):  # Another client has added or deleted this uri.
+        except (errors.Conflict, errors.Gone):  # Another client added or deleted the bookmark.
             raise errors.Stale from None  # retry_if_stale tries again.
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
-        self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
+        self.store.get(id)  # For a missing bookmark, 404 takes precedence over an invalid body.
         body, form = read_fields(request, formats.POST_READERS)  # `form` is None for JSON and XBEL.
         # HTML forms cannot send DELETE, so the form to delete a bookmark has a field for it.
         method = body.pop("_method", "POST") if form else "POST"
@@ -326,26 +325,26 @@ class Application:
         return self._respond_stored(request, form_or_format, entry, OK)
 
     def put(self, request: Request, id: str) -> Response:
-        """PUT /{id}: create the bookmark, or replace all of its fields."""
+        """PUT /{id}: create the bookmark, with the dates in the body, or replace all its fields."""
         body, _ = read_fields(request, formats.PUT_READERS)
         fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
         format_name = negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._put(request, id, fields, dates_in=body))
+        entry, status = retry_if_stale(lambda: self._put(request, id, fields, body))
         return self._respond_stored(request, format_name, entry, status)
 
-    def _put(self, request: Request, id: str, fields: Fields, dates_in: Body) -> tuple[Entry, str]:
+    def _put(self, request: Request, id: str, fields: Fields, body: Body) -> tuple[Entry, str]:
         entry = None
         with suppress(errors.NotFound):
             entry = self.store.get(id)
         require_conditions(request, entry)
         if entry is None:
-            new = rules.create(fields | rules.clean_read_only(dates_in), id)
-            return self.store.add(new), CREATED
+            dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
+            return self.store.add(rules.create(fields | dates, id)), CREATED
         return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
-        self.store.get(id)  # A missing bookmark is 404 even if the body is wrong, too.
+        self.store.get(id)  # For a missing bookmark, 404 takes precedence over an invalid body.
         fields = rules.clean({field: read_field(request, field)})
         format_name = negotiate(request, formats.FIELD_VALUES)
         return self._show_field(format_name, self._update(request, id, fields, form=None), field)
@@ -365,7 +364,7 @@ class Application:
         require_conditions(request, state)
         retagging.require_expected(len(entries))  # Fails if the page showed another number.
         report = retag(self.store, retagging, entries)
-        if format is None:
+        if format is None:  # The request is a form of the page.
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(format, format.write(report))
 
@@ -419,7 +418,7 @@ class Application:
 
     def _problem(self, request: Request, error: Exception) -> Response:
         problem = problems.problem_from_exception(error, self.base(request))
-        if problem.status == 410:  # No id is used again, so any cache may keep the 410 for a day.
+        if problem.status == 410:  # No id is used again, so caches may keep the 410 for a day.
             scope = "private" if self.access_control.tokens else "public"
             problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
         return self._respond_problem(request, problem)
@@ -447,7 +446,7 @@ ROUTES = (  # The first route that matches serves a path; `routing` has each var
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, fields=WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get_field}, fields=READ_ONLY_FIELDS),
-    Route("/{file}", {"GET": App.file}),
+    Route("/{file}", {"GET": App.file}),  # The pages' style sheets, scripts and icons.
     *linkding.ROUTES,
     *login.ROUTES,
     *share.ROUTES,
@@ -499,14 +498,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
     parser.add_argument("--version", action="version", version=f"bookmarks {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds `serve`.
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
     add_option(serve, "--listen", "HOST:PORT", "the address to listen on", default="127.0.0.1:8080")
-    add_option(serve, "--base-url", "URL", "the service's address for others")
+    add_option(serve, "--base-url", "URL", "the address at which clients reach the service")
     add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
     add_flag(serve, "--public-read", "require a token for changes only")
-    # Without a token, the Host of a request must still be a local name or that of --base-url.
+    # Even with --no-auth, Host must be a local name or that of --base-url (DNS rebinding).
     add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
     add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
     add_flag(serve, "--access-log", "log one line for each request")
@@ -536,7 +535,8 @@ def _serve(options: argparse.Namespace) -> int:
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    if not is_local or options.trusted_proxy or options.base_url:  # Other machines may connect.
+    may_have_proxy = bool(options.trusted_proxy or options.base_url)
+    if not is_local or may_have_proxy:  # Other machines may connect, perhaps through the proxy.
         app.access_control.warn_of_short_tokens()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
@@ -544,7 +544,7 @@ def _serve(options: argparse.Namespace) -> int:
     settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, settings)
-    # For port 0 the kernel chooses one. On both addresses of `localhost` there is no single port.
+    # The kernel replaces port 0. A server on both addresses of `localhost` has no `effective_port`.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.

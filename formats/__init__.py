@@ -40,8 +40,8 @@ class Format(NamedTuple):
 class FormatTable(dict[str, Format]):
     """Formats by name, in the order of preference, with what content negotiation needs.
 
-    `media_types` are those of responses, without parameters; `other_media_types` further ones that
-    Accept may name; `name_by_media_type` has the format's name for each media type of both kinds.
+    `media_types` are those of responses, without parameters. `other_media_types` are further ones
+    that Accept may name. `name_by_media_type` has the format's name for each media type of both.
     """
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
@@ -65,7 +65,7 @@ class FormatTable(dict[str, Format]):
 _XML_TYPES = ("application/xml", "text/xml")
 _XBEL_TYPES = ("application/xbel+xml", *_XML_TYPES)
 
-# The writers of LISTS and FEEDS take bookmarks and a Listing.
+# The writers of LISTS and FEEDS, such as `formats.json.write`, take bookmarks and a Listing.
 LISTS = FormatTable(
     {
         "json": Format("application/json", json.write),
@@ -99,8 +99,8 @@ FIELD_VALUES = FormatTable(
     }
 )
 
-# The writers of TAGS take each tag with its count of bookmarks, the count of bookmarks without
-# tags, and the service's address. GET /tags.json uses TAGS_JSON: a browser gets JSON there, too.
+# These writers take each tag with its count of bookmarks, the count of bookmarks without tags, and
+# the service's address. GET /tags.json uses TAGS_JSON: a browser gets JSON there, too.
 TAGS_JSON = FormatTable({"json": Format("application/json", json.write_tags)})
 TAGS = FormatTable(TAGS_JSON | {"html": Format(HTML, html_tags.write_tags)})
 
@@ -117,8 +117,8 @@ class PostedType(NamedTuple):
     `read` reads a bookmark for POST, None if a body of this type is always a file to import.
     `read_whole` reads a bookmark for PUT, which replaces all fields; None if PUT refuses the type.
     `is_file` takes a body and the parameters of its media type, and returns whether the body is a
-    file to import in place of one bookmark; None if it never is, or always. `file_format` is the
-    format of such a file; if it is empty, the format is detected.
+    file to import in place of one bookmark; without `is_file`, it never is, or always if `read` is
+    None. `file_format` is the format of such a file; if it is empty, the format is detected.
     """
 
     read: Reader | None
@@ -128,7 +128,8 @@ class PostedType(NamedTuple):
 
 
 FORM, MULTIPART_FORM = "application/x-www-form-urlencoded", "multipart/form-data"
-# The first argument reads a bookmark for POST, the second for PUT.
+# The first argument reads a bookmark for POST, the second for PUT, which requires all fields. XBEL
+# has no elements for empty fields, so `xbel.read_whole` adds them.
 _POSTED_JSON = PostedType(json.read, json.read, file_format="json", is_file=import_json.is_file)
 _POSTED_XBEL = PostedType(xbel.read, xbel.read_whole, file_format="xbel", is_file=xbel.is_file)
 POSTED_TYPES: Mapping[str, PostedType] = {
@@ -140,8 +141,8 @@ POSTED_TYPES: Mapping[str, PostedType] = {
     "text/html": PostedType(read=None, file_format="netscape"),
     "text/plain": PostedType(read=None),  # A file whose format is detected.
 }
-# The readers of one bookmark by media type. PUT refuses types without `read_whole`, such as forms.
-# FORM_READERS are those of POST by an HTML form.
+# The readers of one bookmark by media type. PUT replaces all fields, so it refuses a type without
+# `read_whole`, such as a form. FORM_READERS are those of POST by an HTML form.
 PUT_READERS = {name: type.read_whole for name, type in POSTED_TYPES.items() if type.read_whole}
 POST_READERS = {name: type.read for name, type in POSTED_TYPES.items() if type.read}
 FORM_READERS = {name: POST_READERS[name] for name in (FORM, MULTIPART_FORM)}

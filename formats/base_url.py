@@ -17,7 +17,7 @@ class BaseUrl(msgspec.Struct, frozen=True):
 
     url: str = ""
     path: str = ""
-    login_or_logout_button: str = ""
+    login_or_logout_button: str = ""  # It is here because every page gets a BaseUrl.
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

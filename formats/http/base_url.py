@@ -22,7 +22,7 @@ _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 sect
 def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
     """Return the configured address of the service, or else the one that the request names."""
     base = configured or _requested_base(request)
-    # Every page gets the BaseUrl, so it carries the button that AccessControl has chosen.
+    # Every page gets the BaseUrl, and with it the button that AccessControl has chosen.
     button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
     return replace(base, login_or_logout_button=button) if button else base
 
@@ -30,7 +30,7 @@ def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
 def _requested_base(request: Request) -> BaseUrl:
     values = map(request.environ.get, ADDRESS_VARIABLES)
     if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
-        # Such a request is refused, but the error page has links. Do not cache the long address.
+        # The refused request's error page has links. `__wrapped__` does not cache the long address.
         return _make_base_url.__wrapped__(*values)
     return _make_base_url(*values)
 

@@ -28,12 +28,12 @@ _KEY_VARIABLES = (
     "HTTP_ACCEPT",
     "HTTP_ACCEPT_ENCODING",
     "HTTP_IF_NONE_MATCH",
-    LOGIN_OR_LOGOUT_BUTTON,
+    LOGIN_OR_LOGOUT_BUTTON,  # Set by access control.
     *ADDRESS_VARIABLES,
 )
-# The outcome of a condition with a date depends on the clock, too: a date in the future has no
-# effect, nor has If-Modified-Since in the first second after a change. A GET rarely has If-Match.
-_UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
+# Requests with these are not cached. If-Match is rare in a GET. The outcome of dates depends on the
+# clock: one in the future has no effect, nor has If-Modified-Since within a second of a change.
+_UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}  # The key has If-None-Match.
 
 
 class ResponseCache:
@@ -46,15 +46,15 @@ class ResponseCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Each response with the change count of the store from before it was made.
+        # Each response with the change count that the store had before the response was made.
         self._responses: dict[_Key, tuple[int, Response]] = {}
-        self._size = 0
+        self._size = 0  # Of all responses and their keys, in bytes.
         self._seen_hashes: set[int] = set()
 
     def get(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """Return the cached response to this request, or what `make` returns."""
         key = _key(request)
-        if key is None:
+        if key is None:  # The response, for example to a POST, cannot be cached.
             return make(request)
         if cached := self._responses.get(key):
             change_count, response = cached
@@ -74,8 +74,8 @@ class ResponseCache:
 
     def _was_seen(self, key: _Key) -> bool:
         """Return whether the same was requested recently, and remember that it was."""
-        # A hash takes less memory than the key. If two keys have the same hash, one response is
-        # cached at its first request, not at its second, which does no harm.
+        # A hash takes less memory than the key. If a new key has the hash of another, its response
+        # is cached at the first request already, which does no harm.
         key_hash = hash(key)
         if key_hash in self._seen_hashes:
             return True
@@ -106,9 +106,9 @@ def _size(key: _Key, response: Response) -> int:
 def _key(request: Request) -> _Key | None:
     """Return what the response to a GET or HEAD depends on, None if it cannot be cached."""
     environ = request.environ
-    is_get = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+    is_get_or_head = environ["REQUEST_METHOD"] in ("GET", "HEAD")
     # The login page and the other pages below `/-/` depend on more variables than the key has.
-    if not is_get or environ.get("PATH_INFO", "").startswith("/-/"):
+    if not is_get_or_head or environ.get("PATH_INFO", "").startswith("/-/"):
         return None
     if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
         return None

@@ -25,24 +25,24 @@ def entity_tag_as_sent(request: Request, tag: str) -> str:
     is_page = ".html-" in tag  # Such as `VERSION.html-DIGEST`, from `conditional._entity_tag`.
     if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
         tag = f"{tag}-{button}"
-    return tag + GZIP_SUFFIX if _is_compressed(request) else tag
+    return tag + GZIP_SUFFIX if _client_prefers_gzip(request) else tag
 
 
-def _is_compressed(request: Request) -> bool:
+def _client_prefers_gzip(request: Request) -> bool:
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
-    return bool(accepted) and _prefers_gzip(accepted[:MAX_ACCEPT])
+    return bool(accepted) and _header_prefers_gzip(accepted[:MAX_ACCEPT])
 
 
 @functools.lru_cache(maxsize=256)
-def _prefers_gzip(accepted: str) -> bool:
+def _header_prefers_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
     # x-gzip is another name of gzip (section 8.4.1.3). WebOb refuses a leading comma in a list.
     accepted = accepted.lower().replace("x-gzip", "gzip").strip(", \t")
     if "gzip" not in accepted:
         return False
     header = create_accept_encoding_header(accepted)
-    # Offer identity (no coding) only if the client names it: a client that sends `gzip;q=0.9` wants
-    # gzip, but WebOb would give an unnamed identity the quality 1, and so prefer it.
+    # To a client that sends `gzip;q=0.9`, do not offer identity, which means no compression. WebOb
+    # gives identity the quality 1 if the client does not name it, and would prefer it to gzip.
     codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     # For an invalid header WebOb returns all offers.
@@ -56,11 +56,11 @@ def compress(request: Request, response: Response) -> Response:
     A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too. A
     later 304 must have the same tag, but is made without knowing the size of the body.
     """
-    headers = dict(response.headers)
+    headers = dict(response.headers)  # No response has two headers with the same name.
     if "ETag" in headers:
         opaque_tag = headers["ETag"].strip('"')
         headers["ETag"] = f'"{entity_tag_as_sent(request, opaque_tag)}"'
-    if len(response.body) > MIN_SIZE and _is_compressed(request):
+    if len(response.body) > MIN_SIZE and _client_prefers_gzip(request):
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
     response.headers = list(headers.items())

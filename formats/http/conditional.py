@@ -29,7 +29,7 @@ CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space precedes it.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
-# The earliest date that `formatdate` can express, in seconds since 1970.
+# The earliest that `formatdate` can express, in seconds since 1970; a file's time may be earlier.
 _EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
@@ -41,10 +41,11 @@ def version_text(version: int) -> str:
     return f"{version:032x}"
 
 
-def add_validators(response: Response, etag_suffix: str, resource: Resource) -> None:
+def add_validators(response: Response, etag_suffix: str, resource: Resource) -> Response:
     """Add Last-Modified, and the ETag of a representation with a suffix such as `json`."""
     response.headers.append(("ETag", f'"{_entity_tag(resource, etag_suffix)}"'))
     response.headers.append(("Last-Modified", formatdate(last_modified(resource), usegmt=True)))
+    return response
 
 
 def validator_parts(
@@ -61,7 +62,7 @@ def validator_parts(
 
 
 def _entity_tag(resource: Resource, suffix: str) -> str:
-    """Return a representation's opaque tag, unique among those of one address and state."""
+    """Return a representation's opaque tag; other representations of a version have other tags."""
     if suffix.startswith("html"):  # A page changes with its style and script, whose links it has.
         suffix = f"{suffix}-{assets_digest()}"
     return f"{version_text(resource.version)}.{suffix}"
@@ -99,7 +100,7 @@ def require_conditions(
             raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
     elif _changed_since_if_unmodified_since(request, resource):
         raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
-    if request.method in ("GET", "HEAD"):  # Their If-None-Match is for `not_modified`.
+    if request.method in ("GET", "HEAD"):  # `not_modified` handles their If-None-Match.
         return
     if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), resource):
         raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
@@ -124,7 +125,7 @@ def _matches(entity_tags: str, resource: Resource | None, strong: bool = False) 
     """Return whether one of the entity tags in a header has the resource's current version.
 
     The representation may differ: a client that has read a bookmark as a page may change it as
-    JSON. The value `*` matches every resource that exists.
+    JSON. The value `*` matches every resource that exists. With `strong`, weak tags do not count.
     """
     if resource is None:
         return False
@@ -159,8 +160,8 @@ def not_modified(
     resource = get_resource()
     require_conditions(request, resource)
     if (if_none_match := environ.get("HTTP_IF_NONE_MATCH")) is not None:
-        # The tag that this client would get now also depends on its Accept-Encoding, and for a page
-        # on its login, because pages have a button to log in or out.
+        # The tag that this client would get now also depends on its Accept-Encoding. That of a page
+        # depends on the client's login, too, because a page has a button to log in or out.
         current_tag = entity_tag_as_sent(request, _entity_tag(resource, etag_suffix))
         client_tags = _parse_entity_tags(if_none_match)
         is_current = if_none_match.strip() == "*" or current_tag in client_tags
@@ -168,17 +169,16 @@ def not_modified(
         is_current = _unchanged_since_if_modified_since(request, resource)
     if not is_current:
         return None
-    response = Response("304 Not Modified", [])
-    add_validators(response, etag_suffix, resource)
-    return response
+    return add_validators(Response("304 Not Modified", []), etag_suffix, resource)
 
 
 def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> bool:
-    """Return whether the date in If-Modified-Since proves that nothing has changed since."""
+    """Return whether nothing has changed since If-Modified-Since, as far as dates can tell."""
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or last_modified(resource) > date:
         return False
-    # `last_modified` cuts `changed_at` to seconds: a further change in that second keeps the date.
+    # Dates are in whole seconds, so a client may have an older version with the same date. For a
+    # second after the change no client gets a 304; later only an ETag tells the versions apart.
     return time.time() - resource.changed_at > 1
 
 
@@ -199,5 +199,4 @@ def respond_asset(request: Request, asset: Asset) -> Response:
     if unchanged := not_modified(request, etag_suffix="file", get_resource=lambda: asset):
         return unchanged
     response = respond_with(asset.media_type, asset.body)
-    add_validators(response, "file", asset)  # A file has only this representation.
-    return response
+    return add_validators(response, "file", asset)  # A file has only this representation.

@@ -11,17 +11,16 @@ from formats.html.assets import Asset
 MEDIA_TYPE = "application/json"
 
 
-def document(base: str, version: str, has_token: bool, public_read: bool) -> Asset:
+def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    If the service has a token, every operation needs the token. With `public_read`, GET and HEAD
-    need none.
+    With `needs_token`, every operation needs a token, except GET and HEAD with `public_read`.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
-    if not has_token:
+    if not needs_token:
         description["security"] = []  # In openapi.json, every operation requires a token.
     elif public_read:
         for path in description["paths"].values():

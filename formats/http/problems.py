@@ -61,7 +61,7 @@ def problem_from_exception(error: Exception, base: BaseUrl) -> Problem:
     if isinstance(error, errors.Conflict):
         problem.bookmark_url = base.bookmark(error.id)
     if isinstance(error, errors.PreconditionFailed):
-        problem.current = error.current
+        problem.current = error.current  # The stored entry, if the page is to show it.
     if problem.status == 503:
         problem.headers["Retry-After"] = "5"  # In seconds.
     return problem
@@ -125,7 +125,7 @@ def _sent_form(request: Request, problem: Problem, base: BaseUrl) -> SentForm | 
     is_deletion = fields.pop("_method", "") == "DELETE"
     fields.pop("id", None)  # The path names the bookmark.
     if isinstance(problem.current, Entry):
-        # Another client has changed the form's bookmark, or `current` has the uri of a form to add.
+        # `current` is the form's bookmark with another client's changes, or has the uri to add.
         return _refused_form(base, problem.current, fields, hidden_fields, is_deletion)
     if problem.status == 410:  # The bookmark was deleted: the form adds a new one instead.
         path, hidden_fields = "/", hidden_fields._replace(version=form.NEW_BOOKMARK)
@@ -141,13 +141,13 @@ def _refused_form(
 ) -> SentForm:
     """Return the refused form, to be sent again with the version of the stored `entry`.
 
-    In a form to edit, a field that the user has changed has the user's value, any other field the
-    stored value. When the user saves this form, it overwrites only the fields of the first kind.
+    In a form to edit a bookmark, a field that the user has changed has the user's value, any other
+    field the stored value. So saving the form overwrites only the fields that the user has changed.
     """
     stored = entry.bookmark
     # If true, the user wanted to add a bookmark whose uri `stored` has already.
     is_new = hidden_fields.version == form.NEW_BOOKMARK
-    values = _typed_values(fields)  # A form to add shows them as typed, a form to delete has none.
+    values = _typed_values(fields)  # A form to add shows what the user typed.
     conflicts: Sequence[str] = ()
     if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
         cleaned = clean_changes(fields)

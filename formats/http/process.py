@@ -15,8 +15,8 @@ from formats.http.request import MAX_FILE
 # Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Twice the service's own limit, so that the service refuses a body, with a problem document.
-    # waitress would refuse it with plain text.
+    # Twice the service's own limit, so that the service itself refuses a long body, with a problem
+    # document. waitress would refuse it with plain text.
     "max_request_body_size": 2 * MAX_FILE,
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
@@ -51,7 +51,7 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
 
     from formats.http.waitress_fixes import FixedChannel
 
-    waitress.server.BaseWSGIServer.channel_class = FixedChannel
+    waitress.server.BaseWSGIServer.channel_class = FixedChannel  # Without some defects.
     # Block the signals in this thread, and in all that start later: no write is interrupted. Only
     # the thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)

@@ -39,7 +39,7 @@ class Service(Protocol):
         """Return the address of the service for links in the response to this request."""
 
     def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """Respond with the form of the bookmark with the `uri` in `parameters`, or of a new one."""
+        """Respond with a form for the `uri` in `parameters`, to edit its bookmark or to add one."""
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress
     """
 
     def received(self, data: bytes) -> int:
-        # A line that is whole in `data` then cannot exceed the limit. HTTPChannel passes the rest
-        # with its next call.
+        # Consume only the first bytes, so that a whole line among them cannot exceed the limit.
+        # HTTPChannel passes the rest again, because this method returns how many were consumed.
         data = data[:MAX_CHUNK_SIZE_LINE]
         if self.control_line:  # An earlier call has left an unfinished chunk-size line here.
-            max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")
+            max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")  # Of the longest allowed line.
             line = (self.control_line + data)[:max_size]
             if len(line) == max_size and b"\r\n" not in line:
                 self.error = BadRequest("The chunk-size line is too long")
@@ -54,7 +54,7 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would keep the connection open for a minute,
-            # while its event loop tries to send and keeps one core busy.
+            # The temporary folder has no room for the file of a large response. waitress would keep
+            # the connection open for a minute, while its event loop keeps one core busy.
             self.will_close = True
             raise
