@@ -10,7 +10,8 @@ from formats.listing import Listing
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 
-# RFC 3987 section 2.2: the non-ASCII characters of an IRI, without those of private use.
+# Links in Atom must be IRIs, so `_iri` percent-encodes other non-ASCII characters than these, the
+# `ucschar` of RFC 3987 section 2.2.
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd" + "".join(
     f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14)
 )
@@ -18,7 +19,7 @@ _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd" + "".joi
 # Unicode added U+2066 to U+2069 after the RFC.
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
-    # A character that an IRI excludes, a % without two digits, or neither ASCII nor _UCSCHAR.
+    # An excluded character, a % without two hex digits, or neither visible ASCII nor _UCSCHAR.
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]|%(?![0-9A-Fa-f]{{2}})|[^!-~{_UCSCHAR}]'
 )
 # The beginning of a uri whose host is an IP address in brackets, such as `http://[::1]`: `_iri`

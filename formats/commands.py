@@ -1,4 +1,4 @@
-"""The commands import, export, tag and check, and the options of all commands."""
+"""The commands import, export, tag and check, and functions to add an option to any command."""
 
 import argparse
 import os
@@ -31,8 +31,8 @@ EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
     ".json": "json",
     ".txt": "text",
 }
-# An export writes to these directly, and replaces other files by a rename: with `>> FILE` the shell
-# has opened FILE as /dev/stdout, and replacing FILE would lose its old lines.
+# An export writes to these directly, and replaces other files by a rename. With `>> FILE` the link
+# /dev/stdout leads to FILE, and replacing FILE would lose its old lines.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
 _T = TypeVar("_T")
@@ -130,9 +130,10 @@ def import_files(options: argparse.Namespace) -> int:
     Raises StorageError.
     """
     data = Path(options.data)
-    # A dry run must not create the data folder, so it uses a temporary one. If the parent folder is
-    # missing too, Store raises the same error as in the real import.
-    needs_temporary = options.dry_run and data.parent.is_dir() and not data.exists()
+    # Store creates a missing folder, but raises if its parent is missing, too, even in a dry run.
+    would_create_folder = not data.exists() and data.parent.is_dir()
+    # A dry run uses a temporary folder in place of a folder that an import would create.
+    needs_temporary = options.dry_run and would_create_folder
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
         importer = _CommandImporter(Store(Path(folder)), options.dry_run)
         try:
@@ -178,7 +179,7 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C) only after the block. If the block fails, the command ends anyway."""
+    """Handle SIGINT (Ctrl-C) after the block, or never if its error ends the command."""
     received_signals: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:
@@ -204,7 +205,7 @@ def export(options: argparse.Namespace) -> int:
         write_file(options.file, format.write(page.bookmarks, Listing(page)))
     except BrokenPipeError:  # `run` ends the command without a message.
         raise
-    except OSError as error:  # Its text may name the temporary file of `_replace`, not this file.
+    except OSError as error:  # `str(error)` may name a temporary file, so use only `strerror`.
         is_output = options.file in _STANDARD_OUTPUT_NAMES
         name = "standard output" if is_output else options.file
         sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")

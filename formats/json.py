@@ -28,7 +28,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
 
 
 def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
-    """Write an object. The writer of HTML uses the other arguments."""
+    """Write an object. The other arguments are for the page of a bookmark in HTML."""
     yield _encode(bookmark) + b"\n"
 
 
@@ -42,7 +42,7 @@ def write_tags(
 ) -> Iterator[bytes]:
     """Write an array of objects, each with a tag and the number of its bookmarks.
 
-    The writer of HTML uses the other arguments.
+    Only the writer of the page in HTML uses `untagged` and `base`.
     """
     yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
 
@@ -65,7 +65,7 @@ def read_value(body: bytes) -> object:
 def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
     """Return a list of the fields of the one bookmark in a body. Raises Malformed or Invalid.
 
-    `parameters` are those of the media type, which only readers of other types use.
+    Only readers of other media types, such as forms, use the media type's `parameters`.
     """
     value = read_value(body)
     if not isinstance(value, dict):

@@ -5,12 +5,12 @@ https://learn.microsoft.com/previous-versions/windows/internet-explorer/ie-devel
 platform-apis/aa753582(v=vs.85)
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
 from formats.imports.dates import EPOCH, TEXTS_OF_UNKNOWN_DATES
+from formats.imports.roles import is_firefox_query
 from formats.listing import Listing
 from storage.bookmark import Bookmark
 
@@ -22,12 +22,10 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
-# The beginning of a uri of Firefox's saved searches; the group ends before the colon.
-_FIREFOX_SEARCH = re.compile(r"\A(place):", re.IGNORECASE)
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
-    """Write a file without folders; the tags are in an attribute."""
+    """Write a file with tags, without folders. Only other formats use `listing`."""
     yield _HEAD
     for bookmark in bookmarks:
         yield _entry(bookmark).encode()
@@ -49,16 +47,17 @@ def _seconds(timestamp: str) -> str:
     """Return the seconds since 1970, which readers must not take for an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
-        # Readers take "0" and "-11644473600" for an unknown date, but "00" and "-011644473600" for
-        # the dates 1970-01-01 and 1601-01-01: add a zero after the sign.
+        # Readers ignore "0" and "-11644473600" as unknown dates. With one more zero, "00" and
+        # "-011644473600", they read the dates 1970-01-01 and 1601-01-01.
         return text.zfill(len(text) + 1)
     return text
 
 
 def _href(uri: str) -> str:
-    # Readers skip Firefox's saved searches, whose HREF begins with `place:`. An escaped colon makes
-    # readers keep the bookmark; unescaping gives the same uri.
-    return _FIREFOX_SEARCH.sub(r"\1&#58;", _escape(uri))
+    if is_firefox_query(uri):
+        # Readers skip an HREF that begins with `place:`, but keep `place&#58;`, the same uri.
+        return _escape(uri).replace(":", "&#58;", 1)
+    return _escape(uri)
 
 
 def _escape(value: str) -> str:

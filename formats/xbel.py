@@ -15,6 +15,7 @@ from formats.xml import escape_attribute
 from storage.bookmark import Bookmark
 from storage.errors import Invalid
 
+# The public DTD has no attribute `tags`: the ATTLIST declares it, so that documents are valid.
 _HEAD = b"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE xbel PUBLIC "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML" \
@@ -31,7 +32,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
 
 
 def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
-    """Write a document of one bookmark. The writer of HTML uses the other arguments."""
+    """Write a document of one bookmark. The other arguments are for the page in HTML."""
     return _document([bookmark])
 
 

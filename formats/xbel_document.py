@@ -9,14 +9,14 @@ from storage.bookmark import split_tags
 IGNORED_ELEMENTS = ("alias", "separator")
 # From XBEL's attributes and child elements of a bookmark to the fields of this service.
 ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
-_CHILDREN = {"title": "title", "desc": "description"}
+_FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 
 # Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
 # is private: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP, PRIVATE = f"{_DESKTOP}group", f"{_DESKTOP}private"
 KDE_TIME = "time_added"  # KDE writes when the bookmark was added.
-_METADATA = (GROUP, PRIVATE, KDE_TIME)
+_GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class XbelEntry:
 
     kind: str
     line: int
-    depth: int  # In the document, whose root has 1, to recognize its child elements and its end.
+    depth: int  # The root's is 1. Children of the entry are one deeper; its end tag is as deep.
     attributes: dict[str, str]
     tags_of_folders: tuple[str, ...]
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -37,9 +37,8 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    The parser passes the text of an element in pieces. `_text_pieces` collects those of the open
-    element `_text_element`, whose depth in the document is `_text_depth`, and of elements inside
-    it. `_text_pieces` is None while no text is collected.
+    The parser passes the text of an element, such as a title, in pieces. `_text_pieces`
+    collects the pieces up to the end of this element, also those of elements inside it.
     """
 
     def __init__(self) -> None:
@@ -48,10 +47,10 @@ class XbelDocument:
         self.entries: list[XbelEntry] = []
         self._open_elements: list[str] = []
         self._folders = Folders()
-        self._is_toolbar_folder = False  # Whether the folder opened last is a browser's toolbar.
+        self._is_toolbar_folder = False  # About the folder opened last: a toolbar gives no tag.
         self._open_entry: XbelEntry | None = None
-        self._text_pieces: list[str] | None = None
-        self._text_element, self._text_depth = "", 0
+        self._text_pieces: list[str] | None = None  # None while no text is wanted.
+        self._text_element, self._text_depth = "", 0  # The element with this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -60,12 +59,12 @@ class XbelDocument:
         depth = len(self._open_elements)
         self.root = self.root or tag
         if self._open_entry:
-            is_child = depth == self._open_entry.depth + 1 and tag in _CHILDREN
-            if tag in _METADATA or is_child:  # Metadata may be at any depth of the bookmark.
+            is_child = depth == self._open_entry.depth + 1 and tag in _FIELD_BY_CHILD
+            if tag in _GNOME_AND_KDE_METADATA or is_child:  # Metadata may be at any depth.
                 self._collect_text(tag)
         elif tag == "folder":
             self._folders.open(tags=())  # Its title, which follows, becomes its tags.
-            self._is_toolbar_folder = attributes.get("toolbar") == "yes"
+            self._is_toolbar_folder = attributes.get("toolbar") == "yes"  # Its title is no tag.
         elif tag == "title" and parent == "folder":
             self._collect_text(tag)
         elif tag == "bookmark" or tag in IGNORED_ELEMENTS:  # The report counts ignored ones, too.
@@ -101,7 +100,7 @@ class XbelDocument:
             self._open_entry.texts.setdefault(self._text_element, []).append(text)
         elif not self._is_toolbar_folder:  # Browsers name their toolbars, so that name is no tag.
             # A browser's own folders, such as Other Bookmarks, give no tag. They are only at the
-            # top, where no other folder is open.
+            # top, where the only open folder is the folder itself.
             is_at_top = self._folders.depth == 1
             self._folders.set_own_tags(folder_tags(text, may_be_built_in=is_at_top))
 
@@ -110,11 +109,11 @@ def element_fields(entry: XbelEntry) -> dict[str, object]:
     """Return the fields that attributes and child elements of a bookmark have, not its folders."""
     fields: dict[str, object] = {}
     if id := entry.attributes.get("id"):
-        fields["id"] = id.removeprefix("b-")  # The writer's prefix: no XML id begins with a digit.
+        fields["id"] = id.removeprefix("b-")  # Exports add `b-`: no XML id begins with a digit.
     for attribute, name in ATTRIBUTES.items():
         if (value := entry.attributes.get(attribute)) is not None:
             fields[name] = value
-    for child, name in _CHILDREN.items():
+    for child, name in _FIELD_BY_CHILD.items():
         if texts := entry.texts.get(child):
             fields[name] = texts[0]  # XBEL allows only one.
     if (tags := entry.attributes.get("tags")) is not None:

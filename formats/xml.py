@@ -13,11 +13,9 @@ from formats.imports.charset import find_codec
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
-# The charset in an XML declaration, except ASCII: the parser itself decodes an ASCII document, and
-# refuses other bytes, while `find_codec` would return the codec of windows-1252. The limits 200 and
-# 40 keep the search short in any document.
+# The charset in an XML declaration. The limits 200 and 40 keep the search short in any document.
 _CHARSET = re.compile(
-    rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']((?!(?:us-)?ascii)[\w.:-]{1,40})", re.IGNORECASE
+    rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE
 )
 
 
@@ -37,8 +35,12 @@ def parse(document: bytes, target: Any) -> None:
     a document of any size. A charset of the Encoding Standard is decoded here, because expat knows
     few of them.
     """
-    declared = _CHARSET.match(document)
-    codec = find_codec(declared[1].decode("ascii")) if declared else None
+    declaration = _CHARSET.match(document)
+    charset = declaration[1].decode("ascii").lower() if declaration else ""
+    # The Encoding Standard reads ASCII as windows-1252, so leave ASCII to expat, which refuses
+    # other bytes.
+    is_ascii = charset.startswith(("ascii", "us-ascii"))
+    codec = find_codec(charset) if charset and not is_ascii else None
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value
@@ -51,7 +53,7 @@ def parse(document: bytes, target: Any) -> None:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
         raise Malformed(f"The XML is malformed: {error}.") from None
-    except (LookupError, ValueError):  # An unknown charset, or bytes that it does not have.
+    except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 

@@ -37,10 +37,10 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")  # Become one 
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")  # Not allowed in a uri.
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A fast test for timestamps in the stored form. Days after the 28th do not match, because some
-# months lack them: `_check_timestamp` lets `datetime` find out whether such a date exists.
+# A fast test for timestamps in the stored form. For all others, even later days in the same form,
+# `_check_timestamp` lets `datetime` find out whether the date exists.
 _CANONICAL_TIMESTAMP = re.compile(
-    "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"  # The days that every month has.
     "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
 )
 _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
@@ -125,7 +125,7 @@ def _check_uri(value: object) -> str:
 
 def _check_title(value: object) -> str:
     text = _check_text(value)
-    if not text.isprintable():
+    if not text.isprintable():  # A fast test: line breaks and tabs are not printable.
         text = _LINE_BREAKS_AND_TABS.sub(" ", text)
     return _check_length(text.strip(), MAX_TITLE)
 
@@ -181,7 +181,7 @@ def _check_tag(value: str) -> str:
 
 
 def _check_timestamp(value: object) -> str:
-    # The expression admits only the days 1 to 28, which every month has, so the date exists.
+    # Every date that _CANONICAL_TIMESTAMP admits exists: its days are only 1 to 28.
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
     match = _TIMESTAMP.fullmatch(_check_string(value))
@@ -236,7 +236,7 @@ def clean_changes(
     """Return the writable fields among the values, cleaned; drop the read-only ones.
 
     Raises Invalid, also if a required field is missing, or if the values have an id other than
-    `id_in_address`. For POST /, whose address has no id, the caller has removed the values' id.
+    `id_in_address`. The address of POST / has no id, so its caller removes any id from the values.
     """
     errors = [(name, "is required") for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
@@ -318,7 +318,7 @@ def _default_title(uri: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text as it is compared without regard to case."""
+    """Return the text in one case and one Unicode form (NFC), for comparisons."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 

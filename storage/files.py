@@ -33,8 +33,8 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # The temporary names that Staged makes. Older versions also staged an index, `snapshot.index`.
 _TEMPORARY_NAME = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
-# No file descriptor or no memory is free, or the data folder is no folder: reading any other file
-# would fail in the same way. Other errors concern one file alone.
+# With these errors reading any other file would fail, too: too many open files, too little memory,
+# or a data folder that is no folder. Other errors concern one file alone.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 # The errors of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -59,7 +59,7 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
-    MAX_FILE_SIZE or unreadable; Unavailable if no file at all can be read now.
+    MAX_FILE_SIZE or unreadable; Unavailable if no file can be read, such as if too many are open.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS)
@@ -85,7 +85,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     """
     # Ask for one byte too much: a file that has grown returns it, one of the old size does not.
     data = chunk = os.read(descriptor, size + 1)
-    while len(data) != size and chunk:  # An empty chunk is the end of the file.
+    while len(data) != size and chunk:  # Too short or long: read on until the end, an empty chunk.
         chunk = os.read(descriptor, 65_536)
         data += chunk
     return data
@@ -147,7 +147,7 @@ class Staged:
     def __init__(self, folder: Path, name: str, data: bytes, sync_now: bool = True) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
-        self._has_temporary_name = False  # With O_TMPFILE the file has no name at all.
+        self._has_temporary_name = False  # `_open` sets it to True if O_TMPFILE does not work.
         with translate_disk_errors():
             self.descriptor = self._open(folder)
             try:
@@ -173,7 +173,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed. Publishing changes this time, the ctime of the file."""
+        """When the file was last changed. Publishing is a change, so read this time afterwards."""
         with translate_disk_errors():
             return changed_at(os.fstat(self.descriptor))
 
@@ -247,8 +247,8 @@ def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
     """Make the folder's names durable, then sync this open file in it, if one is given.
 
     The file's sync also finds out whether XFS has shut down because of an error: the fsync of a
-    folder still succeeds then. In a test of power cuts on XFS 10 acknowledged writes were lost
-    without the file's sync, and none of 8,494 with it.
+    folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were
+    lost without the file's sync, and none of 8,494 with it.
 
     Raises Unavailable: the change is visible, but may not survive a power cut.
     """
@@ -271,8 +271,8 @@ def sync_name(folder: Path, name: str) -> None:
     """
     try:
         with _opened(folder / name) as descriptor:
-            # The file is synced after the folder: only the file's sync fails if XFS has shut down.
-            sync_folder(folder, descriptor)
+            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
+            sync_folder(folder, file_descriptor=descriptor)
     except FileNotFoundError:
         raise Stale from None
     except OSError as error:
@@ -332,11 +332,12 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    mount_id = info.partition("mnt_id:")[2].split()[:1]  # An empty list if there is none.
-    # A line of mountinfo is `MOUNT_ID ... - TYPE ...`: proc_pid_mountinfo(5).
+    mount_id = info.partition("mnt_id:")[2].partition("\n")[0].strip()
+    # A line of mountinfo is `MOUNT_ID ... - TYPE ...` (proc_pid_mountinfo(5)). The type decides if
+    # the callers can rely on inotify and syncfs.
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
         mount, _, type_and_source = line.partition(" - ")
-        if mount.split()[:1] == mount_id:
+        if mount.startswith(f"{mount_id} "):
             return type_and_source.split()[0]
     return ""
 
@@ -413,7 +414,7 @@ class Lock:
             self._thread_lock.release()
             raise
         self._descriptor = descriptor
-        return status.st_dev, status.st_ino  # They identify the folder that is locked now.
+        return status.st_dev, status.st_ino  # The caller finds out whether the folder was replaced.
 
     def __exit__(self, *_: object) -> None:
         try:

@@ -24,10 +24,11 @@ class Minter:
         """Return a new id: 13 characters of lower-case Crockford base32."""
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
         if milliseconds <= 0:  # An unset clock, as on a board without a battery, shows 1970.
-            number = random.getrandbits(64)  # All bits are random.
+            number = random.getrandbits(64)  # 64 random bits, without the wrong time.
         else:
             number = milliseconds << 22 | random.getrandbits(22)
-            with self._lock:  # Two calls in one millisecond must ascend too.
+            # Lists sort by time and id, so even ids of one millisecond must ascend.
+            with self._lock:
                 number = self._last_number = max(number, self._last_number + 1)
         # A base32 digit has 5 bits, and 13 digits hold all 64 bits.
         return "".join([_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)])

@@ -41,7 +41,7 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and the port in a uri key, without `www.`; empty if it has no host."""
+    """Return the host and port, without `www.`, in a normalized uri; empty if it has no host."""
     match = _HOST_OF_KEY.match(key)
     return match[1] if match else ""
 
