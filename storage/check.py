@@ -71,7 +71,8 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
         files.sync_folder(folder)
     for finding in safe:
-        # Another program may have damaged the tombstone since the check; temporary files have none.
+        # Remove a deleted bookmark's file only if its tombstone is still valid: another program
+        # may have damaged the tombstone since the check. Temporary files have none.
         if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
             files.remove(finding.path)
             removed.append(finding)

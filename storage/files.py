@@ -281,7 +281,7 @@ def sync_name(folder: Path, name: str) -> None:
 
 # On these types syncfs waits until everything is on the disk; on others, such as FUSE, it may do
 # nothing.
-_TYPES_WITH_RELIABLE_SYNCFS = ("ext4", "xfs", "btrfs")
+_TYPES_WHOSE_SYNCFS_REACHES_THE_DISK = ("ext4", "xfs", "btrfs")
 
 
 def sync_files(
@@ -294,8 +294,8 @@ def sync_files(
     or Unavailable.
     """
     with translate_disk_errors():
-        is_reliable = file_system(folder_descriptor) in _TYPES_WITH_RELIABLE_SYNCFS
-        if is_reliable and (syncfs := _syncfs()):
+        reaches_disk = file_system(folder_descriptor) in _TYPES_WHOSE_SYNCFS_REACHES_THE_DISK
+        if reaches_disk and (syncfs := _syncfs()):
             if syncfs(folder_descriptor):  # The result 0 means success.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))

@@ -103,12 +103,12 @@ class Follower:
     # --- Which files have changed ---
 
     def _failed_bookmark_reads(self) -> list[_FileKey]:
-        """Return the bookmark files that could not be read but may be valid, to read them again."""
+        """Return the bookmark files that could not be read, to try again, but no invalid ones."""
         errors = self._unreadable[BOOKMARKS].items()
         return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_FileKey]:
-        """Yield the file of each event. The position of the folder is the kind of the file."""
+        """Yield the file of each event, which has BOOKMARKS or TOMBSTONES and the file's name."""
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id

@@ -260,10 +260,11 @@ class Index:
 
 
 def _sum_of_versions(*versions: int) -> int:
-    """Return the sum of the files' versions, cut to 128 bits, the length of each version.
+    """Return the version of a collection: the sum of its files' versions, cut to 128 bits.
 
-    The sum does not depend on the order of the files. When one file changes, its old version is
-    subtracted and its new version is added, without the versions of the other files.
+    A version of a file has 128 bits, too. The sum does not depend on the order of the files. When
+    one file changes, its old version is subtracted and its new version is added, without the
+    versions of the other files.
     """
     return sum(versions) % (1 << 128)
 

@@ -105,7 +105,7 @@ def words_to_mark(text: str) -> list[str]:
             left_wanted, left_excluded = stack.pop()
             stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
     wanted, _excluded = stack.pop()
-    return [word for word in wanted if word]  # `fold_text` makes "" of a lone accent.
+    return [word for word in wanted if word]  # Nothing to mark is "", made of a lone accent.
 
 
 def fold_text(text: str) -> str:
@@ -122,7 +122,8 @@ def fold_text(text: str) -> str:
 
 def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
-    # Normalize before `fold`, which makes a letter of the mark U+0345: NFC sorts only marks.
+    # NFC sorts the marks of a letter. `fold` makes another letter of the mark U+0345, so that marks
+    # cannot be sorted any more: normalize before it.
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 

@@ -38,10 +38,10 @@ if sys.platform == "linux":
 class Watch:
     """Watch some folders of one parent by inotify, where the system has it.
 
-    Only the first folder must exist. The kernel queues an event inside the system call
-    that changes a folder, so `read_events` returns every change that was finished before the call.
-    A forked child has to open a watch of its own. Writers compare `first_folder_identity`, the
-    device and inode of the first folder as it is watched, with those of the folder they locked.
+    Only the first folder must exist. The kernel queues an event inside the system call that changes
+    a folder, so `read_events` returns every change that was finished before the call. A forked
+    child has to open a watch of its own. Writers compare `first_folder_identity`, the device and
+    inode of the first folder as it is watched, with those of the folder they locked.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -58,9 +58,10 @@ class Watch:
 
         An empty name stands for the folder itself. Returns None if events are missing, so that the
         caller has to compare all files: at the first call, after a folder was replaced, after an
-        overflow, and at each call without inotify. Raises Unavailable without the first folder.
+        overflow, and at each call without inotify. Raises Unavailable if the first folder is
+        missing.
         """
-        if self._inotify is None or self._is_first_folder_replaced():
+        if self._inotify is None or self._is_data_folder_replaced():
             self._open()
             return None
         size = _size_of_queue(self._inotify)
@@ -72,29 +73,29 @@ class Watch:
             is_folder_replaced = is_in_parent and event.name in self._folder_names
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()  # Watch the new folders.
-                return None
+                return None  # Compare all files.
             if not is_in_parent:
                 changes.append((self._positions_by_watch[event.wd], event.name))
         return changes
 
     def has_no_event(self) -> bool:
-        """Return True only if `read_events` would return an empty list.
+        """Return True only if `read_events` would return an empty list: nothing has changed.
 
         Needs no mutex, although another thread may read events or close the watch meanwhile.
-        Raises Unavailable without the first folder.
+        Raises Unavailable if the first folder is missing.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
-        if inotify is None or self._is_first_folder_replaced():
+        if inotify is None or self._is_data_folder_replaced():
             return False
         try:
             return _size_of_queue(inotify) == 0
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
-    def _is_first_folder_replaced(self) -> bool:
-        """Return whether the first path leads to another folder than when the watch was opened.
+    def _is_data_folder_replaced(self) -> bool:
+        """Return whether the parent of the folders was replaced, or a disk was mounted over it.
 
-        No event reports that the data folder itself was replaced, or that a disk was mounted.
+        This causes no event, but the first path then leads to another folder than before.
         """
         return _identity(self._folders[0]) != self.first_folder_identity
 

@@ -75,10 +75,10 @@ def existing_form(
 ) -> str:
     """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
 
-    The form has the tags of both, and a checkbox to add the description. `keep_typed_values` also
-    shows the title and ticks the checkbox, for values that the user sent in a form; it is false for
-    values that the bookmarklet or an app took from a page. The form suggests `host_tags`, the tags
-    of other bookmarks of the same host.
+    The form has the tags of both bookmarks, and a checkbox to add the description.
+    `keep_typed_values` also shows the title and ticks the checkbox, for values that the user sent
+    in a form; it is false for values that the bookmarklet or an app took from a page. The form
+    suggests `host_tags`, the tags of other bookmarks of the same host.
     """
     values = form_values(b)
     folded_tags = set(map(fold, b.tags))

@@ -62,7 +62,7 @@ def _brand(base: BaseUrl) -> str:
 
 
 def _login_or_logout_button(base: BaseUrl) -> str:
-    """Return the button that `base` names, because every page gets `base`."""
+    """Return the button that `base` names, empty if it names none."""
     path = e(base.path)
     if base.login_or_logout_button == "log-in":
         return f'<a class="button" href="{path}/-/login">Log in</a>\n'

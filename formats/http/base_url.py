@@ -30,7 +30,7 @@ def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
 def _requested_base(request: Request) -> BaseUrl:
     values = map(request.environ.get, ADDRESS_VARIABLES)
     if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
-        # The refused request's error page has links. `__wrapped__` does not cache the long address.
+        # Such a request is refused, but the error page has links. `__wrapped__` caches no address.
         return _make_base_url.__wrapped__(*values)
     return _make_base_url(*values)
 

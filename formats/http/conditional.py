@@ -29,7 +29,7 @@ CHANGE_CONDITIONS = CONDITION_VARIABLES - {"HTTP_IF_MODIFIED_SINCE"}
 
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space precedes it.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
-# The earliest that `formatdate` can express, in seconds since 1970; a file's time may be earlier.
+# The earliest date of `formatdate`, in seconds since 1970. A file's time may be earlier.
 _EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
@@ -178,7 +178,7 @@ def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> 
     if date is None or last_modified(resource) > date:
         return False
     # Dates are in whole seconds, so a client may have an older version with the same date. For a
-    # second after the change no client gets a 304; later only an ETag tells the versions apart.
+    # second after the change no date gets a 304; later only an ETag tells the versions apart.
     return time.time() - resource.changed_at > 1
 
 

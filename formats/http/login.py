@@ -40,9 +40,9 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for before the login. If the
-    browser had sent a form without a login (the pending form), the response is a page with this
-    form, so that the user can send it again.
+    The browser is redirected to the page that it asked for before the login. If the browser had
+    sent a form without a login (the pending form), the response is a page with this form, so that
+    the user can send it again.
     """
     _raise_404_without_tokens(service)
     fields = read_form_at_login(request)

@@ -12,7 +12,7 @@ from formats.base_url import Parameters
 from formats.errors import HTTPError
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so that no cache keeps it.
+MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so the lru_cache stays small.
 # A parameter other than q, the quality, with the semicolon before it. Such parameters are removed,
 # because offers have none. The possessive `*+` keeps the time proportional to the length.
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
@@ -39,7 +39,7 @@ def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[s
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
-        accept = ""  # Too long to cache, so the first offer is chosen.
+        accept = ""  # Too long for the lru_cache: the first offer is chosen.
     if best := _best_media_type(accept, tuple(offers), tuple(aliases)):
         return best
     raise HTTPError(406, f"The response can be one of {', '.join(offers)}.")

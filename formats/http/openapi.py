@@ -14,7 +14,8 @@ MEDIA_TYPE = "application/json"
 def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    With `needs_token`, every operation needs a token, except GET and HEAD with `public_read`.
+    With `needs_token`, every operation on bookmarks needs a token, except GET and HEAD with
+    `public_read`.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)

@@ -146,10 +146,11 @@ def _refused_form(
     """
     stored = entry.bookmark
     # If true, the user wanted to add a bookmark whose uri `stored` has already.
-    is_new = hidden_fields.version == form.NEW_BOOKMARK
+    adds_existing_uri = hidden_fields.version == form.NEW_BOOKMARK
     values = _typed_values(fields)  # A form to add shows what the user typed.
     conflicts: Sequence[str] = ()
-    if not (is_new or is_deletion):  # In a form to edit, merge the user's changes with `stored`.
+    if not (adds_existing_uri or is_deletion):
+        # Another client has changed the bookmark: merge the user's changes with `stored`.
         cleaned = clean_changes(fields)
         changed, conflicts = user_changes(stored, cleaned, hidden_fields.initial_field_digests)
         values = form_values(stored) | {name: values[name] for name in changed}
@@ -158,7 +159,9 @@ def _refused_form(
         version=version_text(entry.version), initial_field_digests=field_digests(stored)
     )
     action = f"{base.path}/{stored.id}"
-    return SentForm(action, values, hidden_fields, stored, conflicts, is_new, is_deletion)
+    return SentForm(
+        action, values, hidden_fields, stored, conflicts, adds_existing_uri, is_deletion
+    )
 
 
 def _typed_values(fields: Mapping[str, object]) -> dict[str, str]:

@@ -51,7 +51,7 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
 
     from formats.http.waitress_fixes import FixedChannel
 
-    waitress.server.BaseWSGIServer.channel_class = FixedChannel  # Without some defects.
+    waitress.server.BaseWSGIServer.channel_class = FixedChannel
     # Block the signals in this thread, and in all that start later: no write is interrupted. Only
     # the thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)

@@ -76,7 +76,7 @@ def read_bookmark_or_file(
     media_type, parameters = _check_type(request, formats.POSTED_TYPES)
     posted_type = formats.POSTED_TYPES[media_type]
     is_multipart = media_type == formats.MULTIPART_FORM
-    # In a multipart form, fields may come with the file: allow MAX_BODY more bytes for them.
+    # In a multipart form, boundaries and headers surround the file: allow MAX_BODY more bytes.
     body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
@@ -92,7 +92,7 @@ def read_bookmark_or_file(
         return _read_file(body, posted_type.file_format), None
     if len(body) > MAX_BODY:
         raise _too_large(MAX_BODY)
-    # A form has one bookmark. Of other types, a body with none or several bookmarks is a file.
+    # A form has one bookmark. Bodies of other types with none or several are files, read above.
     (fields,) = posted_type.read(body, parameters)
     return fields, _take_hidden_fields(fields, media_type)
 
@@ -105,8 +105,7 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    # If the format was detected, nothing has limited the values yet. Otherwise, twice is harmless.
-    if format == "json":
+    if format == "json":  # A long body that was sent as JSON has passed this before.
         limit_json_values(data)
     return formats.read_entries(data, format)
 

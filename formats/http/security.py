@@ -84,7 +84,7 @@ class AccessControl:
         if method not in SAFE_METHODS:
             self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site, so
-            # a cookie needs proof. HTTP Basic needs none, because scripts use it without an Origin.
+            # a cookie needs proof. HTTP Basic has the same risk, but scripts use it without Origin.
             if credentials is Credentials.COOKIE and not _proves_own_site(request):
                 raise HTTPError(403, _NO_ORIGIN)
         if not self._is_allowed(request, method, credentials):
@@ -167,7 +167,7 @@ def is_loopback(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
 def _is_own_host(host: str, base_url: str | None) -> bool:
-    """Return whether the host is loopback or that of `base_url`, so not that of another site."""
+    """Return whether a Host is loopback or that of `base_url`, not one used for DNS rebinding."""
     name = _host_name("//" + host)
     return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
 
@@ -184,7 +184,10 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
 
 
 def _proves_own_site(request: Request) -> bool:
-    """Return whether a header says that a page of this service sent the request."""
+    """Return whether a header says that a page of this service sent the request.
+
+    A request that has neither header is not `_is_cross_site`, but proves nothing.
+    """
     site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
     if site:
         return site == "same-origin"

@@ -63,7 +63,7 @@ class _Lines:
     """The lines of a text. `read_count` is the number of those read or skipped so far."""
 
     def __init__(self, text: str) -> None:
-        self._text = text if text.endswith("\n") else text + "\n"  # `_BLANK_LINES` ends with \n.
+        self._text = text if text.endswith("\n") else text + "\n"  # For `_BLANK_LINES`.
         self._stream = io.StringIO(self._text)
         self.read_count = 0
 
@@ -108,7 +108,7 @@ def split_cells(line: str, delimiter: str) -> list[str]:
 
 
 def _entry(first_line: int, names: Sequence[str], cells: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row, skipped if the row has no uri or too many cells."""
+    """Return the entry in a row, skipped if it has no uri or a wrong number of cells."""
     if not any(map(str.strip, cells)):  # Spreadsheets write such rows below a table.
         return ignored_entry(first_line)
     read = _read_own_row if tuple(names) == FIELDS else _read_row  # FIELDS is our own header.

@@ -104,7 +104,7 @@ class _Walk:
         self._depth = 0  # The number of arrays and objects around the present value.
 
     def entries_in(self, value: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in the outermost value, or in a member's value or an item of it."""
+        """Yield the entries in a value: the outermost one, or one in the member `member_name`."""
         start = self._lines.advance_to_value(value)
         if _type(value) not in (_ARRAY, _OBJECT):
             yield ImportedEntry(self._lines.line, {}, skip_reason="is no object")
@@ -128,7 +128,7 @@ class _Walk:
         if not containers:
             yield from self._entry_in(value, members, member_name)
         elif is_outermost and "children" not in members:
-            # The whole export is no folder: its name, such as the user's, must not become a tag.
+            # An export without `children` is no folder: its name, such as the user's, is no tag.
             yield from self._entries_in_all(containers)
         else:
             self._folders.open(self._tags_of_folder(members, member_name))
@@ -173,7 +173,7 @@ def _containers(members: _Members, is_outermost: bool) -> list[tuple[str, Raw]]:
 
 
 def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
-    """Return whether a member's value is for entries or folders, even if it has none."""
+    """Return whether a member's value is for entries or folders; an export may have none."""
     if _type(value) == _OBJECT:
         return name in _ROOT_OBJECTS
     # An entry of Karakeep has texts in `lists`, so inside an export only arrays of objects count.
@@ -236,9 +236,9 @@ def _is_from_own_export(value: dict[str, object]) -> bool:
     # Other programs use these names, too: buku for a text of all tags, others for dates as numbers.
     has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
-    are_dates_rfc_3339 = all(isinstance(date, str) and "-" in date for date in dates)
+    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)
     has_only_fields_of_this_service = value.keys() <= set(FIELDS)
-    return has_only_fields_of_this_service and has_list_of_tags and are_dates_rfc_3339
+    return has_only_fields_of_this_service and has_list_of_tags and are_dates_texts
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:

@@ -36,7 +36,7 @@ _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller
 # The first cell of CSV without a header, such as `https://a.example/` or `"https://a.example/"`.
 # A line with a tab or ` | ` before the separator is no CSV, but a line for `_TAB_OR_BAR`.
 _URI_CELL = re.compile(r'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"])+"?')
-# An address that ends with its host, `/` or a quotation mark: `,` or `;` after it separates cells.
+# An address that ends with its host, `/` or a quotation mark: a `,` after it may separate cells.
 _COMPLETE_URI = re.compile(r'.*[/"]|[^/]*//[^/?#]*')
 # After `,` or `;`, the rest of an address: `2` in `/1,2`, and any text that has `/=&%?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
@@ -103,7 +103,7 @@ def _vote_for_csv(uri: str, text: str) -> int:
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    return 1 if _COMPLETE_URI.fullmatch(uri) else 0  # A uri hardly has `,` or `;` after a `/`.
+    return 1 if _COMPLETE_URI.fullmatch(uri) else 0  # A uri hardly goes on with `,` here.
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:
