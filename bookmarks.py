@@ -187,8 +187,8 @@ class Application:
         state = self.store.state()  # The page suggests the tags of other bookmarks.
         if unchanged := not_modified(request, "html", get_resource=lambda: state):
             return unchanged
-        suggested_tags = self.store.host_tags(uri)
-        page = write_add_page(values_to_add, self.base(request), suggested_tags)
+        host_tags = self.store.host_tags(uri)
+        page = write_add_page(values_to_add, self.base(request), host_tags)
         return add_validators(respond(formats.ONE_BOOKMARK["html"], page), "html", state)
 
     def tags(self, request: Request, table: FormatTable = formats.TAGS) -> Response:
@@ -202,7 +202,7 @@ class Application:
         return add_validators(response, format_name, state)
 
     def file(self, request: Request, file: str) -> Response:
-        """GET /{file}: respond with a style sheet, script or icon of the pages, named by digest."""
+        """GET /{file}: respond with a file of the pages, such as a style sheet, named by digest."""
         if (asset := assets().get(file)) is None:
             raise HTTPError(404, _NOTHING_HERE)
         response = conditional.respond_asset(request, asset)
@@ -239,8 +239,8 @@ class Application:
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
         # If a suggested tag changes from here on, this ETag is old: the next GET gets a new page.
         etag_suffix, resource = conditional.validator_parts(format_name, entry, self.store.state)
-        suggested_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
-        response = respond(format, format.write(b, base, entry.version, page_query, suggested_tags))
+        host_tags = self.store.host_tags(b.uri) if format_name == "html" else ()
+        response = respond(format, format.write(b, base, entry.version, page_query, host_tags))
         return add_validators(response, etag_suffix, resource)
 
     def get_field(self, request: Request, id: str, field: str) -> Response:
@@ -298,7 +298,7 @@ class Application:
                     # `existing` with what the user has typed.
                     raise errors.PreconditionFailed("You have this bookmark already.", existing)
                 changed = rules.update(existing.bookmark, fields)
-                # The store raises Stale if the collection is no longer in `checked_state`.
+                # To store a change, the collection must still be in `checked_state`.
                 return self.store.replace(changed, existing, checked_state=checked_state), OK
             dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
             new = rules.create(fields | dates, self.store.mint())
@@ -364,7 +364,7 @@ class Application:
         require_conditions(request, state)
         retagging.require_expected(len(entries))  # Fails if the page showed another number.
         report = retag(self.store, retagging, entries)
-        if format is None:  # The request is a form of the page.
+        if format is None:  # The request is a form.
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(format, format.write(report))
 
@@ -446,7 +446,7 @@ ROUTES = (  # The first route that matches serves a path; `routing` has each var
     Route("/{id}", {"GET": App.get, "POST": App.post_one, "PUT": App.put, "DELETE": App.delete}),
     Route("/{id}/{field}", {"GET": App.get_field, "PUT": App.put_field}, fields=WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": App.get_field}, fields=READ_ONLY_FIELDS),
-    Route("/{file}", {"GET": App.file}),  # The pages' style sheets, scripts and icons.
+    Route("/{file}", {"GET": App.file}),  # Files of the pages, such as the style sheet.
     *linkding.ROUTES,
     *login.ROUTES,
     *share.ROUTES,
@@ -498,14 +498,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
     parser.add_argument("--version", action="version", version=f"bookmarks {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds `serve`.
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds a default.
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
     add_option(serve, "--listen", "HOST:PORT", "the address to listen on", default="127.0.0.1:8080")
     add_option(serve, "--base-url", "URL", "the address at which clients reach the service")
     add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
     add_flag(serve, "--public-read", "require a token for changes only")
-    # Even with --no-auth, Host must be a local name or that of --base-url (DNS rebinding).
+    # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
     add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
     add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
     add_flag(serve, "--access-log", "log one line for each request")

@@ -131,9 +131,8 @@ def import_files(options: argparse.Namespace) -> int:
     """
     data = Path(options.data)
     # Store creates a missing folder, but raises if its parent is missing, too, even in a dry run.
-    would_create_folder = not data.exists() and data.parent.is_dir()
     # A dry run uses a temporary folder in place of a folder that an import would create.
-    needs_temporary = options.dry_run and would_create_folder
+    needs_temporary = options.dry_run and not data.exists() and data.parent.is_dir()
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
         importer = _CommandImporter(Store(Path(folder)), options.dry_run)
         try:

@@ -28,7 +28,7 @@ class XbelEntry:
 
     kind: str
     line: int
-    depth: int  # The root's is 1. Children of the entry are one deeper; its end tag is as deep.
+    depth: int  # The number of open elements at the start tag, this one included.
     attributes: dict[str, str]
     tags_of_folders: tuple[str, ...]
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -37,8 +37,8 @@ class XbelEntry:
 class XbelDocument:
     """The target of an XML parser that collects the entries of an XBEL document.
 
-    The parser passes the text of an element, such as a title, in pieces. `_text_pieces`
-    collects the pieces up to the end of this element, also those of elements inside it.
+    The parser passes the text of an element, such as a title, in pieces. `_text_pieces` collects
+    the pieces up to the end of this element, also those of elements inside it.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class XbelDocument:
         self._is_toolbar_folder = False  # About the folder opened last: a toolbar gives no tag.
         self._open_entry: XbelEntry | None = None
         self._text_pieces: list[str] | None = None  # None while no text is wanted.
-        self._text_element, self._text_depth = "", 0  # The element with this text.
+        self._text_element, self._text_depth = "", 0  # The name and depth of the element.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""

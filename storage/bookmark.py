@@ -37,7 +37,7 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")  # Become one 
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")  # Not allowed in a uri.
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A fast test for timestamps in the stored form. For all others, even later days in the same form,
+# A fast test for timestamps in the stored form. For other texts, and for days after the 28th,
 # `_check_timestamp` lets `datetime` find out whether the date exists.
 _CANONICAL_TIMESTAMP = re.compile(
     "(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"  # The days that every month has.

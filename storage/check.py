@@ -72,7 +72,7 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
         files.sync_folder(folder)
     for finding in safe:
         # Remove a deleted bookmark's file only if its tombstone is still valid: another program
-        # may have damaged the tombstone since the check. Temporary files have none.
+        # may have damaged the tombstone since the check. Other files have none.
         if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
             files.remove(finding.path)
             removed.append(finding)

@@ -85,7 +85,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     """
     # Ask for one byte too much: a file that has grown returns it, one of the old size does not.
     data = chunk = os.read(descriptor, size + 1)
-    while len(data) != size and chunk:  # Too short or long: read on until the end, an empty chunk.
+    while len(data) != size and chunk:  # Too short or long: read on, at most to the end.
         chunk = os.read(descriptor, 65_536)
         data += chunk
     return data
@@ -247,8 +247,8 @@ def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
     """Make the folder's names durable, then sync this open file in it, if one is given.
 
     The file's sync also finds out whether XFS has shut down because of an error: the fsync of a
-    folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were
-    lost without the file's sync, and none of 8,494 with it.
+    folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were lost
+    without the file's sync, and none of 8,494 with it.
 
     Raises Unavailable: the change is visible, but may not survive a power cut.
     """
@@ -333,8 +333,7 @@ def file_system(descriptor: int) -> str:
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
     mount_id = info.partition("mnt_id:")[2].partition("\n")[0].strip()
-    # A line of mountinfo is `MOUNT_ID ... - TYPE ...` (proc_pid_mountinfo(5)). The type decides if
-    # the callers can rely on inotify and syncfs.
+    # A line of mountinfo is `MOUNT_ID ... - TYPE ...` (proc_pid_mountinfo(5)).
     for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
         mount, _, type_and_source = line.partition(" - ")
         if mount.startswith(f"{mount_id} "):

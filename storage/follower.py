@@ -21,7 +21,7 @@ SUFFIX = ".json"
 BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files: positions in `Follower.folders`.
 # FAT stores times in steps of two seconds, so two changes of a file may leave the same time.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # The signature of a file that changed just now: the next rescan reads the file.
+_READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
 
 _FileKey = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 _Value = TypeVar("_Value", Entry, TombstoneEntry)
@@ -31,8 +31,8 @@ class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
     `change_count` grows with every change of the index. Not thread-safe: `Store` holds a mutex
-    while it calls other methods than `is_up_to_date`. It calls `reset` without the mutex, but only
-    when no other thread uses the store.
+    except to read `change_count`, to call `is_up_to_date`, and to call `reset` while no other
+    thread uses the store.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -145,7 +145,7 @@ class Follower:
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
-        reading_began_ns = time.time_ns()  # The next rescan rereads files that change later.
+        reading_began_ns = time.time_ns()  # Files that change later are read again.
         # Taken before the reading, so that a change during it makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
         # Dictionaries serve as ordered sets: a rescan sorts new files by inode for faster reading.
@@ -235,7 +235,7 @@ class _Batch(Generic[_Value]):
         folder: Path,
         ids: Collection[str],
         parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
-        reading_began_ns: int,  # The next rescan reads files again that changed later.
+        reading_began_ns: int,  # Files that changed later, or shortly before, are read again.
     ) -> None:
         self.values: dict[str, _Value | None] = {}
         self.errors: dict[str, StorageError] = {}

@@ -180,7 +180,7 @@ class Index:
         if old := self.tombstones.pop(id, None):
             self.version = _sum_of_versions(self.version, -old.version)
             _remove_sorted(self._sorted_tombstones, old, _tombstone_order)
-            self._remove_modified_time(old.tombstone.deleted)
+            self._remove_time(old.tombstone.deleted)
         if tombstone:
             self.version = _sum_of_versions(self.version, tombstone.version)
             self.tombstones[id] = tombstone
@@ -199,7 +199,7 @@ class Index:
 
     def _update_sorted_ids(self, id: str) -> None:
         """Insert an id that now has an entry or a tombstone; remove an id that has neither."""
-        # A deleted id stays in the list, so that no new id gets its linkding number.
+        # A deleted id stays in the list, so that `mint` makes no id with its linkding number.
         is_used = id in self.entries or id in self.tombstones
         is_in_list = id in self.ids_of_linkding_number(linkding_number(id))
         if is_used and not is_in_list:
@@ -223,7 +223,7 @@ class Index:
         else:
             del self._by_uri_key[entry.uri_key]
         _remove_sorted(self._sorted_entries, entry, _entry_order)
-        self._remove_modified_time(entry.bookmark.modified)
+        self._remove_time(entry.bookmark.modified)
         for tag in entry.tags:
             _remove_sorted(self._by_tag[tag], entry, _entry_order)
             if not self._by_tag[tag]:  # Clients see no tag without bookmarks.
@@ -231,7 +231,7 @@ class Index:
         if not entry.tags:
             self.untagged_count -= 1
 
-    def _remove_modified_time(self, timestamp: str) -> None:
+    def _remove_time(self, timestamp: str) -> None:
         """Remove one time: the collection's `modified` is the newest of those that remain."""
         del self._times_newest_last[bisect_left(self._times_newest_last, timestamp)]
 

@@ -194,7 +194,7 @@ class Store:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, state = index.matches(query), index.state
             tombstones = index.deletions(query) if query.deletions else []
-            tombstone_count = len(index.tombstones)  # Counts all pages, as `total` does.
+            tombstone_count = len(index.tombstones)  # On all pages, as `total` for bookmarks.
             if takes_long:
                 matches = list(matches)  # A copy to search and to count after releasing the mutex.
             else:
@@ -242,8 +242,8 @@ class Store:
         used; Conflict if another bookmark has the new uri; Busy, Full or Unavailable.
         """
         if bookmark is seen.bookmark:
-            # Another program may have written the file without a sync. Nothing is changed, so the
-            # condition that the caller checked does not matter.
+            # Another program may have written the file without a sync. Nothing is changed, so
+            # `checked_state` need not be compared again.
             return self._sync_unchanged(seen)
         return self._write(Change(bookmark, seen), checked_state)
 

@@ -150,18 +150,21 @@ _NETWORK_FILE_SYSTEM = re.compile(
 
 
 def _is_on_network(folder: Path) -> bool:
-    """Return whether other machines may write here, unseen by inotify. Raises OSError."""
+    """Return whether other machines may write to the folder, unseen by inotify. Raises OSError."""
     with files.open_folder(folder) as descriptor:
         return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    """Return a folder's device and inode, to notice that it was replaced. Raises Unavailable."""
+    """Return a folder's device and inode, to notice that it was replaced.
+
+    Raises Unavailable if the folder is missing or a link.
+    """
     try:
         status = os.lstat(folder)
     except OSError as error:
         message = f"The data folder cannot be read: {folder.name}: {error.strerror}."
         raise Unavailable(message) from error
-    if stat.S_ISLNK(status.st_mode):  # A link could lead out of the data folder.
+    if stat.S_ISLNK(status.st_mode):  # Its target may be outside the data folder.
         raise Unavailable(f"The data folder cannot be used: {folder.name} is a symbolic link.")
     return status.st_dev, status.st_ino
