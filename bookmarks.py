@@ -184,7 +184,7 @@ class Application:
         values_to_add["uri"] = uri = complete_address(values_to_add["uri"])  # May add https://.
         if existing := self.store.holder(uri.strip()):  # Stored uris are stripped.
             return self._show_unless_unchanged(request, "html", existing, page_query=values_to_add)
-        state = self.store.state()  # The page suggests the tags of other bookmarks.
+        state = self.store.state()  # Of all bookmarks: the page suggests their tags.
         if unchanged := not_modified(request, "html", get_resource=lambda: state):
             return unchanged
         host_tags = self.store.host_tags(uri)
@@ -235,7 +235,7 @@ class Application:
     def _show(
         self, request: Request, format_name: str, entry: Entry, page_query: Mapping[str, str] = {}
     ) -> Response:
-        # Only the HTML page uses `page_query`: the list to go back to, and values for the form.
+        # Only the HTML page uses `page_query`: the list to go back to, and values to add or offer.
         format, base, b = formats.ONE_BOOKMARK[format_name], self.base(request), entry.bookmark
         # If a suggested tag changes from here on, this ETag is old: the next GET gets a new page.
         etag_suffix, resource = conditional.validator_parts(format_name, entry, self.store.state)

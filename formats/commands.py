@@ -178,7 +178,10 @@ class _CommandImporter(Importer):
 
 @contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C) after the block, or never if its error ends the command."""
+    """Handle SIGINT (Ctrl-C) after the block, so that what is stored in it is also counted.
+
+    If an error ends the block, and the command with it, SIGINT has no effect.
+    """
     received_signals: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:

@@ -14,7 +14,7 @@ from storage.errors import Invalid
 from storage.retag import RetagReport
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK_LENGTH = 20  # Bookmarks in one chunk of a response: many small chunks are slower to send.
+_CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
 
 
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:

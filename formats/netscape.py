@@ -33,7 +33,7 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
 
 
 def _entry(b: Bookmark) -> str:
-    # Many readers need one entry per line and upper-case names.
+    # Many programs read only upper-case names, and one entry per line.
     tags = f' TAGS="{_escape(",".join(b.tags))}"' if b.tags else ""
     description = f"<DD>{_escape(b.description)}\n" if b.description else ""
     return (
@@ -44,18 +44,18 @@ def _entry(b: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, which readers must not take for an unknown date."""
+    """Return the seconds since 1970, which this service must not read as an unknown date."""
     text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
-        # Readers ignore "0" and "-11644473600" as unknown dates. With one more zero, "00" and
-        # "-011644473600", they read the dates 1970-01-01 and 1601-01-01.
+        # An import ignores "0" and "-11644473600" as unknown dates. With one more zero, "00" and
+        # "-011644473600", it reads the dates 1970-01-01 and 1601-01-01.
         return text.zfill(len(text) + 1)
     return text
 
 
 def _href(uri: str) -> str:
     if is_firefox_query(uri):
-        # Readers skip an HREF that begins with `place:`, but keep `place&#58;`, the same uri.
+        # An import skips an HREF that begins with `place:`, but keeps `place&#58;`, the same uri.
         return _escape(uri).replace(":", "&#58;", 1)
     return _escape(uri)
 

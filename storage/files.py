@@ -287,7 +287,7 @@ _TYPES_WHOSE_SYNCFS_REACHES_THE_DISK = ("ext4", "xfs", "btrfs")
 def sync_files(
     folder_descriptor: int, file_descriptors: Iterable[int], names: Iterable[str] = ()
 ) -> None:
-    """Make the open files durable, and the folder's files that have these names.
+    """Make the open files durable, and the stored files that have these names.
 
     One syncfs makes an import 4 times faster than one fsync for each file. It reports only the
     errors of the disk since the folder was opened, so open the folder before writing. Raises Full

@@ -145,10 +145,11 @@ class Follower:
 
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
-        reading_began_ns = time.time_ns()  # Files that change later are read again.
-        # Taken before the reading, so that a change during it makes the next Last-Modified later.
+        reading_began_ns = time.time_ns()  # `_Batch` notes which files to read again.
+        # A removal changes only the time of its folder. Taken before the reading, so that a change
+        # during it makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
-        # Dictionaries serve as ordered sets: a rescan sorts new files by inode for faster reading.
+        # Dictionaries keep the order of `keys`, in which a rescan reads new files faster.
         bookmark_ids: dict[str, None] = {}
         tombstone_ids: dict[str, None] = {}
         for kind, id in keys:
@@ -176,7 +177,7 @@ class Follower:
     def _commit(
         self, bookmarks: "_Batch[Entry]", tombstones: "_Batch[TombstoneEntry]", changed_at: float
     ) -> None:
-        """Update the index; increase `change_count` if anything differs from before."""
+        """Update the index; increase `change_count` unless certainly nothing has changed."""
         index = self._index
         is_change = (
             changed_at > index.changed_at  # Responses have this time as Last-Modified.
@@ -193,13 +194,14 @@ class Follower:
     def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
         """Return whether the batch sets or removes an index entry, or changes the error of a file.
 
-        Each GET of an unreadable id reads its files again. If these readings counted as changes,
-        they would empty the response cache.
+        If so, `change_count` grows, and all cached responses are stale. So the same error must not
+        count: each GET of an unreadable id reads its files again.
         """
         errors_before = self._unreadable[kind]
         for id, value in batch.values.items():
             if value is not None or id in indexed_ids:  # A value to set, or an entry to remove.
                 return True
+            # Compare the texts: two exceptions are never equal.
             if str(errors_before.get(id)) != str(batch.errors.get(id)):
                 return True
         return False

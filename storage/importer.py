@@ -27,6 +27,7 @@ MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
 # Entries with the same uri make one change together, so MAX_CHANGES alone would admit any number of
 # entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
+
 # Attempts to store a batch; each further one repeats only the changes that failed.
 _MAX_ATTEMPTS = 20
 # The skip reason of entries that are no bookmarks, such as separators. Reports only count them.
@@ -63,8 +64,8 @@ class _Plan:
     """The pending change of one uri.
 
     `stored` is the bookmark that had the uri when the plan was begun, None if none had it. `result`
-    is the bookmark to store, which is made from `entries`: the lines and fields of all imported
-    entries with this uri. `outcomes` counts these entries by outcome, such as "created".
+    is the bookmark to store, which is made from `entries`: the lines and fields of all entries
+    with this uri in the batch. `outcomes` counts these entries by outcome, such as "created".
     """
 
     def __init__(self, stored: Entry | None, result: Bookmark) -> None:

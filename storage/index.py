@@ -101,15 +101,16 @@ class Index:
     _by_tag: dict[str, list[Entry]] = field(default_factory=dict)  # By folded tag.
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
-    # The `modified` of all bookmarks and the `deleted` of all tombstones. Feeds show the last one.
-    _times_newest_last: list[str] = field(default_factory=list)
+    # The `modified` of all bookmarks and the `deleted` of all tombstones, newest last, which
+    # feeds show.
+    _change_times: list[str] = field(default_factory=list)
     # The ids of all bookmarks and tombstones, to find the ids of a number in linkding's API.
     _ids_sorted_by_linkding_number: list[str] = field(default_factory=list)
 
     @property
     def state(self) -> State:
         """The validators of the whole collection as it is now."""
-        latest = self._times_newest_last[-1] if self._times_newest_last else _EPOCH
+        latest = self._change_times[-1] if self._change_times else _EPOCH
         return State(self.version, latest, self.changed_at)
 
     # --- Reading ---
@@ -185,7 +186,7 @@ class Index:
             self.version = _sum_of_versions(self.version, tombstone.version)
             self.tombstones[id] = tombstone
             insort(self._sorted_tombstones, tombstone, key=_tombstone_order)
-            insort(self._times_newest_last, tombstone.tombstone.deleted)
+            insort(self._change_times, tombstone.tombstone.deleted)
 
     def _change_entry(self, id: str, entry: Entry | None) -> None:
         """Set the entry of an id; None removes it."""
@@ -210,7 +211,7 @@ class Index:
     def _insert_into_lists(self, entry: Entry) -> None:
         same_uri = self.with_uri_key(entry.uri_key)
         self._by_uri_key[entry.uri_key] = tuple(sorted((*same_uri, entry), key=_entry_order))
-        insort(self._times_newest_last, entry.bookmark.modified)
+        insort(self._change_times, entry.bookmark.modified)
         insort(self._sorted_entries, entry, key=_entry_order)
         for tag in entry.tags:
             insort(self._by_tag.setdefault(tag, []), entry, key=_entry_order)
@@ -233,7 +234,7 @@ class Index:
 
     def _remove_time(self, timestamp: str) -> None:
         """Remove one time: the collection's `modified` is the newest of those that remain."""
-        del self._times_newest_last[bisect_left(self._times_newest_last, timestamp)]
+        del self._change_times[bisect_left(self._change_times, timestamp)]
 
     def _rebuild_from_entries_and_tombstones(self) -> None:
         """Make all lists and sums anew: after many changes, single insertions would be slower."""
@@ -241,13 +242,13 @@ class Index:
         items = itertools.chain(self.entries.values(), self.tombstones.values())
         # A later change of one file only subtracts its old version and adds its new one.
         self.version = _sum_of_versions(*[item.version for item in items])
-        ids = {*self.entries, *self.tombstones}
+        ids = {*self.entries, *self.tombstones}  # Numbers of deleted ids must not be minted again.
         self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
         deleted = (entry.tombstone.deleted for entry in self._sorted_tombstones)
         modified = (entry.bookmark.modified for entry in self._sorted_entries)
-        self._times_newest_last = sorted(itertools.chain(modified, deleted))
+        self._change_times = sorted(itertools.chain(modified, deleted))
         # Most uris have one entry, for which a tuple takes less memory than a list.
         by_uri_key: dict[str, tuple[Entry, ...]] = {}
         by_tag: defaultdict[str, list[Entry]] = defaultdict(list)

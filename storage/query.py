@@ -10,7 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-# Numbers of 18 digits fit into 64 bits. `int` would refuse a text of more than 4,300 digits.
+# The maximum in openapi.json: clients' 64-bit integers hold it. `int` refuses over 4,300 digits.
 MAX_NUMBER = 10**18 - 1
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 

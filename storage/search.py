@@ -122,8 +122,8 @@ def fold_text(text: str) -> str:
 
 def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
-    # NFC sorts the marks of a letter. `fold` makes another letter of the mark U+0345, so that marks
-    # cannot be sorted any more: normalize before it.
+    # NFC puts the marks of a letter in order. Do this before `fold`, which turns the mark U+0345
+    # into a letter, so that the marks around it cannot be put in order any more.
     return fold(unicodedata.normalize("NFC", text.strip()))
 
 

@@ -74,7 +74,7 @@ def last_modified(resource: Resource) -> int:
     The time is that of the file. The field `modified` in a file would be too old after an edit by
     hand, and in a copy that was restored from a backup.
     """
-    seconds = int(min(resource.changed_at, time.time()))  # RFC 9110 section 8.8.2.1
+    seconds = int(min(resource.changed_at, time.time()))  # Not later: RFC 9110 section 8.8.2.1.
     # A file system may give a file a time before the year 1, which no date can express.
     return max(seconds, _EARLIEST_DATE)
 
@@ -184,7 +184,7 @@ def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> 
 
 def _parse_date(request: Request, name: str) -> float | None:
     """Return a header's date in seconds since 1970, None if it is absent, invalid or future."""
-    try:  # WebOb would take 31 February for 3 March.
+    try:  # This parser is lenient, too, but WebOb's takes 31 February for 3 March.
         date = parsedate_to_datetime(request.environ.get(name, ""))
     except (ValueError, OverflowError):
         return None

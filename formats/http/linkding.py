@@ -74,7 +74,7 @@ def list_bookmarks(service: Service, request: Request, query: Query) -> Response
 
 
 def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, empty without the parameter. Raises Invalid."""
+    """Return the date in a parameter, empty without the parameter. Raises Invalid for no date."""
     date = parse_date(parameters.get(name))
     if parameters.get(name) and not date:
         raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])

@@ -105,7 +105,8 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # A long body that was sent as JSON has passed this before.
+    # Many values would take long. A long body that was sent as JSON has passed this limit before.
+    if format == "json":
         limit_json_values(data)
     return formats.read_entries(data, format)
 

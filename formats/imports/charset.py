@@ -48,7 +48,7 @@ def decode_strictly(data: bytes) -> str:
 
 
 def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]:
-    """Return the codec for a file, and how the codec handles invalid bytes."""
+    """Return the codec for a file, and how `decode` handles invalid bytes."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", _INVALID_AS_U_FFFD
     # Without a BOM: in UTF-16 each ASCII character at the beginning of a file is a byte and a NUL.

@@ -232,8 +232,8 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
 
 
 def _is_from_own_export(value: dict[str, object]) -> bool:
-    """Return whether an object looks like one from this service, not from another program."""
-    # Other programs use these names, too: buku for a text of all tags, others for dates as numbers.
+    """Return whether an object looks like one from this service, which needs no conversion."""
+    # Other programs use these names, too: buku has one text of all tags, others numbers as dates.
     has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
     are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)

@@ -248,23 +248,23 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading before `token`, such as <DT>, </H3> or `_FILE_END`."""
+        """End the open entry or heading. Texts, </A> and <DD> do not; <DT> and `_FILE_END` do."""
         if self._link:
-            self._entries.append(self._entry(self._link, is_end_of_file=token.name == _FILE_END))
+            self._entries.append(self._entry(self._link, may_be_cut_off=token.name == _FILE_END))
         elif self._heading:
             self._next_folder_tags = self._folder_tags(self._heading)
         self._link = self._heading = None
         self._open_text = ""
         self._texts.clear()
 
-    def _entry(self, link: _Token, is_end_of_file: bool) -> ImportedEntry:
+    def _entry(self, link: _Token, may_be_cut_off: bool) -> ImportedEntry:
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(link.line)  # Firefox stores searches like links.
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
         is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BREAK_MARK))
         is_title_cut_off = self._open_text == "title" and not is_line_ended
-        if is_end_of_file and (link.is_unclosed or is_title_cut_off):
+        if may_be_cut_off and (link.is_unclosed or is_title_cut_off):
             return ImportedEntry(link.line, fields, "is cut off at the end of the file")
         return entry_with_uri(link.line, fields)
 

@@ -26,7 +26,7 @@ _NAMES_BY_ROLE = {
 _FLAGS = ("private", "toread", "unread")
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
 _ROLE_BY_NAME |= {flag: flag for flag in _FLAGS}
-_TRUE_VALUES = ("1", "1.0", "true", "yes")  # `parse_strictly` returns the 1 of JSON as 1.0.
+_TRUE_VALUES = ("1", "1.0", "true", "yes")  # `parse_strictly` reads each number as a float.
 # By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
 _TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
 
