@@ -79,8 +79,8 @@ def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is
     """
     if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
         return f"{base.bookmark(id)}?close=1"
-    # If another bookmark had the uri of the deleted one, the deleted one has not been put back.
-    # Show the other bookmark, which is `id` then, so that the user sees why.
+    # "Put it back" stores nothing if another bookmark has the uri of the deleted one by now. Show
+    # the other bookmark, which is `id` then, so that the user sees why.
     was_not_put_back = hidden_fields.version == DELETED_BOOKMARK and not is_new
     if hidden_fields.list_query is None or was_not_put_back:
         return base.bookmark(id)
@@ -131,7 +131,7 @@ def _page_links(
     items: the links would only make the headers longer, whose length proxies limit.
     """
     limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all the rest.
+    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all.
         return {}
     last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}

@@ -246,7 +246,7 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Return the read-only fields among the values, cleaned. Raises Invalid."""
+    """Return the read-only fields among the values, cleaned, for a new bookmark. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 

@@ -302,7 +302,7 @@ def sync_files(
             return
         for descriptor in file_descriptors:
             os.fsync(descriptor)
-        for name in names:
+        for name in names:  # Of stored files that the caller has not opened.
             _sync_file(folder_descriptor, name)
 
 

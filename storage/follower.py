@@ -42,7 +42,7 @@ class Follower:
         self.reset()  # Creates the empty index.
 
     def reset(self) -> None:
-        """Drop the index and the watch; the next refresh reads every file."""
+        """Begin anew, as in a forked child: the next refresh opens a watch and reads all files."""
         self.watch.close()
         self._index = Index()
         # For bookmarks and for tombstones, by id: the error of each file that cannot be used.
@@ -146,8 +146,8 @@ class Follower:
     def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
         """Read the tombstones first, then only the files of bookmarks without a tombstone."""
         reading_began_ns = time.time_ns()  # `_Batch` notes which files to read again.
-        # A removal changes only the time of its folder. Taken before the reading, so that a change
-        # during it makes the next Last-Modified later.
+        # A removal changes only the time of its folder. Take the folders' times before reading, so
+        # that a change during the reading makes the next Last-Modified later.
         changed_at = self._folders_changed_at()
         # Dictionaries keep the order of `keys`, in which a rescan reads new files faster.
         bookmark_ids: dict[str, None] = {}

@@ -28,7 +28,7 @@ MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
 # entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
 
-# Attempts to store a batch; each further one repeats only the changes that failed.
+# Attempts to store a batch; each further one repeats what failed because of another client.
 _MAX_ATTEMPTS = 20
 # The skip reason of entries that are no bookmarks, such as separators. Reports only count them.
 IGNORED = "is no bookmark"
@@ -107,7 +107,7 @@ class Importer:
             self._plan(line, _clean_entry(fields))
         except Invalid as error:
             self._skip(line, fields, skip_reason or str(error))
-        # Unchanged bookmarks have no plan, but `flush` makes their files durable, too.
+        # Unchanged bookmarks have no plan, but `flush` syncs their files.
         is_batch_full = (
             len(self._plans_by_key) >= MAX_CHANGES
             or self._planned_entry_count >= MAX_PENDING_ENTRIES

@@ -101,8 +101,8 @@ class Index:
     _by_tag: dict[str, list[Entry]] = field(default_factory=dict)  # By folded tag.
     _sorted_entries: list[Entry] = field(default_factory=list)
     _sorted_tombstones: list[TombstoneEntry] = field(default_factory=list)
-    # The `modified` of all bookmarks and the `deleted` of all tombstones, newest last, which
-    # feeds show.
+    # The `modified` of all bookmarks and the `deleted` of all tombstones, in ascending order. Feeds
+    # show the last one.
     _change_times: list[str] = field(default_factory=list)
     # The ids of all bookmarks and tombstones, to find the ids of a number in linkding's API.
     _ids_sorted_by_linkding_number: list[str] = field(default_factory=list)
@@ -242,7 +242,7 @@ class Index:
         items = itertools.chain(self.entries.values(), self.tombstones.values())
         # A later change of one file only subtracts its old version and adds its new one.
         self.version = _sum_of_versions(*[item.version for item in items])
-        ids = {*self.entries, *self.tombstones}  # Numbers of deleted ids must not be minted again.
+        ids = {*self.entries, *self.tombstones}  # No new id may have a deleted one's number.
         self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
@@ -261,7 +261,7 @@ class Index:
 
 
 def _sum_of_versions(*versions: int) -> int:
-    """Return the version of a collection: the sum of its files' versions, cut to 128 bits.
+    """Return the sum, cut to 128 bits. A collection's version is the sum of its files' versions.
 
     A version of a file has 128 bits, too. The sum does not depend on the order of the files. When
     one file changes, its old version is subtracted and its new version is added, without the

@@ -105,7 +105,7 @@ def words_to_mark(text: str) -> list[str]:
             left_wanted, left_excluded = stack.pop()
             stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
     wanted, _excluded = stack.pop()
-    return [word for word in wanted if word]  # Nothing to mark is "", made of a lone accent.
+    return [word for word in wanted if word]  # A lone accent is folded to "".
 
 
 def fold_text(text: str) -> str:

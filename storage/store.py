@@ -111,12 +111,12 @@ class Store:
     def get_numbered(self, number: int) -> Entry:
         """Return the bookmark whose id has this `linkding_number`. Raises NotFound or Unreadable.
 
-        If several ids have this number, it raises NotFound: a client could change the wrong one.
+        Several ids can have the same number; then it raises NotFound.
         """
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             ids = index.ids_of_linkding_number(number)
-        if len(ids) == 1:
+        if len(ids) == 1:  # With several, a client could change the wrong bookmark.
             with suppress(Gone):  # A deleted bookmark keeps its number, but linkding has no 410.
                 return self.get(ids[0])
         raise NotFound(str(number))

@@ -60,9 +60,9 @@ class Watch:
         An empty name stands for the folder itself. Returns None if events are missing, so that the
         caller has to compare all files: at the first call, after a folder was replaced, after an
         overflow, and at each call without inotify. Raises Unavailable if the first folder is
-        missing.
+        missing or unusable.
         """
-        if self._inotify is None or self._is_data_folder_replaced():
+        if self._inotify is None or self._is_first_folder_replaced():
             self._open()
             return None
         size = _size_of_queue(self._inotify)
@@ -80,23 +80,23 @@ class Watch:
         return changes
 
     def has_no_event(self) -> bool:
-        """Return True only if `read_events` would return an empty list: nothing has changed.
+        """Return True only if `read_events` would return an empty list: no change was reported.
 
         Needs no mutex, although another thread may read events or close the watch meanwhile.
-        Raises Unavailable if the first folder is missing.
+        Raises Unavailable if the first folder is missing or unusable.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
-        if inotify is None or self._is_data_folder_replaced():
+        if inotify is None or self._is_first_folder_replaced():
             return False
         try:
             return _size_of_queue(inotify) == 0
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
-    def _is_data_folder_replaced(self) -> bool:
-        """Return whether the parent of the folders was replaced, or a disk was mounted over it.
+    def _is_first_folder_replaced(self) -> bool:
+        """Return whether the first path leads to another folder than when the watch was opened.
 
-        This causes no event, but the first path then leads to another folder than before.
+        If the parent of the folders was replaced, or a disk was mounted over it, no event says so.
         """
         return _identity(self._folders[0]) != self.first_folder_identity
 
@@ -159,7 +159,7 @@ def _is_on_network(folder: Path) -> bool:
 def _identity(folder: Path) -> tuple[int, int]:
     """Return a folder's device and inode, to notice that it was replaced.
 
-    Raises Unavailable if the folder is missing or a link.
+    Raises Unavailable if the folder is a link, or cannot be found.
     """
     try:
         status = os.lstat(folder)

@@ -115,17 +115,17 @@ def tag_checkboxes(tags: Iterable[str], host_html: str) -> str:
     return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
 
 
-def description_checkbox(text: str, is_checked: bool) -> str:
-    """Return a checkbox that adds the text to the description when the form is saved.
+def description_checkbox(sent_description: str, is_checked: bool) -> str:
+    """Return a checkbox that adds this text to the description when the form is saved.
 
-    The text is the description that the bookmarklet, or a user, sent for a bookmark that exists
-    already. Its stored description must not change unless the user agrees.
+    The bookmarklet, or a user, sent it for a bookmark that exists already. The stored description
+    must not change unless the user agrees.
     """
     checked = " checked" if is_checked else ""
     return (
         '<p class="choices"><label>'
-        f'<input type="checkbox" name="_quote" value="{e(text)}"{checked}> '
-        f'<span>Add <q dir="auto">{e(cut(text, MAX_ADDED_TEXT_SHOWN))}</q></span>'
+        f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
+        f'<span>Add <q dir="auto">{e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))}</q></span>'
         "</label></p>\n"
     )
 

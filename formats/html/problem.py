@@ -120,7 +120,7 @@ def _form_with_errors(sent: SentForm, problem: Problem, escaped_detail: str) -> 
 
 
 def _existing(sent: SentForm, stored: Bookmark) -> str:
-    """Return the form of the bookmark that has the uri already, with all that the user typed."""
+    """Return, in place of a form to add, that of the bookmark with the uri, with what was typed."""
     form = existing_form(
         sent.action, stored, sent.hidden_fields, values_to_add=sent.values, keep_typed_values=True
     )

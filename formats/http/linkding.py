@@ -235,12 +235,12 @@ def _add_notes(description: object, notes: object) -> object:
     if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
         return description
     description, notes = (t.replace("\r\n", "\n").strip() for t in (description, notes))
-    has_notes = description == notes or description.endswith(f"\n\n{notes}")
-    return description if has_notes else f"{description}\n\n{notes}".strip()
+    ends_with_notes = description == notes or description.endswith(f"\n\n{notes}")
+    return description if ends_with_notes else f"{description}\n\n{notes}".strip()
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...], keeps_stored_tags: bool) -> tuple[str, ...]:
-    """Return a bookmark's new tags, then those that store linkding's flags. Raises Invalid.
+    """Return a bookmark's new tags, with those that store linkding's flags last. Raises Invalid.
 
     `keeps_stored_tags` is true for a POST whose client does not know the stored tags.
     """

@@ -54,11 +54,11 @@ def log_in(service: Service, request: Request) -> Response:
     request.environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"  # The top of the page shows this button.
     base = service.base(request)
     target, pending_fields = split_login_form(fields)
-    if pending_fields:
+    if pending_fields:  # The user has sent a form without a login, and can send it again now.
         response = respond_with(HTML, write_pending_form(base, target, pending_fields))
     else:
-        # Redirect to the login page, which then redirects to the target. After a single redirect,
-        # as after the form of a bookmark, the script of the target would show "Saved.".
+        # The script of a page shows "Saved." after exactly one redirect, as after the form of a
+        # bookmark. So redirect to the login page, which then redirects to the target.
         response = see_other(f"{base.url}{LOGIN_PATH}?{urlencode({'next': target})}")
     response.headers.append(_cookie(request, base, make_login(token), LOGIN_SECONDS))
     return response

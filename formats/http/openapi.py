@@ -14,15 +14,15 @@ MEDIA_TYPE = "application/json"
 def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    With `needs_token`, every operation on bookmarks needs a token, except GET and HEAD with
-    `public_read`.
+    With `needs_token`, every operation needs a token, except those of the pages' files and, with
+    `public_read`, GET and HEAD.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not needs_token:
-        description["security"] = []  # In openapi.json, every operation requires a token.
+        description["security"] = []  # openapi.json requires a token by default.
     elif public_read:
         for path in description["paths"].values():
             for method in ("get", "head"):  # Every path has both.

@@ -27,7 +27,7 @@ log = logging.getLogger("bookmarks")
 
 MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
 _HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # A page of another site may send these.
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
 # An IPv6 address in brackets or a name, and perhaps a port (RFC 3986 section 3.2.2). Names in the
 # DNS have no percent-encoding.
@@ -186,7 +186,7 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
 def _proves_own_site(request: Request) -> bool:
     """Return whether a header says that a page of this service sent the request.
 
-    A request that has neither header is not `_is_cross_site`, but proves nothing.
+    Without Sec-Fetch-Site and Origin, a request passes `_is_cross_site`, but proves nothing.
     """
     site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
     if site:

@@ -54,7 +54,7 @@ def _detect_markup(beginning: str) -> str:
     root = _START_TAG.match(beginning, prolog.end() if prolog else 0)
     if root and root[1].lower() == "xbel":
         return "xbel"
-    if is_bookmark_file(beginning):  # Whatever its first element is.
+    if is_bookmark_file(beginning):  # Its root may have any name.
         return "netscape"
     root_name = f"whose first element is {root[1][:32]}" if root else "without any element"
     raise Malformed(f"It is an XML or HTML document {root_name}, and has no bookmarks.")

@@ -173,7 +173,7 @@ def _containers(members: _Members, is_outermost: bool) -> list[tuple[str, Raw]]:
 
 
 def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
-    """Return whether a member's value is for entries or folders; an export may have none."""
+    """Return whether a member's value is for entries or folders, by its name and type."""
     if _type(value) == _OBJECT:
         return name in _ROOT_OBJECTS
     # An entry of Karakeep has texts in `lists`, so inside an export only arrays of objects count.
@@ -233,12 +233,12 @@ def _fields(value: dict[str, object], tags_of_folders: tuple[str, ...]) -> dict[
 
 def _is_from_own_export(value: dict[str, object]) -> bool:
     """Return whether an object looks like one from this service, which needs no conversion."""
-    # Other programs use these names, too: buku has one text of all tags, others numbers as dates.
+    # Other programs use these names, too: buku has a text of all tags, others dates of digits only.
     has_list_of_tags = isinstance(value.get("tags", []), list)
     dates = [value[name] for name in ("created", "modified") if name in value]
-    are_dates_texts = all(isinstance(date, str) and "-" in date for date in dates)
+    are_dates_hyphenated = all(isinstance(date, str) and "-" in date for date in dates)
     has_only_fields_of_this_service = value.keys() <= set(FIELDS)
-    return has_only_fields_of_this_service and has_list_of_tags and are_dates_texts
+    return has_only_fields_of_this_service and has_list_of_tags and are_dates_hyphenated
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:

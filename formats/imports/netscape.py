@@ -19,8 +19,8 @@ _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookma
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents, as web pages with links are. So an HTML
-# document must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
+# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, so these
+# must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.
@@ -82,7 +82,7 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # A web page has links, too, so in an HTML document only a list counts.
+    # Any other HTML document may still be a web page with links, so only a list counts.
     sign_of_bookmarks = _LIST_WITH_ITEM if _HTML_DOCUMENT.search(beginning) else _LIST_OR_LINK
     return bool(sign_of_bookmarks.search(beginning))
 
@@ -248,7 +248,7 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading. Texts, </A> and <DD> do not; <DT> and `_FILE_END` do."""
+        """End the open entry or heading, because `token` begins something else or ends the file."""
         if self._link:
             self._entries.append(self._entry(self._link, may_be_cut_off=token.name == _FILE_END))
         elif self._heading:

@@ -36,9 +36,9 @@ _ORG = re.compile(r"\*+\s+\[\[(?P<uri>.+?)(?:\]\[(?P<title>.*))?")  # The caller
 # The first cell of CSV without a header, such as `https://a.example/` or `"https://a.example/"`.
 # A line with a tab or ` | ` before the separator is no CSV, but a line for `_TAB_OR_BAR`.
 _URI_CELL = re.compile(r'"?[A-Za-z][\w+.-]*://(?:(?! \| )[^\t"])+"?')
-# An address that ends with its host, `/` or a quotation mark: a `,` after it may separate cells.
+# An address that ends with its host, `/` or a quotation mark: `,` or `;` after it may end a cell.
 _COMPLETE_URI = re.compile(r'.*[/"]|[^/]*//[^/?#]*')
-# After `,` or `;`, the rest of an address: `2` in `/1,2`, and any text that has `/=&%?` or `#a`.
+# The rest of an address after `,` or `;` begins with a digit, as in `/1,2`, or has `/=&%?` or `#a`.
 _REST_OF_URI = re.compile(r"\d|.*(?:[/=&%?]|#\w)")
 _TAB_OR_BAR = re.compile(r"\t| \| ")  # Separates uri and title in lists other than CSV.
 
@@ -99,11 +99,11 @@ def _vote_for_csv(uri: str, text: str) -> int:
     In `https://a.example/1,2 | A title` the bar precedes the title; the comma belongs to the uri.
     """
     before_tab_or_bar, *_ = _TAB_OR_BAR.split(text)
-    if " " in before_tab_or_bar:  # Addresses hardly have spaces.
+    if " " in before_tab_or_bar:  # A title: addresses hardly have spaces.
         return 1
     if _REST_OF_URI.match(text):
         return -1
-    return 1 if _COMPLETE_URI.fullmatch(uri) else 0  # A uri hardly goes on with `,` here.
+    return 1 if _COMPLETE_URI.fullmatch(uri) else 0  # Few uris go on with `,` or `;` here.
 
 
 def _fields(line: str, separator: str) -> dict[str, object]:
