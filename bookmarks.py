@@ -98,10 +98,10 @@ class Application:
                 self.access_control.check(request)
                 response = self._cache.get(request, self._respond)
             except problems.EXCEPTIONS as error:
-                response = self._add_headers(request, self._problem(request, error))
+                response = self._finish(request, self._problem(request, error))
         except Exception:  # A defect, perhaps one in `_problem`.
             problem = problems.log_internal_error(request)
-            response = self._add_headers(request, self._respond_problem(request, problem))
+            response = self._finish(request, self._respond_problem(request, problem))
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
@@ -110,9 +110,9 @@ class Application:
         except errors.Gone as error:
             # A returned 410 is cached. A raised 404 is not: invented paths would fill the cache.
             response = self._problem(request, error)
-        return self._add_headers(request, response)
+        return self._finish(request, response)
 
-    def _add_headers(self, request: Request, response: Response) -> Response:
+    def _finish(self, request: Request, response: Response) -> Response:
         cache_control, vary = "no-cache", VARY
         if self.access_control.tokens:
             cache_control, vary = "private, no-cache", f"{VARY}, Authorization, Cookie"

@@ -98,6 +98,7 @@ def list_address(base: str, list_query: str, id: str = "") -> str:
 
 
 def _selection_and_range(parameters: Parameters) -> Parameters:
+    """Return the parameters that select bookmarks and a range of them, without a notice."""
     names = ("tag", "q", "limit", "offset")
     return [(name, value) for name, value in parameters if name in names]
 
@@ -131,7 +132,7 @@ def _page_links(
     items: the links would only make the headers longer, whose length proxies limit.
     """
     limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):  # Without a limit, one page has all.
+    if not limit or (offset == 0 and count <= limit):  # No limit: one page has all.
         return {}
     last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}

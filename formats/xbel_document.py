@@ -50,7 +50,7 @@ class XbelDocument:
         self._is_toolbar_folder = False  # About the folder opened last: a toolbar gives no tag.
         self._open_entry: XbelEntry | None = None
         self._text_pieces: list[str] | None = None  # None while no text is wanted.
-        self._text_element, self._text_depth = "", 0  # Its end tag ends the text.
+        self._text_element, self._text_depth = "", 0  # The element that is read, and its depth.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""

@@ -294,8 +294,8 @@ def sync_files(
     or Unavailable.
     """
     with translate_disk_errors():
-        reaches_disk = file_system(folder_descriptor) in _TYPES_WHOSE_SYNCFS_REACHES_THE_DISK
-        if reaches_disk and (syncfs := _syncfs()):
+        syncfs_reaches_disk = file_system(folder_descriptor) in _TYPES_WHOSE_SYNCFS_REACHES_THE_DISK
+        if syncfs_reaches_disk and (syncfs := _syncfs()):
             if syncfs(folder_descriptor):  # The result 0 means success.
                 number = ctypes.get_errno()
                 raise OSError(number, os.strerror(number))

@@ -42,7 +42,7 @@ class Follower:
         self.reset()  # Creates the empty index.
 
     def reset(self) -> None:
-        """Begin anew, as in a forked child: the next refresh opens a watch and reads all files."""
+        """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
         self._index = Index()
         # For bookmarks and for tombstones, by id: the error of each file that cannot be used.

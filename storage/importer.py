@@ -28,7 +28,7 @@ MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
 # entries in a batch.
 MAX_PENDING_ENTRIES = 2_000
 
-# Attempts to store a batch; each further one repeats what failed because of another client.
+# Attempts to store a batch; each further one plans again the changes that failed.
 _MAX_ATTEMPTS = 20
 # The skip reason of entries that are no bookmarks, such as separators. Reports only count them.
 IGNORED = "is no bookmark"
@@ -136,7 +136,7 @@ class Importer:
         """Add an entry to the plan of its uri, or begin the plan. Raises Invalid or Unavailable."""
         key, now = uri_key(fields["uri"]), timestamp(time.time())
         plan = self._plans_by_key.get(key)
-        if plan:  # An earlier entry of this import has the same uri.
+        if plan:  # An earlier entry of this batch has the same uri.
             stored = plan.stored
             before: Bookmark | None = plan.result
         else:
@@ -146,7 +146,7 @@ class Importer:
             outcome, result = "created", create(fields, self._choose_id(fields), now)
         elif stored:  # If the merge changes the bookmark, its `modified` is the time of the import.
             outcome, result = "updated", merge(before, fields, now)
-        else:  # The import creates this bookmark: its `modified` is the latest of its entries.
+        else:  # This batch creates the bookmark: its `modified` is the latest of its entries.
             outcome, result = "updated", _merge_with_later_modified(before, fields)
         if result is before:  # The merge found nothing new in the entry.
             outcome = "unchanged"

@@ -200,7 +200,7 @@ class Index:
 
     def _update_sorted_ids(self, id: str) -> None:
         """Insert an id that now has an entry or a tombstone; remove an id that has neither."""
-        # A deleted id stays in the list, so that `mint` makes no id with its linkding number.
+        # A deleted id stays in the list, so that `mint` (not a client) avoids its number.
         is_used = id in self.entries or id in self.tombstones
         is_in_list = id in self.ids_of_linkding_number(linkding_number(id))
         if is_used and not is_in_list:
@@ -242,7 +242,7 @@ class Index:
         items = itertools.chain(self.entries.values(), self.tombstones.values())
         # A later change of one file only subtracts its old version and adds its new one.
         self.version = _sum_of_versions(*[item.version for item in items])
-        ids = {*self.entries, *self.tombstones}  # No new id may have a deleted one's number.
+        ids = {*self.entries, *self.tombstones}  # `mint` avoids the numbers of all.
         self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)
@@ -264,8 +264,8 @@ def _sum_of_versions(*versions: int) -> int:
     """Return the sum, cut to 128 bits. A collection's version is the sum of its files' versions.
 
     A version of a file has 128 bits, too. The sum does not depend on the order of the files. When
-    one file changes, its old version is subtracted and its new version is added, without the
-    versions of the other files.
+    one file changes, its old version is subtracted and its new version is added, without a pass
+    over all files.
     """
     return sum(versions) % (1 << 128)
 

@@ -41,7 +41,7 @@ _Result = TypeVar("_Result")
 RETRY_SECONDS = 5.0  # `retry_if_stale` raises Busy after this time.
 # Each change holds one file open until all are written, and a process may open 1,024 files.
 MAX_CHANGES = 200
-# The form suggests fewer tags from the bookmarks of a host: it leaves out tags already entered.
+# More tags of a host than the form shows, because the form leaves out those entered already.
 MAX_HOST_TAGS = 30
 
 
@@ -199,7 +199,7 @@ class Store:
                 matches = list(matches)  # A copy to search and to count after releasing the mutex.
             else:
                 total, entries = len(matches), newest_first(matches, limit, offset)
-                if tag_count_limit:  # No filter is set here, so the tags of all bookmarks count.
+                if tag_count_limit:  # With a filter, counting would take long.
                     counts = index.tag_counts(tag_count_limit)
         if takes_long:  # Other threads need not wait for this.
             matches = search_entries(matches, query.search)
@@ -221,6 +221,7 @@ class Store:
             index = self._follower.refresh()
             while True:
                 id = self._minter.mint()
+                # linkding's clients know a bookmark only by this number.
                 if not index.ids_of_linkding_number(linkding_number(id)):
                     return id
 

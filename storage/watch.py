@@ -59,8 +59,8 @@ class Watch:
 
         An empty name stands for the folder itself. Returns None if events are missing, so that the
         caller has to compare all files: at the first call, after a folder was replaced, after an
-        overflow, and at each call without inotify. Raises Unavailable if the first folder is
-        missing or unusable.
+        overflow, and at each call without inotify. Raises Unavailable if the first folder
+        cannot be found, or a folder is a link.
         """
         if self._inotify is None or self._is_first_folder_replaced():
             self._open()
@@ -83,7 +83,7 @@ class Watch:
         """Return True only if `read_events` would return an empty list: no change was reported.
 
         Needs no mutex, although another thread may read events or close the watch meanwhile.
-        Raises Unavailable if the first folder is missing or unusable.
+        Raises Unavailable if the first folder cannot be found or is a link.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
         if inotify is None or self._is_first_folder_replaced():
@@ -159,7 +159,7 @@ def _is_on_network(folder: Path) -> bool:
 def _identity(folder: Path) -> tuple[int, int]:
     """Return a folder's device and inode, to notice that it was replaced.
 
-    Raises Unavailable if the folder is a link, or cannot be found.
+    Raises Unavailable if the folder is a link, or `lstat` fails.
     """
     try:
         status = os.lstat(folder)

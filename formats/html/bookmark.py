@@ -46,8 +46,8 @@ def write_bookmark(
     saved_on = date_html(b.created)
     digests = field_digests(b)  # To merge the user's changes with those of other clients.
     hidden_fields = make_hidden_fields(page_query, f"{version:032x}", initial_field_digests=digests)
-    # The user wanted to add the `uri` in the query, but this bookmark has it already: its form also
-    # has the other values of the query.
+    # The user wanted to add the `uri` in the query, but this bookmark has it already: the form adds
+    # the tags of the query, and offers its description.
     if "uri" in page_query:
         note = f'<p class="saved" role="status">You saved this page on {saved_on}.</p>\n'
         form = existing_form(action, b, hidden_fields, page_query, host_tags)

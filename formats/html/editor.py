@@ -124,6 +124,7 @@ def description_checkbox(sent_description: str, is_checked: bool) -> str:
     checked = " checked" if is_checked else ""
     return (
         '<p class="choices"><label>'
+        # `take_hidden_fields` appends `_quote` to the description.
         f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
         f'<span>Add <q dir="auto">{e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))}</q></span>'
         "</label></p>\n"

@@ -61,7 +61,7 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
 
 
 def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> bytes:
-    """Return the page of a problem, with the form that could not be saved if there is one."""
+    """Return the page of a problem, with the form of a bookmark that was refused, if any."""
     heading = _HEADINGS.get(problem.status, "This did not work")
     escaped_detail = e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
     if sent is None or sent.is_retagging:
@@ -120,7 +120,7 @@ def _form_with_errors(sent: SentForm, problem: Problem, escaped_detail: str) -> 
 
 
 def _existing(sent: SentForm, stored: Bookmark) -> str:
-    """Return, in place of a form to add, that of the bookmark with the uri, with what was typed."""
+    """Return the form of the bookmark that has the uri already, with what was to be added."""
     form = existing_form(
         sent.action, stored, sent.hidden_fields, values_to_add=sent.values, keep_typed_values=True
     )

@@ -240,7 +240,7 @@ def _add_notes(description: object, notes: object) -> object:
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...], keeps_stored_tags: bool) -> tuple[str, ...]:
-    """Return a bookmark's new tags, with those that store linkding's flags last. Raises Invalid.
+    """Return a bookmark's new tags, linkding's flags last, or the stored ones. Raises Invalid.
 
     `keeps_stored_tags` is true for a POST whose client does not know the stored tags.
     """
@@ -341,10 +341,10 @@ _METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
     "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
     "/api/bundles/": {"GET": lambda service, request: _respond(_NO_SAVED_SEARCHES)},
     "/api/": {},  # A path without methods: the response is a 404 in linkding's shape.
-    # {rest} matches only with a slash: /api/title is the field `title` of the bookmark `api`.
+    # {rest} has a slash in it, so that /api/title stays the field `title` of the bookmark `api`.
     "/api/{rest}": {},
 }
 ROUTES = (
     *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),
-    Route("/health", {"GET": get_health}, respond_problem=respond_unhealthy),
+    Route("/health", {"GET": get_health}, respond_problem=respond_unhealthy),  # As in linkding.
 )

@@ -150,7 +150,7 @@ def _refused_form(
     values = _typed_values(fields)  # A form to add shows what the user typed.
     conflicts: Sequence[str] = ()
     if not (adds_existing_uri or is_deletion):
-        # Another client has changed the bookmark: merge the user's changes with `stored`.
+        # A form to edit, while another client changed the bookmark: merge both changes.
         cleaned = clean_changes(fields)
         changed, conflicts = user_changes(stored, cleaned, hidden_fields.initial_field_digests)
         values = form_values(stored) | {name: values[name] for name in changed}

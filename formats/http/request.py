@@ -105,7 +105,8 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    if format == "json":  # Also if it was sent in a form, or detected: many values take long.
+    # Many values take long. Of files, only a long body sent as JSON was limited before.
+    if format == "json":
         limit_json_values(data)
     return formats.read_entries(data, format)
 
@@ -210,7 +211,7 @@ def limit_json_values(document: bytes) -> None:
     """
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
     document = decode_strictly(document).encode()
-    if _is_within_json_limits([document]):  # Counts those in strings, too.
+    if _is_within_json_limits([document]):
         return
     gaps = (match[1] for match in _STRING_OR_GAP.finditer(document) if match[1])
     if not _is_within_json_limits(gaps):

@@ -186,7 +186,7 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
 def _proves_own_site(request: Request) -> bool:
     """Return whether a header says that a page of this service sent the request.
 
-    Without Sec-Fetch-Site and Origin, a request passes `_is_cross_site`, but proves nothing.
+    Without Sec-Fetch-Site and Origin, a request passes `_check_site`, but proves nothing.
     """
     site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
     if site:

@@ -19,14 +19,14 @@ _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookma
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, so these
-# must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
+# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, so an
+# HTML document must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
-# The file is read in parts, mostly of one entry each. A part begins at a <DT>, or at a line that
+# A file is split into parts, mostly of one entry each. A part begins at a <DT>, or at a line that
 # begins with one of the other tags. In the middle of a line, the other tags may be part of a text.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 _PART = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
@@ -193,7 +193,7 @@ class _Reader:
         self._heading: _Token | None = None
         # Texts of the open link or heading: both have a "title", a link also has a "description".
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
-        self._open_text = ""  # The name of the text that is being read; empty if none is.
+        self._text_being_read = ""  # The name of the text that is being read; empty if none is.
 
     def read(self, text: str) -> Iterator[ImportedEntry]:
         """Yield the entries of a file."""
@@ -203,33 +203,33 @@ class _Reader:
             self._entries.clear()
 
     def add_text(self, token: _Token) -> None:
-        """Handle text between tags, or `_BREAK_MARK`."""
-        if self._open_text and token.text:
-            self._texts[self._open_text].append(token.text)
+        """Handle text between tags, or `_BREAK_MARK`, which stands for a tag such as <BR>."""
+        if self._text_being_read and token.text:
+            self._texts[self._text_being_read].append(token.text)
 
     def begin_link(self, token: _Token) -> None:
         """Handle <A>: begin an entry, unless the link is in the description that is open now."""
-        if self._open_text != "description":
+        if self._text_being_read != "description":
             self.end_entry_or_heading(token)
-            self._link, self._open_text = token, "title"
+            self._link, self._text_being_read = token, "title"
 
     def end_link(self, token: _Token) -> None:
         """Handle </A>: end the title."""
-        if self._open_text == "title":
-            self._open_text = ""
+        if self._text_being_read == "title":
+            self._text_being_read = ""
 
     def begin_description(self, token: _Token) -> None:
         """Handle <DD>: begin the description of the entry."""
-        self._open_text = "description" if self._link else ""
+        self._text_being_read = "description" if self._link else ""
 
     def end_text(self, token: _Token) -> None:
         """Handle </DD> and the like: the texts that follow belong to no entry."""
-        self._open_text = ""
+        self._text_being_read = ""
 
     def begin_heading(self, token: _Token) -> None:
         """Handle <H3>: begin the name of the folder whose list follows."""
         self.end_entry_or_heading(token)
-        self._heading, self._open_text = token, "title"
+        self._heading, self._text_being_read = token, "title"
 
     def begin_list(self, token: _Token) -> None:
         """Handle <DL>: open the folder."""
@@ -248,13 +248,13 @@ class _Reader:
         self._entries.append(ignored_entry(token.line))
 
     def end_entry_or_heading(self, token: _Token) -> None:
-        """End the open entry or heading, because `token` begins something else or ends the file."""
+        """End the open entry or heading, if there is one, at `token`."""
         if self._link:
             self._entries.append(self._entry(self._link, may_be_cut_off=token.name == _FILE_END))
         elif self._heading:
             self._next_folder_tags = self._folder_tags(self._heading)
         self._link = self._heading = None
-        self._open_text = ""
+        self._text_being_read = ""
         self._texts.clear()
 
     def _entry(self, link: _Token, may_be_cut_off: bool) -> ImportedEntry:
@@ -263,7 +263,7 @@ class _Reader:
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
         is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BREAK_MARK))
-        is_title_cut_off = self._open_text == "title" and not is_line_ended
+        is_title_cut_off = self._text_being_read == "title" and not is_line_ended
         if may_be_cut_off and (link.is_unclosed or is_title_cut_off):
             return ImportedEntry(link.line, fields, "is cut off at the end of the file")
         return entry_with_uri(link.line, fields)
