@@ -132,7 +132,7 @@ def _page_links(
     items: the links would only make the headers longer, whose length proxies limit.
     """
     limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):  # No limit: one page has all.
+    if not limit or (offset == 0 and count <= limit):  # One page has all, or none.
         return {}
     last_offset = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}

@@ -221,7 +221,7 @@ class Store:
             index = self._follower.refresh()
             while True:
                 id = self._minter.mint()
-                # linkding's clients know a bookmark only by this number.
+                # In linkding's API, this number is the id of the bookmark.
                 if not index.ids_of_linkding_number(linkding_number(id)):
                     return id
 

@@ -105,8 +105,8 @@ class Watch:
         self.close()
         first, *others = self._folders
         # `bookmarks/` comes first and must exist; `tombstones/` may be missing.
-        existing_folders = [first, *(folder for folder in others if folder.exists())]
-        # `_identity` refuses a missing folder, and a link, which could leave the data folder.
+        existing_folders = [first, *(folder for folder in others if not _is_missing(folder))]
+        # `_identity` refuses a link, which could leave the data folder.
         identities = [_identity(folder) for folder in existing_folders]
         self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
         try:
@@ -154,6 +154,14 @@ def _is_on_network(folder: Path) -> bool:
     """Return whether other machines may write to the folder, unseen by inotify. Raises OSError."""
     with files.open_folder(folder) as descriptor:
         return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
+
+
+def _is_missing(folder: Path) -> bool:
+    try:
+        os.lstat(folder)
+    except OSError as error:  # For any other error, `_identity` raises Unavailable.
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def _identity(folder: Path) -> tuple[int, int]:

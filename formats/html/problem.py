@@ -61,7 +61,7 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
 
 
 def write_problem(problem: Problem, base: BaseUrl, sent: SentForm | None) -> bytes:
-    """Return the page of a problem, with the form of a bookmark that was refused, if any."""
+    """Return the page of a problem, with the refused form to add or edit a bookmark, if any."""
     heading = _HEADINGS.get(problem.status, "This did not work")
     escaped_detail = e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
     if sent is None or sent.is_retagging:

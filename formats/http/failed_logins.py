@@ -24,7 +24,7 @@ class FailedLogins:
         self._count = 0
 
     def count_and_log(self, address: str) -> None:
-        """Count a failed login of the client at this address; log it unless too many are."""
+        """Count a failed login of the client at this address, and log it at a bounded rate."""
         count = self._increment()
         if count <= MAX_LINES:
             log.warning("A login from %s failed: wrong token.", address)

@@ -19,8 +19,8 @@ _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookma
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Hardly any bookmark file has these elements, and almost every web page has one of them.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
-# Pocket and Instapaper write whole HTML documents. Web pages are such documents, too, so an
-# HTML document must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
+# Pocket and Instapaper write whole HTML documents. Web pages are HTML documents, too: one without
+# the DOCTYPE must have a list or item such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 # A file without the element <HTML> is a bookmark file if it has a definition list or a link.

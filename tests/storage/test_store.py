@@ -9,6 +9,7 @@ import signal
 import threading
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from clients import count_open_files
@@ -365,6 +366,28 @@ def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     assert list(titles(other)) == list("cba")
     store.add(bookmark("d", title="d"))
     assert list(titles(other)) == list("dcba")
+
+
+@pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
+def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
+    a, tmp_path, monkeypatch, name
+):
+    def fail_for_folder(call):
+        def fail(path, *arguments, **options):
+            if not isinstance(path, int) and Path(path).name == name:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+            return call(path, *arguments, **options)
+
+        return fail
+
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    store = Store(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", fail_for_folder(os.stat))
+        patch.setattr(os, "lstat", fail_for_folder(os.lstat))
+        with pytest.raises(Unavailable):
+            store.state()
+    assert titles(store) == {"a": a.bookmark.title}
 
 
 @needs_inotify
