@@ -243,8 +243,8 @@ def open_folder(folder: Path) -> AbstractContextManager[int]:
     return _opened(folder, _FOLDER_FLAGS)
 
 
-def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
-    """Make the folder's names durable, then sync this open file in it, if one is given.
+def sync_folder(folder: Path, synced_last: int | None = None) -> None:
+    """Make the folder's names durable, then sync the open file `synced_last`, if it is given.
 
     The file's sync also finds out whether XFS has shut down because of an error: the fsync of a
     folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were lost
@@ -255,8 +255,8 @@ def sync_folder(folder: Path, file_descriptor: int | None = None) -> None:
     try:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
-        if file_descriptor is not None:
-            os.fsync(file_descriptor)  # Fails if XFS has shut down.
+        if synced_last is not None:
+            os.fsync(synced_last)  # Fails if XFS has shut down.
     except OSError as error:
         raise Unavailable(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -271,8 +271,7 @@ def sync_name(folder: Path, name: str) -> None:
     """
     try:
         with _opened(folder / name) as descriptor:
-            # Syncs the folder, then the file: if XFS has shut down, only the sync of a file fails.
-            sync_folder(folder, file_descriptor=descriptor)
+            sync_folder(folder, synced_last=descriptor)
     except FileNotFoundError:
         raise Stale from None
     except OSError as error:

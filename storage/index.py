@@ -200,7 +200,7 @@ class Index:
 
     def _update_sorted_ids(self, id: str) -> None:
         """Insert an id that now has an entry or a tombstone; remove an id that has neither."""
-        # A deleted id stays in the list, so that `mint` (not a client) avoids its number.
+        # A deleted id stays in the list, so that `Store.mint` makes no id with the same number.
         is_used = id in self.entries or id in self.tombstones
         is_in_list = id in self.ids_of_linkding_number(linkding_number(id))
         if is_used and not is_in_list:
@@ -237,12 +237,11 @@ class Index:
         del self._change_times[bisect_left(self._change_times, timestamp)]
 
     def _rebuild_from_entries_and_tombstones(self) -> None:
-        """Make all lists and sums anew: after many changes, single insertions would be slower."""
+        """Sort all lists and compute all sums anew, after more than `_MAX_INSERTIONS` changes."""
         items: Iterable[Entry | TombstoneEntry]
         items = itertools.chain(self.entries.values(), self.tombstones.values())
-        # A later change of one file only subtracts its old version and adds its new one.
         self.version = _sum_of_versions(*[item.version for item in items])
-        ids = {*self.entries, *self.tombstones}  # `mint` avoids the numbers of all.
+        ids = {*self.entries, *self.tombstones}
         self._ids_sorted_by_linkding_number = sorted(ids, key=linkding_number)
         self._sorted_entries = sorted(self.entries.values(), key=_entry_order)
         self._sorted_tombstones = sorted(self.tombstones.values(), key=_tombstone_order)

@@ -128,10 +128,7 @@ def normalize_and_fold_tag(text: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[Term | str]:
-    """Yield the terms, operators and parentheses of a text.
-
-    Raises _NotAnExpression.
-    """
+    """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value, lower = match[kind], match[kind].lower()

@@ -199,7 +199,7 @@ class Store:
                 matches = list(matches)  # A copy to search and to count after releasing the mutex.
             else:
                 total, entries = len(matches), newest_first(matches, limit, offset)
-                if tag_count_limit:  # With a filter, counting would take long.
+                if tag_count_limit:  # Without a filter, the index has the counts.
                     counts = index.tag_counts(tag_count_limit)
         if takes_long:  # Other threads need not wait for this.
             matches = search_entries(matches, query.search)
@@ -259,9 +259,8 @@ class Store:
                 if checked_state and checked_state.version != index.version:
                     raise Stale
                 self._publish(index, file, change, entry.uri_key)
-            # Sync the file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
-            files.sync_folder(self._folders[BOOKMARKS], file.descriptor)
-            entry.changed_at = file.changed_at  # Publishing has changed it.
+            files.sync_folder(self._folders[BOOKMARKS], synced_last=file.descriptor)
+            entry.changed_at = file.changed_at
         return entry
 
     def write_all(
@@ -286,8 +285,7 @@ class Store:
                         self._publish(index, file, change, new_uri_key)
                     except (Stale, Conflict, Gone, Unreadable) as error:
                         failed.append((change, error))
-            # Sync a file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
-            files.sync_folder(folder, descriptors[-1] if descriptors else None)
+            files.sync_folder(folder, synced_last=descriptors[-1] if descriptors else None)
             # Unchanged bookmarks must be durable, too: other programs may not have synced them.
             unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
             if unchanged_names:
@@ -396,8 +394,7 @@ class Store:
             with self._locked_index():
                 self._require_current(seen)
                 self._publish_new(file, id)
-            # Sync the file too: if XFS has shut down, a folder's sync succeeds, but a file's fails.
-            files.sync_folder(self._folders[TOMBSTONES], file.descriptor)
+            files.sync_folder(self._folders[TOMBSTONES], synced_last=file.descriptor)
         try:
             files.remove(self._path(BOOKMARKS, id))
             files.sync_folder(self._folders[BOOKMARKS])

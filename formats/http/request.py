@@ -105,7 +105,7 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
 def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
-    # Many values take long. Of files, only a long body sent as JSON was limited before.
+    # Decoding many values takes long. A long body sent as JSON has passed this check before.
     if format == "json":
         limit_json_values(data)
     return formats.read_entries(data, format)
