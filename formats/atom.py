@@ -1,12 +1,11 @@
 """The Atom feed (RFC 4287), in pages (RFC 5005 section 3), with deletions (RFC 6721)."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from formats.base_url import BaseUrl, with_query
-from formats.listing import Listing
+from formats.html.view import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
 
@@ -31,13 +30,13 @@ _UP_TO_HOST_IN_BRACKETS = re.compile(
 _RELATION_BY_LINK_NAME = {"first": "first", "prev": "previous", "next": "next", "last": "last"}
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+def write(listing: Listing) -> Iterator[bytes]:
     """Write a feed of the bookmarks and of the deletions of the page."""
     yield _head(listing).encode()
     for tombstone in listing.page.tombstones:
         yield _deleted_entry(tombstone).encode()
-    for bookmark in bookmarks:
-        yield _entry(bookmark, listing.base).encode()
+    for bookmark in listing.bookmarks:
+        yield _entry(bookmark, listing.site).encode()
     yield b"</feed>\n"
 
 
@@ -45,9 +44,9 @@ def _head(listing: Listing) -> str:
     tags = ", ".join(value for name, value in listing.filter if name == "tag")
     title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
     # All pages of one feed have the same id (RFC 5005 section 3).
-    id = with_query(f"{listing.base.url}/feed", listing.filter)
+    id = with_query(f"{listing.site.url}/feed", listing.filter)
     feed_url = escape_attribute(listing.address)
-    home_url = escape_attribute(f"{listing.base.url}/")
+    home_url = escape_attribute(f"{listing.site.url}/")
     links = "".join(
         f'<link rel="{_RELATION_BY_LINK_NAME[name]}" href="{escape_attribute(url)}"/>\n'
         for name, url in listing.links.items()
@@ -71,8 +70,8 @@ def _entry_id(id: str) -> str:
     return f"urn:x-bookmarks:{id}"
 
 
-def _entry(b: Bookmark, base: BaseUrl) -> str:
-    entry_url = escape_attribute(base.bookmark(b.id))
+def _entry(b: Bookmark, site: Site) -> str:
+    entry_url = escape_attribute(site.bookmark(b.id))
     bookmark_iri = escape_attribute(_iri(b.uri))
     content = f'<content type="text">{escape(b.description)}</content>\n' if b.description else ""
     categories = "".join(f'<category term="{escape_attribute(tag)}"/>\n' for tag in b.tags)

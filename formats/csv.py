@@ -2,10 +2,10 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from formats.listing import Listing
-from storage.bookmark import FIELDS, Bookmark
+from formats.html.view import Listing
+from storage.bookmark import FIELDS
 
 # The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
 # a formula gets one more, so that the import can remove exactly one from every cell that matches.
@@ -19,11 +19,11 @@ class _Echo:
         return line
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+def write(listing: Listing) -> Iterator[bytes]:
     """Write one row for each bookmark, tags joined by commas, a `'` in front of each formula."""
     writer = csv.writer(_Echo())
     yield writer.writerow(FIELDS).encode()
-    for b in bookmarks:
+    for b in listing.bookmarks:
         texts = map(_escape_formula, (b.uri, b.title, b.description, ",".join(b.tags)))
         yield writer.writerow((b.id, *texts, b.created, b.modified)).encode()
 

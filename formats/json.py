@@ -1,25 +1,23 @@
 """JSON (RFC 8259): a bookmark is an object of its seven fields, a list an array of those."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
 
-from formats.base_url import BaseUrl
-from formats.errors import Malformed
-from formats.listing import Listing
+from formats.html.view import Listing, View
 from storage.bookmark import Bookmark
-from storage.errors import Invalid
-from storage.retag import RetagReport
+from storage.errors import Invalid, Malformed
+from storage.index import Entry
 
 _encode = msgspec.json.Encoder().encode
 _CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+def write(listing: Listing) -> Iterator[bytes]:
     """Write an array with one bookmark on each line."""
-    separator, rest = b"[\n", iter(bookmarks)
+    separator, rest = b"[\n", listing.bookmarks
     while chunk := b",\n".join(map(_encode, islice(rest, _CHUNK_LENGTH))):
         yield separator + chunk
         separator = b",\n"
@@ -27,9 +25,14 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     yield b"[]\n" if is_empty else b"\n]\n"
 
 
-def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
-    """Write an object. The other arguments are for the page of a bookmark in HTML."""
-    yield _encode(bookmark) + b"\n"
+def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
+    """Write an object."""
+    yield _encode(entry.bookmark) + b"\n"
+
+
+def write_report(report: msgspec.Struct, _view: View) -> Iterator[bytes]:
+    """Write the report of an import or of a change of tags as an object."""
+    yield _encode(report) + b"\n"
 
 
 def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
@@ -38,18 +41,10 @@ def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
 
 
 def write_tags(
-    counts: Sequence[tuple[str, int]], untagged: int, base: BaseUrl
+    counts: Sequence[tuple[str, int]], _untagged: int, _view: View
 ) -> Iterator[bytes]:
-    """Write an array of objects, each with a tag and the number of its bookmarks.
-
-    Only the writer of the page in HTML uses `untagged` and `base`.
-    """
+    """Write an array of objects, each with a tag and the number of its bookmarks."""
     yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
-
-
-def write_retag_report(report: RetagReport) -> Iterator[bytes]:
-    """Write an object with the numbers of bookmarks by outcome."""
-    yield _encode(report) + b"\n"
 
 
 def read_value(body: bytes) -> object:
@@ -62,15 +57,15 @@ def read_value(body: bytes) -> object:
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
-def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return a list of the fields of the one bookmark in a body. Raises Malformed or Invalid.
+def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of the bookmark in a body. Raises Malformed or Invalid.
 
     Only readers of other media types, such as forms, use the media type's `parameters`.
     """
     value = read_value(body)
     if not isinstance(value, dict):
-        raise Invalid([("body", "must be a JSON object")])
-    return [value]
+        raise Invalid([("body", "must be a JSON object. Send a list to POST /-/import")])
+    return value
 
 
 def parse_strictly(text: str) -> object:

@@ -5,13 +5,13 @@ https://learn.microsoft.com/previous-versions/windows/internet-explorer/ie-devel
 platform-apis/aa753582(v=vs.85)
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
+from formats.html.view import Listing
 from formats.imports.dates import EPOCH, TEXTS_OF_UNKNOWN_DATES
 from formats.imports.roles import is_firefox_query
-from formats.listing import Listing
 from storage.bookmark import Bookmark
 
 _HEAD = b"""\
@@ -24,10 +24,10 @@ _HEAD = b"""\
 _END = b"</DL><p>\n"
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
-    """Write a file with tags, without folders. Only other formats use `listing`."""
+def write(listing: Listing) -> Iterator[bytes]:
+    """Write a file with tags, without folders."""
     yield _HEAD
-    for bookmark in bookmarks:
+    for bookmark in listing.bookmarks:
         yield _entry(bookmark).encode()
     yield _END
 

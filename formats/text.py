@@ -1,15 +1,15 @@
 """Plain text for grep and cut: one line for each bookmark, uri TAB title TAB tags."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from formats.errors import Malformed
-from formats.listing import Listing
+from formats.html.view import Listing
 from storage.bookmark import Bookmark
+from storage.errors import Malformed
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+def write(listing: Listing) -> Iterator[bytes]:
     """Write the lines. No field can contain a TAB or a line break, so nothing is escaped."""
-    for b in bookmarks:
+    for b in listing.bookmarks:
         yield f"{b.uri}\t{b.title}\t{','.join(b.tags)}\n".encode()
 
 

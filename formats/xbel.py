@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from formats import xml
-from formats.imports.entry import MAX_ENTRY
-from formats.listing import Listing
+from formats.html.view import Listing, View
 from formats.xbel_document import XbelDocument, element_fields
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark
 from storage.errors import Invalid
+from storage.index import Entry
 
 # The public DTD has no attribute `tags`: the ATTLIST declares it, so that documents are valid.
 _HEAD = b"""\
@@ -26,14 +26,14 @@ _HEAD = b"""\
 """
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
-    """Write a document of the bookmarks; only other formats use `listing`."""
-    return _document(bookmarks)
+def write(listing: Listing) -> Iterator[bytes]:
+    """Write a document of the bookmarks."""
+    return _document(listing.bookmarks)
 
 
-def write_bookmark(bookmark: Bookmark, *unused: object) -> Iterator[bytes]:
-    """Write a document of one bookmark. The other arguments are for the page in HTML."""
-    return _document([bookmark])
+def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
+    """Write a document of one bookmark."""
+    return _document([entry.bookmark])
 
 
 def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
@@ -53,28 +53,22 @@ def _element(b: Bookmark) -> str:
     )
 
 
-def read(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of each bookmark in a body, in any folder. Raises Malformed or Invalid."""
+def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
     document = XbelDocument()
     xml.parse(body, document)
     if document.root != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
-    return [element_fields(entry) for entry in document.entries if entry.kind == "bookmark"]
+    bookmarks = [entry for entry in document.entries if entry.kind == "bookmark"]
+    if len(bookmarks) != 1:
+        reason = f"must contain one bookmark, not {len(bookmarks)}. Send a file to POST /-/import"
+        raise Invalid([("body", reason)])
+    return element_fields(bookmarks[0])
 
 
-def read_whole(body: bytes, parameters: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the fields of each bookmark for PUT, which replaces all fields.
+def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of the bookmark for PUT, which replaces all fields.
 
     This service writes no `desc` and no `tags` for empty fields, so absent ones mean empty fields.
     """
-    empty = {"description": "", "tags": []}
-    return [empty | fields for fields in read(body, parameters)]
-
-
-def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether the body is a file to import, and not a single bookmark to add or update.
-
-    Raises Malformed or Invalid.
-    """
-    # No valid single bookmark is larger than MAX_ENTRY. Only the import parses such a large body.
-    return len(body) > MAX_ENTRY or len(read(body, parameters)) != 1
+    return {"description": "", "tags": []} | read(body, parameters)

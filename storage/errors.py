@@ -72,3 +72,7 @@ class Full(StorageError):
 
 class Unavailable(StorageError):
     """The data folder cannot be used: it is missing, read-only or on a failing disk."""
+
+
+class Malformed(StorageError):
+    """A text that does not have the syntax of its format; the message says where and why."""

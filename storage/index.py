@@ -7,7 +7,7 @@ from heapq import nsmallest
 from itertools import chain
 from operator import attrgetter
 from typing import Any as Anything
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 import msgspec
 
@@ -287,8 +287,7 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
         case Not(part):
             excluded = set(search_entries(entries, part))
             return [entry for entry in entries if entry not in excluded]
-        case never:
-            assert_never(never)
+    raise TypeError(search)
 
 
 def _fold_fields(entry: Entry) -> str:

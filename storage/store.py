@@ -107,6 +107,11 @@ class Store:
             raise NotFound(id)
         return entry
 
+    def raise_if_deleted(self, id: str) -> None:
+        """Raise Gone if the bookmark of this id was deleted."""
+        with suppress(NotFound):
+            self.get(id)
+
     def id_of_number(self, number: int) -> str:
         """Return the id of this `linkding_number`. Raises NotFound for none and for several.
 

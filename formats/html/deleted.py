@@ -1,7 +1,5 @@
 """The page in the response to a deletion, with a form that puts the bookmark back."""
 
-from formats.base_url import BaseUrl
-from formats.form import DELETED_BOOKMARK, HiddenFields
 from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
 from formats.html.editor import form_values
 from formats.html.frame import (
@@ -11,32 +9,32 @@ from formats.html.frame import (
     cut,
     e,
     hidden_input,
-    hidden_inputs,
     list_link,
     notice,
 )
+from formats.html.view import Site
 from storage.bookmark import Bookmark
 
 
-def write_deleted(b: Bookmark, base: BaseUrl, list_query: str | None) -> bytes:
+def write_deleted(b: Bookmark, site: Site, list_query: str | None) -> str:
     """Return the page that names the deleted bookmark.
 
     The service keeps only the id and the time of the deletion: the hidden fields of the form are
     the only copy of the bookmark's values.
     """
     fields = form_values(b) | {"created": b.created}
-    bookmark_inputs = "".join(hidden_input(name, value) for name, value in fields.items())
+    fields |= {} if list_query is None else {"_list": list_query}
+    inputs = "".join(hidden_input(name, value) for name, value in fields.items())
     title = e(cut(b.title, MAX_TITLE_SHOWN))
     # Multipart, because URL-encoding could make a long bookmark too large for the service.
     content = (
         f"<p>Deleted: <strong><bdi>{title}</bdi></strong> {host_html(b.uri)}</p>\n"
-        f'<form method="post" action="{e(base.path)}/" {ENCTYPE_MULTIPART}>'
-        f"{hidden_inputs(HiddenFields(version=DELETED_BOOKMARK, list_query=list_query))}"
-        f"{bookmark_inputs}<button>Put it back</button></form>\n"
+        f'<form method="post" action="{e(site.path)}/-/restore" {ENCTYPE_MULTIPART}>'
+        f"{inputs}<button>Put it back</button></form>\n"
         "<p>You can put it back until you leave this page.</p>\n"
     )
     return (
-        f'{begin(f"Deleted: {b.title}", base, list_query)}<main id="main" class="single">\n'
+        f'{begin(f"Deleted: {b.title}", site, list_query)}<main id="main" class="single">\n'
         f"<h1>The bookmark is deleted</h1>\n{notice(content)}"
-        f"{list_link(base, list_query)}</main>\n{END}"
-    ).encode()
+        f"{list_link(site, list_query)}</main>\n{END}"
+    )

@@ -1,11 +1,17 @@
-"""The form that adds or changes a bookmark, with errors beside the fields."""
+"""The form that adds or changes a bookmark: reading, merging and writing it."""
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from formats.form import HiddenFields
-from formats.html.frame import cut, e, hidden_input, hidden_inputs
-from formats.listing import list_address
-from storage.bookmark import Bookmark
+import msgspec
+from msgspec.structs import replace
+
+from formats.html.frame import cut, e, hidden_input
+from formats.html.view import list_address
+from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields, split_tags
+from storage.index import Entry
 
 _URI_ATTRIBUTES = 'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"'
 # The label, the HTML attributes and the hint (empty for none) of each field, by its name.
@@ -21,20 +27,122 @@ LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 MAX_ADDED_TEXT_SHOWN = 300
 
 
+# An address as people type it, to which `complete_address` adds https://. It begins with localhost,
+# a name with a dot or an IPv6 address, and may go on with a port, path, query or fragment. Texts
+# such as `mailto.x:abc` do not match: no port follows the colon, so `mailto.x` is a scheme.
+_WITHOUT_SCHEME = re.compile(
+    r"(?:localhost|[\w-]+(?:\.[\w-]+)+\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)",
+    re.IGNORECASE,
+)
+
+
+def complete_address(text: str) -> str:
+    """Return an address, with `https://` in front if people typed it without a scheme."""
+    address = text.strip()
+    return f"https://{address}" if _WITHOUT_SCHEME.match(address) else text
+
+
+class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form of a bookmark: the texts in its fields, and its hidden fields."""
+
+    uri: str = ""
+    title: str = ""
+    tags: str = ""  # Separated by commas.
+    description: str = ""
+    created: str = ""  # Only in the form that puts a deleted bookmark back.
+    version: str = ""  # Of the bookmark that the form was opened with; empty for a new one.
+    opened: str = ""  # The `field_digests` of that version.
+    list_query: str | None = None  # Of the list to return to; None if there is none.
+    closes_window: str = ""  # "1" if the bookmarklet has opened the window of the form.
+
+    @classmethod
+    def new(cls, query: Mapping[str, str], uri: str) -> "BookmarkForm":
+        """Return the form for a new bookmark, filled from the query of its page."""
+        texts = {name: query.get(name, "") for name in ("title", "tags", "description")}
+        return _returning(cls(uri=uri, **texts), query)
+
+    @classmethod
+    def of(cls, entry: Entry, query: Mapping[str, str] = {}) -> "BookmarkForm":
+        """Return the form of a stored bookmark, opened by a page with this query."""
+        version, opened = f"{entry.version:032x}", field_digests(entry.bookmark)
+        form = cls(**form_values(entry.bookmark), version=version, opened=opened)
+        return _returning(form, query)
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
+        """Return the form that a browser has sent. If `_quote` is ticked, add its text."""
+        description = fields.get("description", "")
+        if quote := fields.get("_quote"):
+            description = f"{description}\n\n{quote}"
+        return cls(
+            uri=fields.get("uri", ""),
+            title=fields.get("title", ""),
+            tags=", ".join(fields.get("tags", ())),
+            description=description,
+            created=fields.get("created", ""),
+            version=fields.get("_version", ""),
+            opened=fields.get("_opened", ""),
+            list_query=fields.get("_list"),
+            closes_window=fields.get("_close", ""),
+        )
+
+    def fields(self, uri: str) -> dict[str, object]:
+        """Return the fields of a bookmark with this uri, which is that of the form or completed."""
+        texts: dict[str, object] = {"title": self.title, "description": self.description}
+        return {"uri": uri, "tags": split_tags(self.tags)} | texts
+
+    def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
+        """Return the fields that the user has changed since the form was opened (three-way merge).
+
+        Return also the names of those that another client has changed, too, to other values.
+        """
+        opened = dict(zip(WRITABLE_FIELDS, self.opened.split(), strict=False))
+        stored = {name: _digest(getattr(entry.bookmark, name)) for name in WRITABLE_FIELDS}
+        sent = {name: _digest(value) for name, value in fields.items()}
+        changed = {name: fields[name] for name in fields if sent[name] != opened.get(name)}
+        is_conflict = (n for n in changed if stored[n] not in (opened.get(n), sent[n]))
+        return changed, list(is_conflict)
+
+
+def _returning(form: BookmarkForm, query: Mapping[str, str]) -> BookmarkForm:
+    """Return the form that leads back to where its page, which has this query, was opened."""
+    return replace(form, list_query=query.get("_list"), closes_window=query.get("close", ""))
+
+
 def form_values(b: Bookmark) -> dict[str, str]:
     """Return a bookmark's values as the form's fields show them."""
-    return {
-        "uri": b.uri,
-        "title": b.title,
-        "tags": ", ".join(b.tags),
-        "description": b.description,
+    tags = ", ".join(b.tags)
+    return {"uri": b.uri, "title": b.title, "tags": tags, "description": b.description}
+
+
+def field_digests(bookmark: Bookmark) -> str:
+    """Return a digest of each field, separated by spaces, in the order of WRITABLE_FIELDS.
+
+    Each form sends back the digests of the values that it was opened with, because the service
+    keeps no old versions. The values themselves would make the form twice as large.
+    """
+    return " ".join(_digest(getattr(bookmark, name)) for name in WRITABLE_FIELDS)
+
+
+def _digest(value: object) -> str:
+    # 8 bytes keep a form short. Two values with the same digest are too rare to occur by chance.
+    return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()
+
+
+def hidden_inputs(form: BookmarkForm) -> str:
+    """Return the hidden fields of a form as HTML; empty ones are left out."""
+    values = {
+        "_version": form.version or None,
+        "_list": form.list_query,  # An empty query is that of all bookmarks.
+        "_close": form.closes_window or None,
+        "_opened": form.opened or None,
     }
+    return "".join(hidden_input(name, text) for name, text in values.items() if text is not None)
 
 
 def edit_form(
     action: str,
-    values: Mapping[str, str],
-    hidden_fields: HiddenFields,
+    form: BookmarkForm,
     save_label: str = "Save",
     *,
     # These three map the name of a field to HTML that is shown below the field.
@@ -45,7 +153,7 @@ def edit_form(
     extra_link: str = "",
     has_cancel_link: bool = True,
 ) -> str:
-    """Return the form that adds or changes a bookmark, with `values` in its fields.
+    """Return the HTML of a form that is sent to `action`.
 
     The first field with an error has the focus, or else the field named `focus`. `extra_link` is
     HTML beside the button to save. The link to cancel leads back to the list.
@@ -54,15 +162,13 @@ def edit_form(
     fields = []
     for name in _FIELDS:
         error, other_value = errors_html.get(name, ""), other_values_html.get(name, "")
-        fields.append(_field(name, values.get(name, ""), error, other_value, focus))
+        fields.append(_field(name, getattr(form, name), error, other_value, focus))
         fields.append(checkboxes.get(name, ""))
-    # A form that puts back a deleted bookmark keeps the time when the bookmark was created.
-    created = hidden_input("created", values["created"]) if "created" in values else ""
-    cancel_link = _cancel_link(action, hidden_fields) if has_cancel_link else ""
+    cancel_link = _cancel_link(action, form) if has_cancel_link else ""
     return (
         # Without autocomplete="off", a reload could put old typed text into a newer version's form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
-        f"{hidden_inputs(hidden_fields)}{created}\n{''.join(fields)}"
+        f"{hidden_inputs(form)}\n{''.join(fields)}"
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
         f"{cancel_link}</p>\n"
         "</form>\n"
@@ -124,27 +230,25 @@ def description_checkbox(sent_description: str, is_checked: bool) -> str:
     checked = " checked" if is_checked else ""
     return (
         '<p class="choices"><label>'
-        # `take_hidden_fields` appends `_quote` to the description.
+        # `BookmarkForm.read` appends `_quote` to the description.
         f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
         f'<span>Add <q dir="auto">{e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))}</q></span>'
         "</label></p>\n"
     )
 
 
-def _cancel_link(action: str, hidden_fields: HiddenFields) -> str:
+def _cancel_link(action: str, form: BookmarkForm) -> str:
     """Return a link to the bookmark in the list that the user opened the form from."""
-    if hidden_fields.list_query is None:  # The user did not come from a list.
+    if form.list_query is None:  # The user did not come from a list.
         return ""
-    # `action` is PATH/ID for a stored bookmark, PATH/ for a new one, whose id is empty here.
-    base_path, _, id = action.rpartition("/")
-    address = list_address(base_path, hidden_fields.list_query, id)
+    path, _, edited = action.partition("/-/")  # `add` for a new bookmark, else `edit/ID`.
+    address = list_address(path, form.list_query, edited.partition("/")[2])
     return f' <a class="button" href="{e(address)}">Cancel</a>'
 
 
-def delete_form(action: str, hidden_fields: HiddenFields) -> str:
+def delete_form(path: str, id: str, form: BookmarkForm) -> str:
     """Return a form that deletes the bookmark, unless it has changed since the page was made."""
     return (
-        f'<form class="delete" method="post" action="{e(action)}">'
-        f"{hidden_input('_method', 'DELETE')}{hidden_inputs(hidden_fields)}"
-        "<button>Delete</button></form>\n"
+        f'<form class="delete" method="post" action="{e(path)}/-/delete/{id}">'
+        f"{hidden_inputs(form)}<button>Delete</button></form>\n"
     )

@@ -1,13 +1,9 @@
 """The parts that every page has, and the function that escapes every text."""
 
-from urllib.parse import urlencode
-
 from markupsafe import Markup, escape
 
-from formats.base_url import BaseUrl, Parameters, with_query
-from formats.form import HiddenFields
 from formats.html.assets import served_name
-from formats.listing import list_address
+from formats.html.view import Parameters, Site, list_address, with_query
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
@@ -25,7 +21,7 @@ def e(text: str) -> Markup:
 
 def begin(
     title: str,
-    base: BaseUrl,
+    site: Site,
     list_query: str | None = None,
     *,
     filter: Parameters = [],
@@ -37,43 +33,36 @@ def begin(
     `list_query`, or to the new bookmark if `list_query` is None. The search box keeps the tags of
     `filter`. A list has a link to its feed.
     """
-    # An empty `uri` in the query asks for the form that adds a bookmark.
-    add_parameters = {"uri": ""} | ({} if list_query is None else {"_list": list_query})
-    add_address = f"{base.path}/?{urlencode(add_parameters)}"
+    add_parameters = [] if list_query is None else [("_list", list_query)]
+    add_address = with_query(f"{site.path}/-/add", add_parameters)
     return (
-        f"{_head(title, base)}{_feed_link(base, filter) if is_list else ''}</head>\n<body>\n"
+        f"{_head(title, site)}{_feed_link(site, filter) if is_list else ''}</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{_brand(base)}{_search(base, filter)}'
-        f'<nav aria-label="Pages of the service"><a href="{e(base.path)}/tags">Tags</a>\n'
+        f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
+        f'<nav aria-label="Pages of the service"><a href="{e(site.path)}/tags">Tags</a>\n'
         f'<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
-        f"{_login_or_logout_button(base)}</nav>\n</header>\n"
+        f"{_login_link(site)}</nav>\n</header>\n"
     )
 
 
-def begin_login(title: str, base: BaseUrl) -> str:
+def begin_login(title: str, site: Site) -> str:
     """Return a page up to its main part, without the links that a user can follow after a login."""
-    return f'{_head(title, base)}</head>\n<body>\n<header class="top">\n{_brand(base)}</header>\n'
+    return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{_brand(site)}</header>\n'
 
 
-def _brand(base: BaseUrl) -> str:
-    path = e(base.path)
+def _brand(site: Site) -> str:
+    path = e(site.path)
     icon = f'<img src="{path}/{served_name("icon.svg")}" alt="" width="28" height="28">'
     return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
 
 
-def _login_or_logout_button(base: BaseUrl) -> str:
-    """Return the button that `base` names, empty if it names none."""
-    path = e(base.path)
-    if base.login_or_logout_button == "log-in":
-        return f'<a class="button" href="{path}/-/login">Log in</a>\n'
-    if base.login_or_logout_button == "log-out":
-        return f'<form method="post" action="{path}/-/logout"><button>Log out</button></form>\n'
-    return ""
+def _login_link(site: Site) -> str:
+    return f'<a class="button" href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
 
 
-def _head(title: str, base: BaseUrl) -> str:
+def _head(title: str, site: Site) -> str:
     """Return the head of a page. The script reads the path of the service from `data-path`."""
-    path = e(base.path)
+    path = e(site.path)
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -92,34 +81,34 @@ def _head(title: str, base: BaseUrl) -> str:
 """
 
 
-def _search(base: BaseUrl, filter: Parameters) -> str:
+def _search(site: Site, filter: Parameters) -> str:
     tags = "".join(hidden_input(name, value) for name, value in filter if name == "tag")
     words = dict(filter).get("q", "")
     return (
-        f'<form class="search" role="search" action="{e(base.path)}/">{tags}'
+        f'<form class="search" role="search" action="{e(site.path)}/">{tags}'
         '<label class="unseen" for="q">Search</label>'
         f'<input type="search" id="q" name="q" value="{e(words)}" dir="auto" '
         'placeholder="Search" autocomplete="off"><button>Search</button></form>\n'
     )
 
 
-def _feed_link(base: BaseUrl, filter: Parameters) -> str:
+def _feed_link(site: Site, filter: Parameters) -> str:
     """Return the link by which feed readers find the feed of the selected bookmarks."""
     return (
         '<link rel="alternate" type="application/atom+xml" title="Feed of these bookmarks" '
-        f'href="{e(feed_address(base, filter))}">\n'
+        f'href="{e(feed_address(site, filter))}">\n'
     )
 
 
-def feed_address(base: BaseUrl, filter: Parameters) -> str:
+def feed_address(site: Site, filter: Parameters) -> str:
     """Return the address of the feed of the bookmarks that `filter` selects."""
-    return with_query(f"{base.path}/feed", filter)
+    return with_query(f"{site.path}/feed", filter)
 
 
-def list_link(base: BaseUrl, list_query: str | None = None) -> str:
+def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a button-like link back to the list with this query, or else to all bookmarks."""
     label = "All bookmarks" if list_query is None else "Back to the list"
-    address = list_address(base.path, list_query or "")
+    address = list_address(site.path, list_query or "")
     return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
 
 
@@ -130,20 +119,6 @@ def notice(content: str, classes: str = "notice") -> str:
     shows it in the list.
     """
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
-
-
-def hidden_inputs(hidden_fields: HiddenFields) -> str:
-    """Return the hidden fields of a form as HTML."""
-    # Fields that are None are left out.
-    values = {
-        "_version": hidden_fields.version or None,
-        # An empty query is sent too, as that of all bookmarks; None means no list to return to.
-        "_list": hidden_fields.list_query,
-        "_close": "1" if hidden_fields.closes_window else None,
-        # The service compares these with the form's values to find what the user has changed.
-        "_opened": hidden_fields.initial_field_digests or None,
-    }
-    return "".join(hidden_input(name, text) for name, text in values.items() if text is not None)
 
 
 def hidden_input(name: str, value: str) -> str:

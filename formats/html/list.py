@@ -1,13 +1,11 @@
 """The page of a list: bookmarks, filter, tags, export links and the forms to add and import."""
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
-from formats.base_url import with_query
-from formats.form import NEW_BOOKMARK, HiddenFields
 from formats.html.bookmark import date_html, host_html, title_link
-from formats.html.editor import edit_form
+from formats.html.editor import BookmarkForm, edit_form
 from formats.html.frame import (
     END,
     MAX_HEADING,
@@ -21,7 +19,7 @@ from formats.html.frame import (
 from formats.html.mark import Escape, marker
 from formats.html.retag import retag_section
 from formats.html.start import bookmarklet, import_form, introduction
-from formats.listing import Listing
+from formats.html.view import Listing, with_query
 from storage.bookmark import Bookmark, fold
 from storage.search import parse_search, words_to_mark
 
@@ -45,7 +43,7 @@ _EXPORTS = {
 _TagLink = Callable[..., str]  # A function from a tag, and optionally its count, to a link.
 
 
-def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
+def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list, or of an empty collection."""
     is_empty_collection = not listing.page.total and not listing.filter
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
@@ -66,8 +64,8 @@ def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
 
 
 def _begin(listing: Listing) -> str:
-    title, base, filter = _title(listing), listing.base, listing.filter
-    return begin(title, base, listing.list_query, filter=filter, is_list=True)
+    title, site, filter = _title(listing), listing.site, listing.filter
+    return begin(title, site, listing.list_query, filter=filter, is_list=True)
 
 
 def _title(listing: Listing) -> str:
@@ -75,7 +73,7 @@ def _title(listing: Listing) -> str:
 
 
 def _list_head(listing: Listing) -> str:
-    path = e(listing.base.path)
+    path = e(listing.site.path)
     # On narrow screens, the link "Tools" jumps to the column that is below the list there.
     return (
         f'<div class="head">\n<h1 dir="auto">{e(cut(_title(listing), MAX_HEADING))}</h1>\n'
@@ -85,7 +83,7 @@ def _list_head(listing: Listing) -> str:
         f"{'' if listing.page.entries else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
-        f"{hidden_input('_method', 'DELETE')}{hidden_input('_list', listing.list_query)}</form>\n"
+        f"{hidden_input('_list', listing.list_query)}</form>\n"
     )
 
 
@@ -95,7 +93,7 @@ def _total(listing: Listing) -> str:
     # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):
         return total
-    return f"{listing.offset + 1:,} to {listing.offset + number_on_page:,} of {total}"
+    return f"{listing.query.offset + 1:,} to {listing.query.offset + number_on_page:,} of {total}"
 
 
 def _retagging_notice(listing: Listing) -> str:
@@ -117,7 +115,7 @@ def _filter(listing: Listing) -> str:
     for name, value in listing.filter:  # The name is also the link's CSS class, `tag` or `q`.
         rest = [parameter for parameter in listing.filter if parameter != (name, value)]
         links.append(
-            f'<a href="{e(with_query(f"{listing.base.path}/", rest))}" class="{name}">'
+            f'<a href="{e(with_query(f"{listing.site.path}/", rest))}" class="{name}">'
             f'<span class="unseen">Without </span><bdi>{e(value)}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
@@ -125,9 +123,9 @@ def _filter(listing: Listing) -> str:
 
 
 def _nothing_here(listing: Listing) -> str:
-    path = e(listing.base.path)
+    path = e(listing.site.path)
     if listing.page.total:
-        first = e(with_query(f"{listing.base.path}/", listing.filter))
+        first = e(with_query(f"{listing.site.path}/", listing.filter))
         what = f'No bookmark is left on this page. <a href="{first}">See the first page</a>.'
     else:
         what = (
@@ -138,11 +136,10 @@ def _nothing_here(listing: Listing) -> str:
 
 
 def _empty_collection(listing: Listing) -> str:
-    hidden_fields = HiddenFields(version=NEW_BOOKMARK, list_query=listing.list_query)
-    action = f"{listing.base.path}/"
+    form = BookmarkForm(list_query=listing.list_query)
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    form = edit_form(action, {}, hidden_fields, has_cancel_link=False)
-    return f"{introduction(listing.base)}<h2>Add the first bookmark</h2>\n{form}"
+    editor = edit_form(f"{listing.site.path}/-/add", form, has_cancel_link=False)
+    return f"{introduction(listing.site)}<h2>Add the first bookmark</h2>\n{editor}"
 
 
 # --- The items ---
@@ -154,7 +151,7 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     The link adds the tag to the filter of the list. If the filter has the tag already, the link
     leads to the same list.
     """
-    path = f"{listing.base.path}/"
+    path = f"{listing.site.path}/"
     # The addresses of all links differ only in the tag at the end, after `tag=`.
     address_up_to_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
     same_list_address = e(with_query(path, listing.filter))
@@ -189,7 +186,7 @@ def _item_writer(
     bookmark that has changed since. `escape_and_mark` also marks the words of the search in a text.
     """
     # By the parameter `_list`, the page that edits a bookmark leads back to this list.
-    path, edit_query = e(listing.base.path), e(urlencode({"_list": listing.list_query}))
+    path, edit_query = e(listing.site.path), e(urlencode({"_list": listing.list_query}))
 
     def item(b: Bookmark, version: int) -> str:
         edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
@@ -199,7 +196,7 @@ def _item_writer(
             f"{host_html(b.uri, escape_and_mark)} {date_html(b.created)} "
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
             f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
-            f'<button form="delete" formaction="{path}/{b.id}" name="_version" '
+            f'<button form="delete" formaction="{path}/-/delete/{b.id}" name="_version" '
             f'value="{version:032x}">Delete</button></span></p>\n</li>\n'
         )
 
@@ -236,9 +233,9 @@ def _page_links(listing: Listing) -> str:
 
 
 def _aside(listing: Listing, tag_link: _TagLink) -> str:
-    base = listing.base
+    site = listing.site
     exports = "\n".join(
-        f'<a href="{e(with_query(f"{base.path}/", [*listing.filter, ("format", format)]))}">'
+        f'<a href="{e(with_query(f"{site.path}/", [*listing.filter, ("format", format)]))}">'
         f"{label}</a>"
         for format, label in _EXPORTS.items()
     )
@@ -246,10 +243,10 @@ def _aside(listing: Listing, tag_link: _TagLink) -> str:
         f'<aside id="more" aria-label="Tags and tools">\n{_tags(listing, tag_link)}'
         f"{retag_section(listing)}"
         '<section>\n<h2>Download these bookmarks</h2>\n<p class="links">'
-        f'{exports}\n<a href="{e(feed_address(base, listing.filter))}">Feed (Atom)</a></p>\n'
+        f'{exports}\n<a href="{e(feed_address(site, listing.filter))}">Feed (Atom)</a></p>\n'
         "</section>\n"
-        f"<section>\n<h2>Add from any page</h2>\n{bookmarklet(base)}</section>\n"
-        f"<section>\n<h2>Import</h2>\n{import_form(base)}</section>\n</aside>\n"
+        f"<section>\n<h2>Add from any page</h2>\n{bookmarklet(site)}</section>\n"
+        f"<section>\n<h2>Import</h2>\n{import_form(site)}</section>\n</aside>\n"
     )
 
 

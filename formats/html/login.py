@@ -4,13 +4,13 @@ A form is pending if the user sent it without being logged in. Both pages have i
 fields, so that nothing typed is lost.
 """
 
-from formats.base_url import BaseUrl, Parameters
 from formats.html.editor import LABELS
 from formats.html.frame import ENCTYPE_MULTIPART, END, begin, begin_login, e, hidden_input
+from formats.html.view import Parameters, Site
 
 
 def write_login_page(
-    base: BaseUrl, target: str, pending_fields: Parameters, error: str = ""
+    site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
     """Return the page with the form to log in.
 
@@ -21,9 +21,9 @@ def write_login_page(
     note = e(error) if error else "A token from the token file of the service."
     note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
     return (
-        f'{begin_login("Log in", base)}<main id="main" class="single">\n<h1>Log in</h1>\n'
+        f'{begin_login("Log in", site)}<main id="main" class="single">\n<h1>Log in</h1>\n'
         f"{_PENDING_NOTICE if pending_fields else ''}"
-        f'<form class="editor" method="post" action="{e(base.path)}/-/login" {ENCTYPE_MULTIPART}>\n'
+        f'<form class="editor" method="post" action="{e(site.path)}/-/login" {ENCTYPE_MULTIPART}>\n'
         f"{hidden_input('next', target)}{_hidden_inputs(pending_fields)}\n"
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
@@ -42,13 +42,13 @@ _PENDING_NOTICE = (
 )
 
 
-def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -> bytes:
+def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
     The user sent this form before the login. All its fields are hidden, so that the browser sends
     them again exactly as they were. The page shows the values that a user has typed as text.
     """
-    is_deletion = ("_method", "DELETE") in pending_fields
+    is_deletion = target.startswith("/-/delete/")
     heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
     button = "Delete" if is_deletion else "Save"
     rows = "".join(
@@ -57,9 +57,9 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
         if value and not name.startswith("_")  # Users do not type fields such as `_version`.
     )
     return (
-        f'{begin(heading, base)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
+        f'{begin(heading, site)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
-        f'<form method="post" action="{e(base.path + target)}" {ENCTYPE_MULTIPART}>'
+        f'<form method="post" action="{e(site.path + target)}" {ENCTYPE_MULTIPART}>'
         f"{_hidden_inputs(pending_fields)}\n"
         f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
         f"</main>\n{END}"
@@ -68,3 +68,12 @@ def write_pending_form(base: BaseUrl, target: str, pending_fields: Parameters) -
 
 def _hidden_inputs(fields: Parameters) -> str:
     return "".join(hidden_input(name, value) for name, value in fields)
+
+
+def write_logout_page(site: Site) -> bytes:
+    """Return the page for a browser that is logged in."""
+    return (
+        f'{begin("Log out", site)}<main id="main" class="single">\n<h1>You are logged in</h1>\n'
+        f'<form method="post" action="{e(site.path)}/-/logout"><button>Log out</button></form>\n'
+        f"</main>\n{END}"
+    ).encode()

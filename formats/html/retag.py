@@ -1,7 +1,7 @@
 """The forms that change the tags of all bookmarks of a filtered list."""
 
 from formats.html.frame import e, hidden_input, number_of_bookmarks
-from formats.listing import Listing
+from formats.html.view import Listing
 from storage.errors import BadQuery
 from storage.search import parse_expression
 
@@ -47,7 +47,7 @@ def _form(listing: Listing, field: str, label: str, button: str, renamed_tag: st
     hidden += hidden_input("_list", listing.list_query)
     hidden += hidden_input("remove", renamed_tag) if renamed_tag else ""
     return (
-        f'<form class="retag" method="post" action="{e(listing.base.path)}/tags">{hidden}\n'
+        f'<form class="retag" method="post" action="{e(listing.site.path)}/-/retag">{hidden}\n'
         f'<label for="{id}">{label}</label>\n<input id="{id}" name="{field}" {_INPUT}>\n'
         f"<button>{button}</button>\n</form>\n"
     )

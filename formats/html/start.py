@@ -3,8 +3,8 @@
 import json
 from urllib.parse import quote
 
-from formats.base_url import BaseUrl
 from formats.html.frame import ENCTYPE_MULTIPART, e
+from formats.html.view import Site
 
 # The script opens a window with the form that adds a bookmark; for close=1 the window closes after
 # saving. If the browser blocks the window, the form replaces the page. The form gets the page's
@@ -15,31 +15,31 @@ from formats.html.frame import ENCTYPE_MULTIPART, e
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
-url=BASE+'/?uri='+e(location.href)+'&title='+cut(document.title,1000)+'&description='+\
+url=BASE+'/-/add?uri='+e(location.href)+'&title='+cut(document.title,1000)+'&description='+\
 cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"""
 
 
-def introduction(base: BaseUrl) -> str:
+def introduction(site: Site) -> str:
     """Return the text of an empty collection: two ways to add the first bookmarks."""
     return (
         "<h1>You have no bookmarks yet</h1>\n"
         '<p class="lead">Here are two ways to add some, and a form below.</p>\n'
-        f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(base)}</section>\n'
-        f"<section>\n<h2>From another service</h2>\n{import_form(base)}</section>\n"
+        f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(site)}</section>\n'
+        f"<section>\n<h2>From another service</h2>\n{import_form(site)}</section>\n"
         "</div>\n"
     )
 
 
-def bookmarklet(base: BaseUrl) -> str:
+def bookmarklet(site: Site) -> str:
     """Return the text that explains how to save a page of any site.
 
     On a desktop, a click on the bookmarklet in the bookmarks bar saves the page. On a phone, users
     install the service as an app, and share pages to this app.
     """
-    code = _BOOKMARKLET.replace("BASE", json.dumps(base.url))
+    code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
     # Browsers percent-decode a javascript: address before they run it, so % must not be in `safe`.
     address = quote(code, safe=":/()*'!,;=&+?.")
-    https_hint = "" if base.url.startswith("https:") else " Browsers offer this only over https."
+    https_hint = "" if site.url.startswith("https:") else " Browsers offer this only over https."
     return (
         '<div class="on-desktop">\n'
         f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
@@ -50,10 +50,11 @@ def bookmarklet(base: BaseUrl) -> str:
     )
 
 
-def import_form(base: BaseUrl) -> str:
+def import_form(site: Site) -> str:
     """Return the form that imports a file of bookmarks."""
     return (
-        f'<form class="import" method="post" action="{e(base.path)}/" {ENCTYPE_MULTIPART}>\n'
+        f'<form class="import" method="post" action="{e(site.path)}/-/import"'
+        f" {ENCTYPE_MULTIPART}>\n"
         '<label for="file">A file that a browser or another service has exported</label>\n'
         '<input type="file" id="file" name="file" required>\n<button>Import</button>\n</form>\n'
     )

@@ -6,7 +6,6 @@ import gzip
 from webob import Request
 from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
 
-from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
 from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
@@ -16,19 +15,8 @@ LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
 GZIP_SUFFIX = "-gzip"
 
 
-def entity_tag_as_sent(request: Request, tag: str) -> str:
-    """Return a representation's opaque tag with suffixes for what differs between clients.
-
-    A page may show a button to log in or out, and any representation may be compressed. The bytes
-    may differ then, so the tag ends with the name of the button, `GZIP_SUFFIX`, or both.
-    """
-    is_page = ".html-" in tag  # Such as `VERSION.html-DIGEST`, from `conditional._entity_tag`.
-    if is_page and (button := request.environ.get(LOGIN_OR_LOGOUT_BUTTON)):
-        tag = f"{tag}-{button}"
-    return tag + GZIP_SUFFIX if _client_prefers_gzip(request) else tag
-
-
-def _client_prefers_gzip(request: Request) -> bool:
+def prefers_gzip(request: Request) -> bool:
+    """Return whether the client prefers a compressed response."""
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
     return bool(accepted) and _header_prefers_gzip(accepted[:MAX_ACCEPT])
 
@@ -56,11 +44,12 @@ def compress(request: Request, response: Response) -> Response:
     A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too. A
     later 304 must have the same tag, but is made without knowing the size of the body.
     """
+    if not prefers_gzip(request):
+        return response
     headers = dict(response.headers)  # No response has two headers with the same name.
     if "ETag" in headers:
-        opaque_tag = headers["ETag"].strip('"')
-        headers["ETag"] = f'"{entity_tag_as_sent(request, opaque_tag)}"'
-    if len(response.body) > MIN_SIZE and _client_prefers_gzip(request):
+        headers["ETag"] = headers["ETag"][:-1] + GZIP_SUFFIX + '"'
+    if len(response.body) > MIN_SIZE:
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
     response.headers = list(headers.items())

@@ -16,9 +16,6 @@ from storage.errors import Invalid
 
 log = logging.getLogger("bookmarks")
 
-# The key of the WSGI environment under which AccessControl stores the button that the top of each
-# page shows: `log-in` or `log-out`. Without this key, pages show neither button.
-LOGIN_OR_LOGOUT_BUTTON = "bookmarks.login-or-logout-button"
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 

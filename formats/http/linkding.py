@@ -12,16 +12,15 @@ from msgspec.structs import replace
 from webob import Request
 
 import formats
-from formats.base_url import BaseUrl, with_query
-from formats.errors import HTTPError
+from formats.html.problem import Problem
+from formats.html.view import with_query
 from formats.http.request import query_parameters, read_fields
-from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
-from formats.http.routing import Route, Service
+from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
+from formats.http.routing import Door, Route, Service
 from formats.imports.dates import parse_date
-from formats.problem import Problem
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
-from storage.errors import Invalid
+from storage.errors import Invalid, Unavailable
 from storage.query import Query, first_values, parse_query
 from storage.search import parse_search
 from storage.store import Store
@@ -89,7 +88,7 @@ def _respond_page(
     values = {"limit": "100", "offset": "0"} | first_values(parameters)
     query = parse_query([("limit", values["limit"]), ("offset", values["offset"])])
     limit, offset = query.limit or 0, query.offset  # `or 0` is for mypy: there is a limit.
-    address = service.base(request).url + str(request.path_info)
+    address = service.site(request).url + str(request.path_info)
 
     def link(offset: int) -> str:
         return with_query(address, [*others, ("limit", str(limit)), ("offset", str(offset))])
@@ -145,8 +144,12 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def get_health(service: Service, request: Request) -> Response:
-    """GET /health: respond whether the data folder can be read. Raises Unavailable."""
-    service.store.state()  # This reads the data folder.
+    """GET /health: respond whether the data folder can be read."""
+    try:
+        service.store.state()  # This reads the data folder.
+    except Unavailable:
+        unhealthy = {"status": "unhealthy", "version": LINKDING_VERSION}
+        return _respond(unhealthy, "503 Service Unavailable")
     return _respond({"status": "healthy", "version": LINKDING_VERSION})
 
 
@@ -214,7 +217,7 @@ def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
     """Return these members of the body; null means not sent. Raises HTTPError or Malformed."""
-    body, _ = read_fields(request, _READERS)
+    body = read_fields(request, _READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
 
@@ -309,7 +312,7 @@ def _respond(document: object, status: str = OK) -> Response:
     return respond_with("application/json", msgspec.json.encode(document), status)
 
 
-def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Response:
+def respond_problem(service: Service, request: Request, problem: Problem) -> Response:
     """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
     errors_by_status = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     reasons_by_member: dict[str, list[str]] = {}
@@ -322,30 +325,27 @@ def respond_problem(request: Request, problem: Problem, base: BaseUrl) -> Respon
     return response
 
 
-def respond_unhealthy(request: Request, problem: Problem, base: BaseUrl) -> Response:
-    """Return the problem of GET /health: 503 if the data folder cannot be read."""
-    if problem.status != 503:
-        return respond_problem(request, problem, base)
-    return _respond({"status": "unhealthy", "version": LINKDING_VERSION}, "503 Service Unavailable")
-
-
 _list_active = partial(list_bookmarks, query=Query(without_tag="archived"))
-_METHODS: Mapping[str, Mapping[str, Callable[..., Response]]] = {
-    "/api/bookmarks/": {"GET": _list_active, "POST": create},
-    "/api/bookmarks/archived/": {"GET": partial(list_bookmarks, query=Query(tags=("archived",)))},
-    "/api/bookmarks/check/": {"GET": check},
-    "/api/bookmarks/check": {"GET": check},  # The app Linkdy leaves out the slash.
-    "/api/bookmarks/{number}/": {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
-    "/api/bookmarks/{number}/{verb}/": {"POST": set_archived},
-    "/api/tags/": {"GET": list_tags, "POST": add_tag},
-    "/api/tags/{number}/": {"GET": get_tag},
-    "/api/user/profile/": {"GET": lambda service, request: _respond(_PROFILE)},
-    "/api/bundles/": {"GET": lambda service, request: _respond(_NO_SAVED_SEARCHES)},
-    "/api/": {},  # A path without methods: the response is a 404 in linkding's shape.
-    # {rest} has a slash in it, so that /api/title stays the field `title` of the bookmark `api`.
-    "/api/{rest}": {},
-}
-ROUTES = (
-    *(Route(path, methods, respond_problem=respond_problem) for path, methods in _METHODS.items()),
-    Route("/health", {"GET": get_health}, respond_problem=respond_unhealthy),  # As in linkding.
+DOOR = Door(
+    "/api/.*|/health",
+    (
+        Route("/health", {"GET": get_health}),
+        Route("/api/bookmarks/", {"GET": _list_active, "POST": create}),
+        Route(
+            "/api/bookmarks/archived/",
+            {"GET": partial(list_bookmarks, query=Query(tags=("archived",)))},
+        ),
+        Route("/api/bookmarks/check/", {"GET": check}),
+        Route("/api/bookmarks/check", {"GET": check}),  # The app Linkdy leaves out the slash.
+        Route(
+            "/api/bookmarks/{number}/",
+            {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
+        ),
+        Route("/api/bookmarks/{number}/{verb}/", {"POST": set_archived}),
+        Route("/api/tags/", {"GET": list_tags, "POST": add_tag}),
+        Route("/api/tags/{number}/", {"GET": get_tag}),
+        Route("/api/user/profile/", {"GET": lambda service, request: _respond(_PROFILE)}),
+        Route("/api/bundles/", {"GET": lambda service, request: _respond(_NO_SAVED_SEARCHES)}),
+    ),
+    respond_problem,
 )

@@ -10,13 +10,12 @@ from urllib.parse import quote
 
 from webob import Request
 
-from formats.base_url import BaseUrl, Parameters
-from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.login import write_login_page
+from formats.html.view import Parameters, Site
 from formats.http.request import MAX_BODY, read_form
-from formats.http.response import Response, respond_with
-from storage.errors import Invalid
+from formats.http.response import HTTPError, Response, respond_with
+from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
 # In bytes. A login form may contain all fields of a pending form, which MAX_BODY limits. Its own
@@ -31,20 +30,17 @@ _SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
-def respond_login_page(request: Request, base: BaseUrl, error: str) -> Response:
+def respond_login_page(request: Request, site: Site) -> Response:
     """Return the login page in place of the requested page; the caller sets the status.
 
     A form in the request becomes the pending form of the login page: the user sends it again after
-    the login. If the request was a login form with a wrong token, the login page shows `error`.
+    the login.
     """
     try:
         fields = read_form_at_login(request) if request.method == "POST" else []
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
-    if request.environ.get("PATH_INFO") == LOGIN_PATH:
-        target, pending_fields = split_login_form(fields)
-        return respond_with(HTML, write_login_page(base, target, pending_fields, error))
-    return respond_with(HTML, write_login_page(base, _requested_page(request), fields))
+    return respond_with(HTML, write_login_page(site, _requested_page(request), fields))
 
 
 def read_form_at_login(request: Request) -> Parameters:

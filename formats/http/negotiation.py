@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from webob import Request
 from webob.acceptparse import create_accept_header
 
-from formats import FormatTable
-from formats.base_url import Parameters
-from formats.errors import HTTPError
+from formats import Format, FormatTable
+from formats.html.view import Parameters
+from formats.http.response import HTTPError
 from storage.query import first_values
 
 MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so the lru_cache stays small.
@@ -18,18 +18,17 @@ MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so the lru
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
-def negotiate(request: Request, table: FormatTable, parameters: Parameters | None = None) -> str:
-    """Return the name of the format that `format=` or else Accept asks for.
+def negotiate(request: Request, table: FormatTable, parameters: Parameters = []) -> Format:
+    """Return the format that `format=` or else Accept asks for.
 
     Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
-    name = first_values(parameters or []).get("format")
+    name = first_values(parameters).get("format")
     if name is not None:
         if name not in table:
             raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
-        return name
-    media_type = best_media_type(request, table.media_types, aliases=table.other_media_types)
-    return table.name_by_media_type[media_type]
+        return table[name]
+    return table.by_type[best_media_type(request, table.media_types, aliases=table.aliases)]
 
 
 def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[str] = ()) -> str:

@@ -1,6 +1,5 @@
 """Read the query and the body of a request."""
 
-import io
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,13 +9,13 @@ from webob import Request
 
 import formats
 from formats import form
-from formats.base_url import Parameters
-from formats.errors import HTTPError, Malformed
+from formats.html.view import Parameters
+from formats.http.response import HTTPError
 from formats.imports.charset import decode_strictly
 from formats.imports.detect import detect_format
 from formats.imports.entry import MAX_ENTRY, ImportedEntry
 from storage.bookmark import split_tags
-from storage.errors import Invalid
+from storage.errors import Malformed
 
 log = logging.getLogger("bookmarks")
 
@@ -36,78 +35,30 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a form, in order.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
+    """Return the names and values of a form, in order. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, formats.FORM_READERS)
     body = _read_body(request, limit)
-    if media_type == formats.FORM:
-        return form.parse_pairs(body)
-    fields = form.parse_multipart(body, parameters)
-    if isinstance(fields, form.UploadedFile):
-        raise Malformed("The form must not have a file.")
-    return fields
+    if media_type == "multipart/form-data":
+        return form.parse_multipart(body, parameters)
+    return form.parse_pairs(body)
 
 
-def read_fields(
-    request: Request, readers: Mapping[str, formats.Reader]
-) -> tuple[dict[str, object], form.HiddenFields | None]:
-    """Return the fields of a bookmark or retagging, and the hidden fields of a form, else None.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
+def read_fields(request: Request, readers: Mapping[str, formats.Reader]) -> dict[str, object]:
+    """Return the fields in the body. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, readers)
-    all_fields = readers[media_type](_read_body(request), parameters)
-    if len(all_fields) != 1:  # Only XBEL may have none or several.
-        raise Invalid([("body", f"must contain one bookmark, not {len(all_fields)}")])
-    return all_fields[0], _take_hidden_fields(all_fields[0], media_type)
+    return readers[media_type](_read_body(request), parameters)
 
 
-def read_bookmark_or_file(
-    request: Request,
-) -> tuple[dict[str, object] | Iterator[ImportedEntry], form.HiddenFields | None]:
-    """Return the fields of the one bookmark in the body, or the entries of a file to import.
-
-    The second value is the hidden fields if the bookmark comes from a form, otherwise None.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
-    media_type, parameters = _check_type(request, formats.POSTED_TYPES)
-    posted_type = formats.POSTED_TYPES[media_type]
-    is_multipart = media_type == formats.MULTIPART_FORM
+def read_file(request: Request) -> Iterator[ImportedEntry]:
+    """Return the entries of the file in the body. Raises HTTPError, Malformed or Invalid."""
+    media_type, parameters = _check_type(request, formats.FILE_TYPES)
     # In a multipart form, boundaries and headers surround the file: allow MAX_BODY more bytes.
-    body = _read_body(request, MAX_FILE + (MAX_BODY if is_multipart else 0))
-    if is_multipart:
-        content = form.read_multipart_or_file(body, parameters)
-        if isinstance(content, form.UploadedFile):
-            return _read_file(content.content), None
-        return content, form.take_hidden_fields(content)
-    # Limit the number of values before `is_file` parses them. A body of up to MAX_BODY bytes needs
-    # no limit here, because parsing so few bytes takes little time.
-    if posted_type.file_format == "json" and len(body) > MAX_BODY:
-        limit_json_values(body)
-    # Without a reader of bookmarks, every body of this type is a file, such as one in CSV.
-    if posted_type.read is None or (posted_type.is_file and posted_type.is_file(body, parameters)):
-        return _read_file(body, posted_type.file_format), None
-    if len(body) > MAX_BODY:
-        raise _too_large(MAX_BODY)
-    # A form has one bookmark. Bodies of other types with none or several are files, read above.
-    (fields,) = posted_type.read(body, parameters)
-    return fields, _take_hidden_fields(fields, media_type)
-
-
-def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.HiddenFields | None:
-    """Remove the hidden fields from a form's `fields`, and return them; None without a form."""
-    return form.take_hidden_fields(fields) if media_type in formats.FORM_READERS else None
-
-
-def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
-    """Return the entries of a file, whose format is detected if the argument is empty."""
-    format = format or detect_format(data)
-    # Decoding many values takes long. A long body sent as JSON has passed this check before.
+    data = _read_body(request, MAX_FILE + MAX_BODY)
+    if media_type == "multipart/form-data":
+        data = form.read_upload(data, parameters)
+    format = formats.FILE_TYPES[media_type] or detect_format(data)
     if format == "json":
-        limit_json_values(data)
+        limit_json_values(data)  # Decoding many values takes long.
     return formats.read_entries(data, format)
 
 
@@ -135,7 +86,10 @@ def _check_type(
         raise Malformed("The body must be complete. Send it without Content-Range.")
     media_type, parameters = parse_options_header(environ.get("CONTENT_TYPE") or default)
     if media_type not in accepted:
-        raise _unsupported(f"The body must be one of {', '.join(accepted)}.", accepted)
+        detail = f"The body must be one of {', '.join(accepted)}."
+        if media_type in formats.FILE_TYPES:
+            detail += " Send a file of bookmarks to POST /-/import."
+        raise _unsupported(detail, accepted)
     charset = parameters.get("charset", "utf-8").lower()
     # An XML document declares its own charset, in which its reader decodes it.
     if charset not in ("utf-8", "us-ascii") and not media_type.endswith(("xml", "xbel")):
@@ -148,7 +102,7 @@ def _unsupported(detail: str, accepted: Iterable[str]) -> HTTPError:
 
 
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """Return the body, and leave it in the request, so that an error page can read it again.
+    """Return the body.
 
     Raises HTTPError 413 for a body of more than `limit` bytes, HTTPError 411 if nothing says where
     the body ends, or Malformed for a body that is cut off.
@@ -171,8 +125,6 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
         raise _too_large(limit)
     if length is not None and len(body) < length:
         raise Malformed("The body ends before its Content-Length.")
-    # An error page shows the form of the request, and reads the body again.
-    request.environ |= {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": str(len(body))}
     return body
 
 

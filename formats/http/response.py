@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from wsgiref.types import StartResponse
 
+import msgspec
 from webob import Request
-
-from formats import Format
 
 OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 
@@ -26,6 +25,18 @@ COMMON_HEADERS = (
 )
 
 
+class HTTPError(Exception):
+    """A request that cannot be served: the status, the detail, and headers of the response.
+
+    Headers are keyword arguments, so a `_` in their names stands for `-`.
+    """
+
+    def __init__(self, status: int, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
 @dataclass(slots=True)
 class Response:
     """A status code with its reason phrase, the headers by name and value, and the body."""
@@ -35,18 +46,13 @@ class Response:
     body: bytes = b""
 
 
-def respond(format: Format, chunks: Iterable[bytes]) -> Response:
-    """Return a 200 whose body, in this format, consists of the chunks."""
-    response = respond_with(format.media_type, b"".join(chunks))
-    if format.download_name:  # RFC 6266 section 4
-        disposition = f'attachment; filename="{format.download_name}"'
-        response.headers.append(("Content-Disposition", disposition))
-    return response
-
-
 def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
     return Response(status, headers, body)
+
+
+def respond_json(document: object, status: str = OK) -> Response:
+    return respond_with("application/json", msgspec.json.encode(document) + b"\n", status)
 
 
 def see_other(url: str) -> Response:

@@ -1,60 +1,57 @@
-"""Routes: path templates with a handler for each HTTP method."""
+"""Routes and doors: which handler serves a path and a method, and how errors look there."""
 
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from webob import Request
 
-from formats.base_url import BaseUrl, Parameters
 from formats.html.assets import FILE_NAME
-from formats.http.problems import respond_problem
-from formats.http.response import Response
+from formats.html.problem import Problem
+from formats.html.view import Parameters, Site, View
+from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
-from formats.problem import Problem
+from formats.http.site import site_of
 from storage.bookmark import ID
 from storage.store import Store
 
+NOTHING_HERE = "There is nothing at this address."
 # The regular expression of each variable of a path template, except {field}: see `Route.fields`.
 _PATTERNS = {
     "id": ID.pattern,
+    "bookmark": ID.pattern,
     "file": FILE_NAME,
+    "other": "[^/]+",
     "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
-    # `/api/{rest}` is every unknown path of linkding's API. The pattern requires a slash in the
-    # rest, because a path like /api/title is a field of the bookmark whose id is `api`.
-    "rest": ".*/.*",
 }
 
 
-class Service(Protocol):
-    """The application as handlers use it. They cannot import its module, which imports them."""
+@dataclass
+class Service:
+    """What every handler needs: the store, who may use it, and the service's address."""
 
     store: Store
     access_control: AccessControl
+    configured_site: Site | None
 
-    def base(self, request: Request) -> BaseUrl:
-        """Return the address of the service for links in the response to this request."""
+    def site(self, request: Request) -> Site:
+        """Return the service's address, as it is configured or as the request names it."""
+        return site_of(request, self.configured_site, bool(self.access_control.tokens))
 
-    def add_page(self, request: Request, parameters: Parameters) -> Response:
-        """Respond with a form for the `uri` in `parameters`, to edit its bookmark or to add one."""
+    def view(self, request: Request, parameters: Parameters = []) -> View:
+        """Return what the representations of a resource may show beside it."""
+        return View(self.site(request), parameters, self.store.host_tags)
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path template such as `/{id}/{field}`, with a handler for each HTTP method.
-
-    `respond_problem` makes the response to a request that fails. A route without `handlers`, such
-    as the one for unknown paths below `/api/`, only serves to make a 404 with `respond_problem`.
-    """
+    """A path template such as `/{id}/{field}`, with a handler for each HTTP method."""
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
     fields: Sequence[str] = ()  # The values that {field} in the template matches.
-    # The routes of linkding's API have another function here, because its problems look different.
-    respond_problem: Callable[[Request, Problem, BaseUrl], Response] = respond_problem
 
     @functools.cached_property
     def allow(self) -> str:
@@ -78,14 +75,37 @@ class Route:
         return re.compile(re.sub(r"\\{(?P<name>[a-z]+)\\}", named_group, re.escape(self.template)))
 
 
-def allow_of_server(routes: Sequence[Route]) -> str:
-    """Return the value of Allow for the whole server: each method that at least one path has."""
-    return ", ".join(sorted({method for route in routes for method in route.allow.split(", ")}))
+@dataclass(frozen=True)
+class Door:
+    """One interface of the service: its paths, their handlers, and the shape of its errors."""
+
+    paths: str  # The pattern of all its paths.
+    routes: Sequence[Route]
+    respond_problem: Callable[[Service, Request, Problem], Response]
+
+    def serves(self, path: str) -> bool:
+        """Return whether this is the path of the interface."""
+        return re.fullmatch(self.paths, path, re.DOTALL) is not None
+
+    def respond(self, service: Service, request: Request) -> Response:
+        """Return the response of the handler for the request's path and method."""
+        for route in self.routes:
+            if (arguments := route.match(path_of(request))) is not None:
+                break
+        else:
+            raise HTTPError(404, NOTHING_HERE)
+        method = "GET" if request.method == "HEAD" else request.method
+        if handler := route.handlers.get(method):
+            return handler(service, request, **arguments)
+        if "id" in arguments:
+            service.store.raise_if_deleted(arguments["id"])  # 410 comes before 404 and 405.
+        if not route.handlers:
+            raise HTTPError(404, NOTHING_HERE)
+        if method == "OPTIONS":
+            return Response(NO_CONTENT, [("Allow", route.allow)])
+        raise HTTPError(405, f"This path has no method {method}.", Allow=route.allow)
 
 
-def find_route(routes: Sequence[Route], path: str) -> tuple[Route | None, dict[str, str]]:
-    """Return the first route that matches the path, or None, and the path's variables by name."""
-    for route in routes:
-        if (arguments := route.match(path)) is not None:
-            return route, arguments
-    return None, {}
+def path_of(request: Request) -> str:
+    """Return the path of the request below the service, as WSGI has decoded it."""
+    return request.environ.get("PATH_INFO") or "/"  # `request.path_info` fails if it is not UTF-8.

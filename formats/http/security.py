@@ -10,16 +10,11 @@ from urllib.parse import urlsplit
 
 from webob import Request
 
-from formats.errors import HTTPError
 from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
-from formats.http.credentials import (
-    LOGIN_OR_LOGOUT_BUTTON,
-    Credentials,
-    check_authorization,
-    has_login,
-)
+from formats.http.credentials import Credentials, check_authorization, has_login
 from formats.http.failed_logins import FailedLogins
+from formats.http.response import HTTPError
 from storage.query import Query
 from storage.store import Store
 
@@ -96,19 +91,15 @@ class AccessControl:
             raise HTTPError(403, _CROSS_SITE)
 
     def _check_credentials(self, request: Request) -> Credentials:
-        """Return what the request proves; log a wrong token, and choose the button of pages."""
+        """Return what the request proves; log a wrong token."""
         environ = request.environ
         if authorization := environ.get("HTTP_AUTHORIZATION"):
             credentials = check_authorization(authorization, self.tokens)
             if credentials is Credentials.WRONG:
                 self.failed_logins.count_and_log(client_address(environ))
             return credentials
-        if (cookies := environ.get("HTTP_COOKIE")) and has_login(cookies, self.tokens):
-            environ[LOGIN_OR_LOGOUT_BUTTON] = "log-out"
-            return Credentials.COOKIE
-        if self.public_read:
-            environ[LOGIN_OR_LOGOUT_BUTTON] = "log-in"
-        return Credentials.NONE
+        is_logged_in = has_login(environ.get("HTTP_COOKIE", ""), self.tokens)
+        return Credentials.COOKIE if is_logged_in else Credentials.NONE
 
     def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
         # Public reading needs no token, but a client with a wrong token must learn of the error.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import webencodings
 
-from formats.errors import Malformed
+from storage.errors import Malformed
 
 # Bookmark files of old Macs declare these labels, which the Encoding Standard does not have.
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")

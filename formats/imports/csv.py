@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from formats.csv import FORMULA
-from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from storage.bookmark import FIELDS, split_tags
+from storage.errors import Malformed
 from storage.importer import IGNORED
 
 # Raise the limit of the whole process: by default csv.reader would refuse long descriptions.

@@ -2,12 +2,12 @@
 
 import re
 
-from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.text import NO_HEADER, is_list
+from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
 # The first bytes of files that users try to import but that cannot be read, and the message for it.

@@ -1,19 +1,18 @@
 """Read JSON files: arrays of bookmarks, responses of services, and trees of folders."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Raw
 
-from formats.errors import Malformed
 from formats.imports.charset import decode_strictly
-from formats.imports.entry import MAX_ENTRY, NO_URI, ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query, role_of
 from formats.json import parse_strictly
 from storage.bookmark import FIELDS, split_tags
+from storage.errors import Malformed
 
 # The names of members that contain entries and folders: arrays of both, arrays of folders alone,
 # and objects. The objects are Chromium's folders and the windows of Tab Session Manager.
@@ -33,9 +32,6 @@ _OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of t
 _Members = dict[str, Raw]  # By name, the values of an object, which are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
-# The members that `is_file` examines, b"" for absent ones. To skip all others saves memory.
-_Examined: Any = msgspec.defstruct("_Examined", [(n, Raw, b"") for n in ("uri", *_CONTAINERS)])
-_decode_uri_and_containers = msgspec.json.Decoder(_Examined).decode
 # Every message of msgspec gives a position, except the one for a file whose end is missing.
 _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
@@ -60,19 +56,6 @@ def _check_syntax(data: bytes) -> Raw:
         reason = match["reason"] if match else "its end is missing"
         line = data.count(b"\n", 0, int(match["position"]) if match else len(data)) + 1
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
-
-
-def is_file(body: bytes, parameters: Mapping[str, str]) -> bool:
-    """Return whether a body is a file to import, an array or a tree, and not one bookmark."""
-    try:
-        text = decode_strictly(body).lstrip()
-        if not text.startswith("{"):
-            return text.startswith("[")
-        members = _decode_uri_and_containers(text)
-    except (Malformed, msgspec.DecodeError, RecursionError):
-        # The reader of files or of one bookmark reports the error. One bookmark is never so large.
-        return len(body) > MAX_ENTRY
-    return not members.uri and any(getattr(members, name) for name in _CONTAINERS)
 
 
 class _LineCounter:

@@ -7,13 +7,13 @@ from html import unescape
 from html.entities import html5
 from typing import NamedTuple
 
-from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
 from storage.bookmark import split_tags
+from storage.errors import Malformed
 
 _BEGINNING = 64 * 1024  # These first characters show whether a file is a bookmark file.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role
+from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _FOLDER_END = "-"

@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.csv import split_cells
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import split_tags
+from storage.errors import Malformed
 
 NO_HEADER = (
     "It may be CSV without a header: add one with the names of the columns, such as url,title. "

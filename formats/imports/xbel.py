@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from formats import xbel_document as xbel
 from formats import xml
-from formats.errors import Malformed
 from formats.imports.dates import parse_date
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import merge_tags
 from storage.bookmark import split_tags
+from storage.errors import Malformed
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:

@@ -3,27 +3,25 @@
 import re
 from collections.abc import Mapping
 
-from formats.base_url import Parameters
-
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 # Punctuation of the sentence around an address: these characters at its end are no part of it.
 _PUNCTUATION = ".,;:!?'\"’”»>"
 
 
-def read_shared(values: Mapping[str, str]) -> Parameters:
-    """Return the form's values for the shared `title`, `text` and `url`; each may be absent.
+def read_shared(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the form's values for the shared `title`, `text` and `uri`; each may be absent.
 
     Most apps share no `url`, but a text that contains the address. The rest of the text becomes the
     title if the app shares no title, and otherwise the description.
     """
-    title, text, uri = (values.get(name, "").strip() for name in ("title", "text", "url"))
+    title, text, uri = (values.get(name, "").strip() for name in ("title", "text", "uri"))
     uri = uri or _find_address(text) or _find_address(title)
     description = _remove_address(text, uri) if uri else text
     if description == title:  # An app may share the same words as title and text.
         description = ""
     if not title and "\n" not in description:  # A title has one line.
         title, description = description, ""
-    return [("uri", uri), ("title", title), ("description", description)]
+    return {"uri": uri, "title": title, "description": description}
 
 
 def _find_address(text: str) -> str:

@@ -1,90 +1,148 @@
-"""The addresses, the filter and the totals of a list."""
+"""What a page, a list or a feed shows beside its bookmarks: addresses, filter and totals."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from formats.base_url import BaseUrl, Parameters, with_query
-from formats.form import DELETED_BOOKMARK, HiddenFields
+from storage.bookmark import Bookmark
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
 from storage.store import Page
+
+Parameters = list[tuple[str, str]]
 
 # After a form has changed the tags of bookmarks, it leads to a list with these parameters: how many
 # bookmarks were changed, and how many could not be. The list shows the numbers in a notice.
 _RETAGGING_NOTICE = ("changed", "failed")
 
 
-class Listing(msgspec.Struct, frozen=True):
-    """One page of a list of bookmarks, and its context, for the writers of all formats."""
+class Site(msgspec.Struct, frozen=True):
+    """The service as its links and pages need it.
 
-    page: Page
-    base: BaseUrl = BaseUrl()
+    `url` is the whole address without a slash at its end, such as `https://example.com/marks`;
+    `path` only its path, `/marks`, for links that stay on the same host. With `has_login`, pages
+    link to the page that logs in and out.
+    """
+
+    url: str = ""
     path: str = ""
-    parameters: Parameters = []  # The whole query of the request for `path`.
-    filter: Parameters = []  # Only the parameters tag and q, which select the bookmarks.
-    # If the list has several pages: their addresses by the names first, prev, next and last.
-    links: Mapping[str, str] = {}
-    offset: int = 0  # The number of bookmarks before this page.
+    has_login: bool = False
+
+    def bookmark(self, id: str) -> str:
+        """Return the address of a bookmark."""
+        return f"{self.url}/{id}"
+
+
+def _no_tags(uri: str) -> Sequence[str]:
+    return ()
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a writer may show beside its resource.
+
+    `parameters` is the query of the request. `host_tags` returns the tags of other bookmarks whose
+    uri has the same host.
+    """
+
+    site: Site = Site()
+    parameters: Parameters = []
+    host_tags: Callable[[str], Sequence[str]] = _no_tags
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The first value of each parameter."""
+        return first_values(self.parameters)
+
+
+@dataclass
+class Listing:
+    """One page of a list of bookmarks, for the writers of all formats.
+
+    `select` returns the bookmarks. It is called at the first use of `page`, because a client that
+    has the list already gets no page.
+    """
+
+    select: Callable[[Query], Page]
+    query: Query = Query()
+    view: View = View()
+    path: str = "/"
+
+    @cached_property
+    def page(self) -> Page:
+        """The result of the query."""
+        return self.select(self.query)
+
+    @property
+    def site(self) -> Site:
+        """The service's address."""
+        return self.view.site
+
+    @property
+    def bookmarks(self) -> Iterator[Bookmark]:
+        """The bookmarks of this page."""
+        return (entry.bookmark for entry in self.page.entries)
+
+    @cached_property
+    def filter(self) -> Parameters:
+        """The parameters tag and q, which select the bookmarks, without empty ones."""
+        parameters = self.view.parameters
+        words = " ".join(value for name, value in parameters if name == "q").strip()
+        tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
+        return [*tags, *([("q", words)] if words else [])]
 
     @property
     def address(self) -> str:
         """The address of this page of the list."""
-        return with_query(self.base.url + self.path, self.parameters)
+        return with_query(self.site.url + self.path, self.view.parameters)
+
+    @cached_property
+    def links(self) -> Mapping[str, str]:
+        """If the list has several pages: their addresses by the names first, prev, next and last.
+
+        A page of the feed has a part of the bookmarks and a part of the deletions, both with the
+        same limit and offset. The longer list of the two decides how many pages there are.
+        """
+        count = max(self.page.total, self.page.tombstone_count)
+        return _page_links(self.site.url + self.path, self.view.parameters, self.query, count)
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The headers of a response with this page."""
+        links = [f'<{url}>; rel="{relation}"' for relation, url in self.links.items()]
+        total = ("X-Total-Count", str(self.page.total))
+        return [total, ("Link", ", ".join(links))] if links else [total]
 
     @property
     def list_query(self) -> str:
         """The query by which a link or a form leads back to this page, see `list_address`."""
-        return urlencode(_selection_and_range(self.parameters))
+        return urlencode(_selection_and_range(self.view.parameters))
 
     @property
     def retagged_count(self) -> int | None:
         """The number of bookmarks that a form has retagged; None if no form led to this list."""
-        return _number(self.parameters, "changed")
+        return _number(self.view.values, "changed")
 
     @property
     def failed_count(self) -> int:
         """The number of bookmarks whose tags the form that led to this list could not change."""
-        return _number(self.parameters, "failed") or 0
+        return _number(self.view.values, "failed") or 0
 
 
-def make_listing(
-    page: Page, base: BaseUrl, path: str, parameters: Parameters, query: Query
-) -> Listing:
-    """Return the context of a page: the result of the query of a request for this path."""
-    words = " ".join(value for name, value in parameters if name == "q").strip()
-    tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
-    filter = [*tags, *([("q", words)] if words else [])]
-    # A page of the feed has a part of the bookmarks and a part of the deletions, both with the same
-    # limit and offset. The longer list of the two decides how many pages there are.
-    count = max(page.total, page.tombstone_count if query.deletions else 0)
-    links = _page_links(base.url + path, parameters, query, count)
-    return Listing(page, base, path, parameters, filter, links, query.offset)
-
-
-def _number(parameters: Parameters, name: str) -> int | None:
+def _number(values: Mapping[str, str], name: str) -> int | None:
     """Return the number in a parameter; None if it is absent, or if the user typed another text."""
-    value = first_values(parameters).get(name, "")
+    value = values.get(name, "")
     # At most 9 digits: int() would raise ValueError for a number of thousands of digits.
     return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
 
 
-def address_after_saving(base: BaseUrl, id: str, hidden_fields: HiddenFields, is_new: bool) -> str:
-    """Return the address to which a form redirects the browser after saving the bookmark `id`.
-
-    The address is that of the user's list, scrolled to the bookmark, or else that of the bookmark.
-    """
-    if hidden_fields.closes_window:  # The script of the page closes its window for `?close=1`.
-        return f"{base.bookmark(id)}?close=1"
-    # "Put it back" stores nothing if another bookmark has the uri of the deleted one by now. Show
-    # the other bookmark, which is `id` then, so that the user sees why.
-    was_not_put_back = hidden_fields.version == DELETED_BOOKMARK and not is_new
-    if hidden_fields.list_query is None or was_not_put_back:
-        return base.bookmark(id)
-    return list_address(base.url, hidden_fields.list_query, id)
+def with_query(address: str, parameters: Parameters) -> str:
+    """Return the address with these parameters as its query."""
+    return f"{address}?{urlencode(parameters)}" if parameters else address
 
 
 def list_address(base: str, list_query: str, id: str = "") -> str:
@@ -104,7 +162,7 @@ def _selection_and_range(parameters: Parameters) -> Parameters:
 
 
 def retagged_address(
-    base: BaseUrl, selection: Mapping[str, Any], retagging: Retagging, report: RetagReport
+    site: Site, selection: Mapping[str, Any], retagging: Retagging, report: RetagReport
 ) -> str:
     """Return the address of the list that shows the bookmarks whose tags a form has changed.
 
@@ -120,7 +178,7 @@ def retagged_address(
     parameters += [("q", selection["q"])] if selection.get("q") else []
     parameters += [("changed", str(report.changed))]
     parameters += [("failed", str(len(report.failed)))] if report.failed else []
-    return with_query(f"{base.url}/", parameters)
+    return with_query(f"{site.url}/", parameters)
 
 
 def _page_links(

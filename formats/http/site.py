@@ -1,14 +1,12 @@
-"""Make a BaseUrl: the service's address, and the button to log in or out for its pages."""
+"""Make a Site: the service's address, as it is configured or as a request names it."""
 
 import functools
 from urllib.parse import quote, urlsplit
 
-from msgspec.structs import replace
 from webob import Request
 
-from formats.base_url import BaseUrl
-from formats.http.credentials import LOGIN_OR_LOGOUT_BUTTON
-from formats.http.security import HOST, MAX_HOST
+from formats.html.view import Site
+from formats.http.security import HOST
 from storage.errors import Invalid
 
 # The variables of the WSGI environment that determine the address.
@@ -19,33 +17,23 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # With the colon, as the end 
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 section 3.3).
 
 
-def base_url_of(request: Request, configured: BaseUrl | None = None) -> BaseUrl:
+def site_of(request: Request, configured: Site | None, has_login: bool) -> Site:
     """Return the configured address of the service, or else the one that the request names."""
-    base = configured or _requested_base(request)
-    # Every page gets the BaseUrl, and with it the button that AccessControl has chosen.
-    button = request.environ.get(LOGIN_OR_LOGOUT_BUTTON)
-    return replace(base, login_or_logout_button=button) if button else base
-
-
-def _requested_base(request: Request) -> BaseUrl:
     values = map(request.environ.get, ADDRESS_VARIABLES)
-    if len(request.environ.get("HTTP_HOST", "")) > MAX_HOST:
-        # Such a request is refused, but the error page has links. `__wrapped__` caches no address.
-        return _make_base_url.__wrapped__(*values)
-    return _make_base_url(*values)
+    return configured or _requested_site(has_login, *values)
 
 
 @functools.lru_cache(maxsize=256)  # Clients use few different addresses.
-def _make_base_url(*values: str | None) -> BaseUrl:
+def _requested_site(has_login: bool, *values: str | None) -> Site:
     """Return the address that the values of ADDRESS_VARIABLES, in this order, determine."""
     variables = zip(ADDRESS_VARIABLES, values, strict=True)
     environ = _DEFAULT_VARIABLES | {name: value for name, value in variables if value}
     # WSGI gives the bytes of a path as Latin-1 characters (PEP 3333).
     path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe=_PATH_CHARACTERS)
-    return BaseUrl(f"{Request(environ).host_url}{path}", path)
+    return Site(f"{Request(environ).host_url}{path}", path, has_login)
 
 
-def parse_base_url(text: str | None) -> BaseUrl | None:
+def parse_base_url(text: str | None, has_login: bool) -> Site | None:
     """Return the configured address `text`, None if there is none. Raises Invalid."""
     if not text:
         return None
@@ -64,4 +52,4 @@ def parse_base_url(text: str | None) -> BaseUrl | None:
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # Keep `%`: the administrator may have percent-encoded the path already.
     path = quote(parts.path.rstrip("/"), safe=f"{_PATH_CHARACTERS}%")
-    return BaseUrl(f"{parts.scheme}://{host}{path}", path)
+    return Site(f"{parts.scheme}://{host}{path}", path, has_login)
