@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from bookmarks import make_app
-from formats.http import base_url
+from formats.http import site
 from storage.errors import Invalid
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -141,10 +141,10 @@ def test_a_host_that_is_too_long_is_400(data, options):
 
 
 def test_a_host_that_is_too_long_is_not_cached(app):
-    before = base_url._make_base_url.cache_info().currsize
+    before = site._requested_site.cache_info().currsize
     for n in range(10):
         app.get("/missing", headers={"Host": f"{n}" * 300}, status=400)
-    assert base_url._make_base_url.cache_info().currsize == before
+    assert site._requested_site.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
