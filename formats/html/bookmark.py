@@ -1,7 +1,7 @@
 """The page of one bookmark, the page that adds one, and the parts that show a bookmark."""
 
+import re
 from collections.abc import Iterator, Mapping
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -23,6 +23,12 @@ from storage.index import Entry
 # In characters. Pages cut longer titles and uris; the form shows them whole.
 MAX_TITLE_SHOWN, MAX_URI_SHOWN = 300, 200
 MAX_TAG_CHECKBOXES = 8  # The form suggests at most this number of tags, each with a checkbox.
+
+# The host in a uri, without userinfo, `www.` and port, cut to the length that is shown.
+_HOST = re.compile(
+    rf"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(?:www\.)?(\[[0-9a-f:.]+\]|[^/?#:]{{1,{MAX_URI_SHOWN}}})",
+    re.IGNORECASE,
+)
 
 # Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
@@ -128,14 +134,8 @@ def title_link(b: Bookmark, escape_text: Escape = e) -> str:
 
 def host_html(uri: str, escape_text: Escape = e) -> str:
     """Return the host of a uri as HTML, or an empty text if the uri has no host."""
-    try:
-        name = urlsplit(uri).hostname
-    except ValueError:  # The brackets of an IPv6 address do not match.
-        return ""
-    if not name:
-        return ""
-    shown = cut(name.removeprefix("www."), MAX_URI_SHOWN)
-    return f'<span class="host">{escape_text(shown)}</span>'
+    match = _HOST.match(uri)
+    return f'<span class="host">{escape_text(match[1].lower())}</span>' if match else ""
 
 
 def date_html(timestamp: str) -> str:

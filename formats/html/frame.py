@@ -1,6 +1,6 @@
 """The parts that every page has, and the function that escapes every text."""
 
-from markupsafe import Markup, escape
+from html import escape
 
 from formats.html.assets import served_name
 from formats.html.view import Parameters, Site, list_address, with_query
@@ -13,7 +13,7 @@ MAX_HEADING = 120  # In characters. A longer title of a page or heading of a lis
 ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
 
 
-def e(text: str) -> Markup:
+def e(text: str) -> str:
     """Return the text escaped for a page. No text may get into a page in any other way."""
     # `isprintable` is a fast test: no printable character is invalid in XML.
     return escape(text if text.isprintable() else replace_invalid_xml_chars(text))

@@ -85,15 +85,29 @@ class Door:
 
     def serves(self, path: str) -> bool:
         """Return whether this is the path of the interface."""
-        return re.fullmatch(self.paths, path, re.DOTALL) is not None
+        return self._pattern.fullmatch(path) is not None
+
+    @functools.cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self.paths, re.DOTALL)
+
+    @functools.cached_property
+    def _exact_routes(self) -> Mapping[str, Route]:
+        """The routes without variables by path, which are found without trying each pattern."""
+        return {route.template: route for route in self.routes if "{" not in route.template}
+
+    def _find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """Return the first route that matches, and the values of its variables."""
+        if route := self._exact_routes.get(path):
+            return route, {}
+        for route in self.routes:
+            if "{" in route.template and (arguments := route.match(path)) is not None:
+                return route, arguments
+        raise HTTPError(404, NOTHING_HERE)
 
     def respond(self, service: Service, request: Request) -> Response:
         """Return the response of the handler for the request's path and method."""
-        for route in self.routes:
-            if (arguments := route.match(path_of(request))) is not None:
-                break
-        else:
-            raise HTTPError(404, NOTHING_HERE)
+        route, arguments = self._find(path_of(request))
         method = "GET" if request.method == "HEAD" else request.method
         if handler := route.handlers.get(method):
             return handler(service, request, **arguments)
