@@ -19,10 +19,12 @@ import pytest
 import webtest
 
 from bookmarks import ROUTES, make_app
+from formats.http import pages
 
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
-OWN_ROUTES = ROUTES
+# The routes for programs, without those of linkding's API.
+OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
 
 
 @pytest.fixture
