@@ -199,8 +199,9 @@ def test_exactly_the_described_parameters_change_the_response(app, add, path):
         "offset": "1&limit=5", "title": "T&uri=x:y&format=html", "tags": "t&uri=x:y&format=html",
         "changed": "1&format=html", "failed": "1&changed=1&format=html",
     }  # fmt: skip
-    if path == "/feed":
-        del values["format"]  # See `test_the_feed_has_one_format`.
+    if path == "/feed":  # See `test_the_feed_has_one_format`.
+        values = {name: value.replace("&format=html", "") for name, value in values.items()}
+        del values["format"]
     described = parameters("GET", path, "query")
     assert set(described) <= set(values)
     for name, value in values.items():
