@@ -61,7 +61,7 @@ from storage.importer import Importer
 from storage.index import Entry
 from storage.query import Query, first_values, parse_query
 from storage.retag import clean_retagging, retag
-from storage.store import Store, retry_if_stale
+from storage.store import Store, Transaction
 
 __version__ = "0.1.0"
 Body = Mapping[str, object]
@@ -170,7 +170,8 @@ class Application:
         page = self.store.select(query)
         path = request.environ.get("PATH_INFO", "")
         listing = make_listing(page, self.base(request), path, parameters, query)
-        response = respond(format, format.write(page.bookmarks, listing))
+        bookmarks = [entry.bookmark for entry in page.entries]
+        response = respond(format, format.write(bookmarks, listing))
         add_validators(response, etag_suffix=name, resource=page.state)
         response.headers.append(("X-Total-Count", str(page.total)))
         if listing.links:
@@ -270,7 +271,9 @@ class Application:
         fields = rules.clean_changes(body, required=["uri"])  # Without `created` and `modified`.
         # A form gets a redirect. Negotiate for others before storing: a 406 must change nothing.
         form_or_format = form or negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._post(request, fields, form, body))
+        with self.store.transaction() as folder:
+            require_conditions(request, folder.state)
+            entry, status = self._post(folder, fields, form, body)
         return self._respond_stored(request, form_or_format, entry, status)
 
     def _import(self, request: Request, entries: Iterator[ImportedEntry]) -> Response:
@@ -282,29 +285,19 @@ class Application:
         return responses.respond_with(content_type, body)
 
     def _post(
-        self, request: Request, fields: Fields, form: HiddenFields | None, body: Body
+        self, folder: Transaction, fields: Fields, form: HiddenFields | None, body: Body
     ) -> tuple[Entry, str]:
-        """Create the bookmark with the dates in `body`, or update it. Raises Stale to try again."""
-        checked_state = None  # Only conditions such as If-Match check the state of the collection.
-        if request.environ.keys() & conditional.CHANGE_CONDITIONS:
-            checked_state = self.store.state()
-            require_conditions(request, checked_state)
-        try:
-            if existing := self.store.holder(fields["uri"]):
-                if form and form.version == DELETED_BOOKMARK:
-                    return existing, OK  # Do not put back a deleted bookmark if its uri is in use.
-                if form and form.version:  # Forms of other programs have no version.
-                    # Our form's empty fields would erase stored ones. The error page offers to edit
-                    # `existing` with what the user has typed.
-                    raise errors.PreconditionFailed("You have this bookmark already.", existing)
-                changed = rules.update(existing.bookmark, fields)
-                # To store a change, the collection must still be in `checked_state`.
-                return self.store.replace(changed, existing, checked_state=checked_state), OK
-            dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
-            new = rules.create(fields | dates, self.store.mint())
-            return self.store.add(new, checked_state=checked_state), CREATED
-        except (errors.Conflict, errors.Gone):  # Another client added or deleted the bookmark.
-            raise errors.Stale from None  # retry_if_stale tries again.
+        """Create the bookmark with the dates in `body`, or update it."""
+        if existing := folder.holder(fields["uri"]):
+            if form and form.version == DELETED_BOOKMARK:
+                return existing, OK  # Do not put back a deleted bookmark if its uri is in use.
+            if form and form.version:  # Forms of other programs have no version.
+                # Our form's empty fields would erase stored ones. The error page offers to edit
+                # `existing` with what the user has typed.
+                raise errors.PreconditionFailed("You have this bookmark already.", existing)
+            return folder.put(rules.update(existing.bookmark, fields), existing), OK
+        dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
+        return folder.put(rules.create(fields | dates, folder.mint())), CREATED
 
     def post_one(self, request: Request, id: str) -> Response:
         """POST /{id}: update the given fields; a form may delete the bookmark."""
@@ -329,18 +322,15 @@ class Application:
         body, _ = read_fields(request, formats.PUT_READERS)
         fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
         format_name = negotiate(request, formats.ONE_BOOKMARK)
-        entry, status = retry_if_stale(lambda: self._put(request, id, fields, body))
-        return self._respond_stored(request, format_name, entry, status)
-
-    def _put(self, request: Request, id: str, fields: Fields, body: Body) -> tuple[Entry, str]:
-        entry = None
-        with suppress(errors.NotFound):
-            entry = self.store.get(id)
-        require_conditions(request, entry)
-        if entry is None:
-            dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
-            return self.store.add(rules.create(fields | dates, id)), CREATED
-        return self.store.replace(rules.update(entry.bookmark, fields), seen=entry), OK
+        with self.store.transaction() as folder:
+            before = folder.find(id)
+            require_conditions(request, before)
+            if before:
+                entry = folder.put(rules.update(before.bookmark, fields), before)
+            else:
+                dates = rules.clean_read_only(body)  # Only a new bookmark takes them from the body.
+                entry = folder.put(rules.create(fields | dates, id))
+        return self._respond_stored(request, format_name, entry, OK if before else CREATED)
 
     def put_field(self, request: Request, id: str, field: str) -> Response:
         """PUT /{id}/{field}: set one field."""
@@ -360,10 +350,10 @@ class Application:
         retagging = clean_retagging(body)
         reports = formats.RETAG_REPORTS
         format = None if form else reports[negotiate(request, reports)]  # A form gets a redirect.
-        entries, state = self.store.select_entries(retagging.query)
-        require_conditions(request, state)
-        retagging.require_expected(len(entries))  # Fails if the page showed another number.
-        report = retag(self.store, retagging, entries)
+        page = self.store.select(retagging.query)
+        require_conditions(request, page.state)
+        retagging.require_expected(page.total)  # Fails if the page showed another number.
+        report = retag(self.store, retagging, page.entries)
         if format is None:  # The request is a form.
             return see_other(retagged_address(self.base(request), body, retagging, report))
         return respond(format, format.write(report))
@@ -371,25 +361,21 @@ class Application:
     def _update(
         self, request: Request, id: str, fields: Fields, form: HiddenFields | None
     ) -> Entry:
-        def attempt() -> Entry:
-            entry = self.store.get(id)
+        with self.store.transaction() as folder:
+            entry = folder.get(id)
             require_conditions(request, entry)
             # If the entry has changed since the form was opened, store only the user's changes.
             changes = conditional.merge_form(entry, fields, form)
-            return self.store.replace(rules.update(entry.bookmark, changes), seen=entry)
-
-        return retry_if_stale(attempt)
+            return folder.put(rules.update(entry.bookmark, changes), entry)
 
     def _delete(self, request: Request, id: str, form_version: str = "") -> Bookmark:
         """Delete the bookmark and return it. A `form_version` must still be the current version."""
 
-        def attempt() -> Bookmark:
-            entry = self.store.get(id)
+        with self.store.transaction() as folder:
+            entry = folder.get(id)
             require_conditions(request, entry, form_version)
-            self.store.delete(entry)
-            return entry.bookmark
-
-        return retry_if_stale(attempt)
+            folder.delete(entry)
+        return entry.bookmark
 
     def _raise_if_deleted(self, id: str) -> None:
         with suppress(errors.NotFound):  # The caller responds 404 or 405, or creates the bookmark.

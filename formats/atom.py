@@ -59,7 +59,7 @@ def _head(listing: Listing) -> str:
         f"<id>{escape(id)}</id>\n"
         f"<title>{escape(title)}</title>\n"
         # The last change of the whole collection, even if the feed has only a part of it.
-        f"<updated>{listing.page.state.modified}</updated>\n"
+        f"<updated>{listing.page.latest}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
         f'<link rel="self" type="application/atom+xml" href="{feed_url}"/>\n'
         f'<link rel="alternate" type="text/html" href="{home_url}"/>\n{links}'

@@ -203,8 +203,9 @@ def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
     page = _existing_store(options).select(Query())  # An empty query selects all bookmarks.
+    bookmarks = [entry.bookmark for entry in page.entries]
     try:
-        write_file(options.file, format.write(page.bookmarks, Listing(page)))
+        write_file(options.file, format.write(bookmarks, Listing(page)))
     except BrokenPipeError:  # `run` ends the command without a message.
         raise
     except OSError as error:  # `str(error)` may name a temporary file, so use only `strerror`.
@@ -219,7 +220,7 @@ def change_tags(options: argparse.Namespace) -> int:
     values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
     retagging = clean_retagging(values)
     store = _existing_store(options)
-    entries, _ = store.select_entries(retagging.query)
+    entries = store.select(retagging.query).entries
     report = retag(store, retagging, entries, options.dry_run)
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)

@@ -9,9 +9,9 @@ import msgspec
 
 from formats.base_url import BaseUrl, Parameters, with_query
 from formats.form import DELETED_BOOKMARK, HiddenFields
-from storage.index import Page
 from storage.query import Query, first_values
 from storage.retag import Retagging, RetagReport
+from storage.store import Page
 
 # After a form has changed the tags of bookmarks, it leads to a list with these parameters: how many
 # bookmarks were changed, and how many could not be. The list shows the numbers in a notice.

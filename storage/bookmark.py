@@ -21,7 +21,7 @@ READ_ONLY_FIELDS = ("id", "created", "modified")
 # Lower case only, so that two ids never share a file on a case-insensitive disk. Without dots and
 # slashes an id cannot leave its folder or its path segment. The three excluded words are paths of
 # other resources, such as /feed; an id may begin with them, such as `feeds`.
-ID = re.compile("(?!(?:feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
+ID = re.compile("(?!(?:api|feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
 # Lengths in characters; MAX_TAGS is a number of tags. Without limits one bookmark could fill the
 # memory, and make every list that shows it too long to use.
@@ -106,7 +106,7 @@ def _check_id(value: object) -> str:
     if not ID.fullmatch(id):
         raise _RuleBroken(
             "must be 1 to 64 of a-z, 0-9, _ and -, begin with a letter or digit, "
-            "and be none of feed, tags and health"
+            "and be none of api, feed, tags and health"
         )
     return id
 
@@ -346,6 +346,11 @@ def split_tags(text: str) -> list[str]:
 def timestamp(seconds: float) -> str:
     """Return seconds since 1970 as an RFC 3339 timestamp in UTC with whole seconds."""
     return _format_rfc3339(datetime.fromtimestamp(int(seconds), UTC))
+
+
+def now() -> str:
+    """Return the present time as an RFC 3339 timestamp."""
+    return timestamp(time.time())
 
 
 def _format_rfc3339(moment: datetime) -> str:

@@ -54,10 +54,6 @@ class Conflict(StorageError):
         self.id = id
 
 
-class Stale(StorageError):
-    """Another writer has changed what the caller saw. Nothing was written."""
-
-
 class PreconditionFailed(StorageError):
     """A condition of a change is not met; `current`, if given, is what is stored now."""
 

@@ -4,7 +4,6 @@ A new file is written to a temporary place and synced before it gets its name in
 Then the folder is synced, so that the name survives a power cut.
 """
 
-import ctypes
 import errno
 import fcntl
 import os
@@ -14,11 +13,12 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from storage.errors import Busy, Full, Stale, StorageError, Unavailable
+from storage.errors import Busy, Full, StorageError, Unavailable
 
 # The limit for the file of a bookmark or tombstone. A bookmark needs less than 1 MiB, but other
 # programs may add JSON members. Without a limit one huge file would fill the memory.
@@ -26,6 +26,7 @@ MAX_FILE_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
 # Writing a file takes at most seconds, so a crash has left a temporary file that is an hour old.
 ABANDONED_SECONDS = 3600.0
+SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -103,11 +104,9 @@ def _read_error(error: OSError) -> StorageError:
 
 
 @contextmanager
-def _opened(
-    path: str | Path, flags: int = _READ_FLAGS, dir_fd: int | None = None
-) -> Iterator[int]:
+def open_file(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
     """Open a file for the length of a block and yield its descriptor. Raises OSError."""
-    descriptor = os.open(path, flags, dir_fd=dir_fd)
+    descriptor = os.open(path, flags)
     try:
         yield descriptor
     finally:
@@ -144,7 +143,7 @@ class Staged:
     A context manager, which discards unpublished content at its end. Raises Full or Unavailable.
     """
 
-    def __init__(self, folder: Path, name: str, data: bytes, sync_now: bool = True) -> None:
+    def __init__(self, folder: Path, name: str, data: bytes) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
         self._has_temporary_name = False  # `_open` sets it to True if O_TMPFILE does not work.
@@ -152,8 +151,6 @@ class Staged:
             self.descriptor = self._open(folder)
             try:
                 _write_bytes(self.descriptor, data)
-                if sync_now:  # Otherwise the caller syncs many files at once, which is faster.
-                    os.fsync(self.descriptor)
             except BaseException:
                 self._discard()
                 raise
@@ -178,12 +175,12 @@ class Staged:
             return changed_at(os.fstat(self.descriptor))
 
     def publish_new(self) -> None:
-        """Give the content its name. Raises Stale if a file has that name."""
+        """Give the content its name. Raises Busy if a file has that name."""
         with translate_disk_errors():
             try:
                 self._link(self._target)
             except FileExistsError:
-                raise Stale from None
+                raise Busy("Another program has just added this file. Try again.") from None
             except OSError as error:
                 if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
@@ -240,7 +237,7 @@ def remove(path: Path) -> None:
 
 def open_folder(folder: Path) -> AbstractContextManager[int]:
     """Open a folder for the length of a block and return its descriptor. Raises OSError."""
-    return _opened(folder, _FOLDER_FLAGS)
+    return open_file(folder, _FOLDER_FLAGS)
 
 
 def sync_folder(folder: Path, synced_last: int | None = None) -> None:
@@ -264,62 +261,19 @@ def sync_folder(folder: Path, synced_last: int | None = None) -> None:
         ) from error
 
 
-def sync_name(folder: Path, name: str) -> None:
-    """Make a stored file and its name durable: another program may have written it without a sync.
+def sync(descriptors: Sequence[int]) -> None:
+    """Make open files durable. Raises Full or Unavailable.
 
-    Raises Stale if the file does not exist, or Unavailable.
-    """
-    try:
-        with _opened(folder / name) as descriptor:
-            sync_folder(folder, synced_last=descriptor)
-    except FileNotFoundError:
-        raise Stale from None
-    except OSError as error:
-        raise Unavailable(f"The file {name} cannot be synced: {error.strerror}.") from error
-
-
-# On these types syncfs waits until everything is on the disk; on others, such as FUSE, it may do
-# nothing.
-_TYPES_WHOSE_SYNCFS_REACHES_THE_DISK = ("ext4", "xfs", "btrfs")
-
-
-def sync_files(
-    folder_descriptor: int, file_descriptors: Iterable[int], names: Iterable[str] = ()
-) -> None:
-    """Make the open files durable, and the stored files that have these names.
-
-    One syncfs makes an import 4 times faster than one fsync for each file. It reports only the
-    errors of the disk since the folder was opened, so open the folder before writing. Raises Full
-    or Unavailable.
+    Threads sync several files at once, so that they share the commits of the file system's journal.
     """
     with translate_disk_errors():
-        syncfs_reaches_disk = file_system(folder_descriptor) in _TYPES_WHOSE_SYNCFS_REACHES_THE_DISK
-        if syncfs_reaches_disk and (syncfs := _syncfs()):
-            if syncfs(folder_descriptor):  # The result 0 means success.
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
+        if len(descriptors) < 2:
+            for descriptor in descriptors:
+                os.fsync(descriptor)
             return
-        for descriptor in file_descriptors:
-            os.fsync(descriptor)
-        for name in names:  # Of stored files that the caller has not opened.
-            _sync_file(folder_descriptor, name)
-
-
-def _sync_file(folder_descriptor: int, name: str) -> None:
-    """Make a file of the open folder durable, unless another client has deleted it meanwhile."""
-    # `dir_fd` leads into the open folder, even if another folder has taken its place.
-    with suppress(FileNotFoundError), _opened(name, dir_fd=folder_descriptor) as descriptor:
-        os.fsync(descriptor)
-
-
-def _syncfs() -> Callable[[int], int] | None:
-    """Return syncfs(2). None before Linux 5.8: it succeeds there even if the disk has failed."""
-    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
-    if sys.platform != "linux" or release < (5, 8):
-        return None
-    function: Callable[[int], int] | None  # A C library may have no syncfs.
-    function = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    return function
+        with ThreadPoolExecutor(SYNC_THREADS) as pool:
+            for _ in pool.map(os.fsync, descriptors):  # Raises the error of an fsync.
+                pass
 
 
 def file_system(descriptor: int) -> str:

@@ -3,14 +3,13 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from storage import files
 from storage.bookmark import ID, Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
-from storage.index import Entry, Index, TombstoneEntry, set_or_remove
+from storage.index import Entry, Index, Item, TombstoneEntry
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
@@ -18,42 +17,45 @@ from storage.watch import Watch
 log = logging.getLogger("bookmarks")
 
 SUFFIX = ".json"
-BOOKMARKS, TOMBSTONES = 0, 1  # The kinds of files: positions in `Follower.folders`.
+BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
 # FAT stores times in steps of two seconds, so two changes of a file may leave the same time.
 _TIME_RESOLUTION_NS = 2_000_000_000
 _READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
+RETRY_SECONDS = 1.0  # A file that the system could not read is read again after this time.
 
-_FileKey = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
-_Value = TypeVar("_Value", Entry, TombstoneEntry)
+_File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 
 
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
 
-    `change_count` grows with every change of the index. Not thread-safe: `Store` holds a mutex
-    except to read `change_count`, to call `is_up_to_date`, and to call `reset` while no other
-    thread uses the store.
+    A bookmark that was read before stays in the index as it was while the system cannot read its
+    file: clients would take its absence for a deletion. `change_count` grows with every change of
+    the index. Not thread-safe: `Store` holds a mutex except to read `change_count`, to call
+    `is_up_to_date`, and to call `reset` while no other thread uses the store.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
         self.watch = Watch(self.folders)
-        self.reset()  # Creates the empty index.
+        self.reset()
 
     def reset(self) -> None:
         """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
-        self._index = Index()
-        # For bookmarks and for tombstones, by id: the error of each file that cannot be used.
-        self._unreadable: tuple[dict[str, StorageError], dict[str, StorageError]] = ({}, {})
-        # For bookmarks and tombstones, by id: a hash of inode, size and times, to notice a change.
+        self.index = Index()
+        self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
+        self._failed: set[str] = set()  # The ids among them whose file may be readable later.
+        self._retry_at = 0.0  # When to read their files again, by the monotonic clock.
+        # By folder and id: a hash of inode, size and times, to notice a change.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
     def is_up_to_date(self) -> bool:
         """Return whether no file has changed since the last refresh. Needs no mutex."""
-        return not self._must_rescan and self.watch.has_no_event()
+        is_retry_due = self._failed and time.monotonic() >= self._retry_at
+        return not (self._must_rescan or is_retry_due) and self.watch.has_no_event()
 
     def refresh(self) -> Index:
         """Return the index after bringing it up to date.
@@ -64,11 +66,11 @@ class Follower:
         must_rescan, self._must_rescan = self._must_rescan, True
         events = self.watch.read_events()
         if must_rescan or events is None:
-            self._read_files(self._find_changed_files())
-        elif events:
-            self._read_files(self._files_of(events))
+            self._read(self._find_changed_files())
+        elif events or self._failed:
+            self._read([*self._files_of(events), *self._files_to_retry()])
         self._must_rescan = False
-        return self._index
+        return self.index
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
         """Return the up-to-date index for a response in which bookmarks must not be missing.
@@ -77,185 +79,136 @@ class Follower:
         the deletion of all bookmarks.
         """
         index = self.refresh()
-        if not index.entries and (failed := self._failed_bookmark_reads()):
-            self._read_files(failed)  # The errors may have passed.
-            if not index.entries and self._failed_bookmark_reads():
-                raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
+        if self._failed and not index.entries:
+            raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
 
     def find(self, id: str) -> Entry | None:
-        """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if tombstone := self._index.tombstones.get(id):
-            raise Gone(id, tombstone.tombstone.deleted)
-        for errors in self._unreadable:  # The errors of bookmarks, then those of tombstones.
-            if id in errors:
-                raise Unreadable(id, str(errors[id]))
-        return self._index.entries.get(id)
+        """Return the entry of this id, or None. Raises Gone, Unreadable or Unavailable."""
+        if id in self._errors and id not in self._failed:
+            self.reread(id)  # Its file may have been corrected through a hard link.
+        if error := self._errors.get(id):
+            raise Unreadable(id, str(error))
+        item = self.index.items.get(id)
+        if isinstance(item, TombstoneEntry):
+            raise Gone(id, item.tombstone.deleted)
+        return item
 
-    def reread_into_index(self, id: str) -> None:
+    def reread(self, id: str) -> None:
         """Read the files of one id again, for a change that no inotify event has reported.
 
         The kernel reports no write through a hard link in another folder, and none behind a FUSE
         mount.
         """
-        self._read_files([(BOOKMARKS, id), (TOMBSTONES, id)])
+        self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
 
-    def _failed_bookmark_reads(self) -> list[_FileKey]:
-        """Return the bookmark files that could not be read, to try again, but no invalid ones."""
-        errors = self._unreadable[BOOKMARKS].items()
-        return [(BOOKMARKS, id) for id, error in errors if isinstance(error, files.ReadFailed)]
-
-    def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_FileKey]:
+    def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_File]:
         """Yield the file of each event, which has BOOKMARKS or TOMBSTONES and the file's name."""
         for kind, file_name in events:
             if id := _id_of(file_name):
                 yield kind, id
             elif not file_name:  # The folder has changed: new permissions may make files readable.
-                yield from [(kind, id) for id in self._unreadable[kind]]
+                yield from [(kind, id) for id in self._errors]
 
-    def _find_changed_files(self) -> Iterator[_FileKey]:
-        """Yield each file that has changed since it was last read, and each unreadable file.
+    def _files_to_retry(self) -> list[_File]:
+        """Return the files that could not be read, once in `RETRY_SECONDS`."""
+        if time.monotonic() < self._retry_at:
+            return []
+        self._retry_at = time.monotonic() + RETRY_SECONDS
+        return [(TOMBSTONES, id) for id in self._failed]  # This reads the bookmark's file, too.
+
+    def _find_changed_files(self) -> Iterator[_File]:
+        """Yield each file that has changed since it was last read, and each file to read again.
 
         Raises OSError if a folder cannot be listed.
         """
         for kind, folder in enumerate(self.folders):  # BOOKMARKS is 0, TOMBSTONES is 1.
-            known_signatures = self._signatures[kind]
             if kind == TOMBSTONES and not folder.exists():  # git checks out no empty folder.
-                ids = list(known_signatures)  # All files that were read before are gone.
-            else:
-                with files.open_folder(folder) as descriptor:
-                    ids = _changed_ids(descriptor, known_signatures)
-            yield from ((kind, id) for id in ids)
-            # An error of a file, such as a bad sector, may pass without a change of the file.
-            yield from ((kind, id) for id in self._unreadable[kind])
+                yield from [(kind, id) for id in self._signatures[kind]]
+                continue
+            with files.open_folder(folder) as descriptor:
+                changed = _changed_ids(descriptor, self._signatures[kind])
+            yield from [(kind, id) for id in changed if id not in self._failed]
+        yield from self._files_to_retry()
 
     # --- Reading the changed files ---
 
-    def _read_files(self, keys: Iterable[_FileKey]) -> None:
-        """Read these files and update the index with their content.
-
-        If no file at all can be read now, raises Unavailable and keeps the index as it is.
-        """
+    def _read(self, changed: Iterable[_File]) -> None:
+        """Update the index with the content of these files. Raises Unavailable."""
         try:
-            self._read_and_commit(keys)
-        except OSError as error:  # Of a folder: the error of a single file is recorded, not raised.
-            raise Unavailable(f"The data folder cannot be read: {error.strerror}.") from error
-
-    def _read_and_commit(self, keys: Iterable[_FileKey]) -> None:
-        """Read the tombstones first, then only the files of bookmarks without a tombstone."""
-        reading_began_ns = time.time_ns()  # `_Batch` notes which files to read again.
-        # A removal changes only the time of its folder. Take the folders' times before reading, so
-        # that a change during the reading makes the next Last-Modified later.
-        changed_at = self._folders_changed_at()
-        # Dictionaries keep the order of `keys`, in which a rescan reads new files faster.
-        bookmark_ids: dict[str, None] = {}
-        tombstone_ids: dict[str, None] = {}
-        for kind, id in keys:
-            ids = bookmark_ids if kind == BOOKMARKS else tombstone_ids
-            ids[id] = None
-        folder = self.folders[TOMBSTONES]
-        tombstones = _Batch(folder, tombstone_ids, _parse_tombstone, reading_began_ns)
-        # A bookmark whose tombstone was removed is active again: read its file too.
-        changed_ids = bookmark_ids | tombstone_ids
-        deleted = dict.fromkeys(id for id in changed_ids if self._has_tombstone(id, tombstones))
-        # A tombstone wins over a bookmark's file, so read only the files without a tombstone.
-        active = [id for id in changed_ids if id not in deleted]
-        bookmarks = _Batch(self.folders[BOOKMARKS], active, _parse_bookmark, reading_began_ns)
-        bookmarks.values.update(deleted)  # The value of each id is None: the index drops its entry.
-        changed_at = max(changed_at, bookmarks.changed_at, tombstones.changed_at)
-        self._commit(bookmarks, tombstones, changed_at)
-
-    def _has_tombstone(self, id: str, tombstones: "_Batch[TombstoneEntry]") -> bool:
-        """Return whether the id has a tombstone, valid or not, in the batch or from before."""
-        if id in tombstones.values:  # The batch is newer than the index.
-            # An unusable tombstone has an error in place of a value; a removed one has neither.
-            return tombstones.values[id] is not None or id in tombstones.errors
-        return id in self._index.tombstones or id in self._unreadable[TOMBSTONES]
-
-    def _commit(
-        self, bookmarks: "_Batch[Entry]", tombstones: "_Batch[TombstoneEntry]", changed_at: float
-    ) -> None:
-        """Update the index; increase `change_count` unless certainly nothing has changed."""
-        index = self._index
-        is_change = (
-            changed_at > index.changed_at  # Responses have this time as Last-Modified.
-            or self._is_change(BOOKMARKS, bookmarks, index.entries)
-            or self._is_change(TOMBSTONES, tombstones, index.tombstones)
-        )
-        index.change(bookmarks.values, tombstones.values)
-        index.changed_at = max(index.changed_at, changed_at)
-        self._record(BOOKMARKS, bookmarks)
-        self._record(TOMBSTONES, tombstones)
+            # A removal changes only the time of its folder. Take this time before reading, so that
+            # a change during the reading makes the next Last-Modified later.
+            folder_changed_at, now_ns = self._folders_changed_at(), time.time_ns()
+            ids, with_tombstone = self._ids_of(changed)
+        except OSError as reason:  # Of a folder: the error of a single file is not raised.
+            message = f"The data folder cannot be read: {reason.strerror}."
+            raise Unavailable(message) from reason
+        items, is_change = {}, folder_changed_at != self.index.folder_changed_at
+        for id in ids:
+            item, error = self._read_item(id, id in with_tombstone, now_ns)
+            is_change |= item is not self.index.items.get(id)
+            # All cached responses are stale after a change, so the same error must not count.
+            is_change |= self._record_error(id, error)
+            items[id] = item
         if is_change:
+            self.index.change(items)
+            self.index.folder_changed_at = folder_changed_at
             self.change_count += 1
 
-    def _is_change(self, kind: int, batch: "_Batch[_Value]", indexed_ids: Container[str]) -> bool:
-        """Return whether the batch sets or removes an index entry, or changes the error of a file.
+    def _ids_of(self, changed: Iterable[_File]) -> tuple[Iterable[str], set[str]]:
+        """Return the ids of the files, and those among them that may have a tombstone."""
+        # A dictionary keeps the order of `changed`, in which a rescan reads files faster.
+        ids: dict[str, None] = {}
+        with_tombstone: set[str] = set()
+        for kind, id in changed:
+            ids[id] = None
+            if kind == TOMBSTONES or id in self._errors or id in self._signatures[TOMBSTONES]:
+                with_tombstone.add(id)
+        return ids, with_tombstone
 
-        If so, `change_count` grows, and all cached responses are stale. So the same error must not
-        count: each GET of an unreadable id reads its files again.
+    def _read_item(
+        self, id: str, may_be_deleted: bool, now_ns: int
+    ) -> tuple[Item | None, StorageError | None]:
+        """Return what the files of an id say, and the error if a file cannot be used.
+
+        The tombstone wins over the bookmark. If the system cannot read a file now, the item is the
+        one that was read last.
         """
-        errors_before = self._unreadable[kind]
-        for id, value in batch.values.items():
-            if value is not None or id in indexed_ids:  # A value to set, or an entry to remove.
-                return True
-            # Compare the texts: two exceptions are never equal.
-            if str(errors_before.get(id)) != str(batch.errors.get(id)):
-                return True
-        return False
+        for kind in (TOMBSTONES, BOOKMARKS) if may_be_deleted else (BOOKMARKS,):
+            path = f"{self.folders[kind]}/{id}{SUFFIX}"
+            try:
+                data, status = files.read(path)
+                self._signatures[kind][id] = _signature(status, now_ns)
+                return _PARSERS[kind](id, data, files.changed_at(status)), None
+            except FileNotFoundError:
+                self._signatures[kind].pop(id, None)
+            except (files.BadFile, Invalid) as error:
+                if str(error) != str(self._errors.get(id)):
+                    log.warning("%s is skipped: %s", path, error)
+                last = self.index.items.get(id)
+                # A bookmark does not stay if its new tombstone cannot be read.
+                stays = isinstance(error, files.ReadFailed) and isinstance(last, _ITEMS[kind])
+                return last if stays else None, error
+        return None, None
 
-    def _record(self, kind: int, batch: "_Batch[_Value]") -> None:
-        """Store the batch's errors, and its signatures for the next rescan; log each new error."""
-        for id, error in batch.errors.items():
-            if str(error) != str(self._unreadable[kind].get(id)):
-                log.warning("%s is skipped: %s", self.folders[kind] / (id + SUFFIX), error)
-        for id in batch.values:
-            set_or_remove(self._unreadable[kind], id, batch.errors.get(id))
-            set_or_remove(self._signatures[kind], id, batch.signatures.get(id))
+    def _record_error(self, id: str, error: StorageError | None) -> bool:
+        """Remember the error of an id; return whether it is another than before."""
+        old = self._errors.pop(id, None)
+        self._failed.discard(id)
+        if error:
+            self._errors[id] = error
+        if isinstance(error, files.ReadFailed):
+            self._failed.add(id)
+        return str(error) != str(old)  # Compare the texts: two exceptions are never equal.
 
     def _folders_changed_at(self) -> float:
         """Return when files were last added, replaced or removed, in seconds since 1970."""
-        # Last-Modified needs the times of the folders: a removed file has no time any more.
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
         folder = tombstones if tombstones.exists() else tombstones.parent
         return max(files.changed_at(bookmarks.stat()), files.changed_at(folder.stat()))
-
-
-class _Batch(Generic[_Value]):
-    """The files of some ids as they were read.
-
-    `values` has every id, with None for a file that is absent or has an error. By `signatures` the
-    next rescan notices which files have changed. `changed_at` is when the last of these files was
-    changed, in seconds since 1970.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        ids: Collection[str],
-        parse: Callable[[str, bytes, float], _Value],  # Of an id, its content, and when it changed.
-        reading_began_ns: int,  # Files that changed later, or shortly before, are read again.
-    ) -> None:
-        self.values: dict[str, _Value | None] = {}
-        self.errors: dict[str, StorageError] = {}
-        self.signatures: dict[str, int] = {}
-        self.changed_at = 0.0
-        for id in ids:
-            self.values[id] = None
-            try:
-                data, status = files.read(f"{folder}/{id}{SUFFIX}")
-                # `_READ_AGAIN` if the file changed just now: a later change may leave equal times.
-                self.signatures[id] = _signature(status, reading_began_ns)
-                changed_at = files.changed_at(status)
-                self.changed_at = max(self.changed_at, changed_at)
-                self.values[id] = parse(id, data, changed_at)
-            except FileNotFoundError:
-                pass  # The value stays None.
-            except (files.BadFile, Invalid) as error:
-                self.errors[id] = error
 
 
 def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
@@ -270,9 +223,13 @@ def _parse_bookmark(id: str, data: bytes, changed_at: float) -> Entry:
     return new_entry(decode_bookmark(id, data), data, changed_at)
 
 
-def _parse_tombstone(id: str, data: bytes, _changed_at: float) -> TombstoneEntry:
-    # `_Batch` calls both parsers alike, but only the entry of a bookmark has a time.
-    return TombstoneEntry(decode_tombstone(id, data), digest(data))
+def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
+    return TombstoneEntry(decode_tombstone(id, data), digest(data), changed_at)
+
+
+# By BOOKMARKS and TOMBSTONES.
+_PARSERS = (_parse_bookmark, _parse_tombstone)
+_ITEMS = (Entry, TombstoneEntry)
 
 
 def _id_of(file_name: str) -> str | None:
@@ -281,7 +238,7 @@ def _id_of(file_name: str) -> str | None:
     return id if id != file_name and ID.fullmatch(id) else None
 
 
-def _changed_ids(folder_descriptor: int, known_signatures: Mapping[str, int]) -> list[str]:
+def _changed_ids(folder_descriptor: int, known_signatures: dict[str, int]) -> list[str]:
     """Return the ids in an open folder whose files are new, changed or gone.
 
     `known_signatures` has a hash of inode, size and times for each known file. Raises OSError.

@@ -25,7 +25,7 @@ class Query(msgspec.Struct, frozen=True):
     """
 
     tags: tuple[str, ...] = ()
-    search: Search = ()
+    search: Search | None = None
     uri_key: str | None = None  # The normalized uri, equal for equivalent uris; None: any uri.
     without_tag: str = ""  # "" leaves out no bookmark.
     limit: int | None = None  # None: all matches.

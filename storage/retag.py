@@ -1,27 +1,16 @@
 """Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 import msgspec
 
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
-from storage.errors import (
-    BadQuery,
-    Gone,
-    Invalid,
-    NotFound,
-    PreconditionFailed,
-    Stale,
-    StorageError,
-    Unreadable,
-)
-from storage.index import Entry, is_match
+from storage.errors import BadQuery, Gone, Invalid, NotFound, PreconditionFailed, Unreadable
+from storage.index import Entry, meets
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
-from storage.store import MAX_CHANGES, Change, Store
-
-# Attempts to change a batch; each further one repeats only the changes that were stale.
-_MAX_ATTEMPTS = 20
+from storage.store import MAX_CHANGES, Store, Transaction
 
 
 class Retagging(msgspec.Struct, frozen=True):
@@ -97,9 +86,9 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
             errors += [(cut_and_replace_unprintable(name), reason) for _, reason in error.errors]
         except BadQuery as error:  # From the rules of `tag` and `q`.
             errors.append((name, f"cannot be used: {error}"))
-    query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", ()))
+    query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", None))
     # Without tags and search, the query would select all bookmarks.
-    if not errors and not query.tags and not query.search:
+    if not errors and not query.tags and query.search is None:
         # The pair makes one sentence for clients: "tag or q is required, to select …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
@@ -124,7 +113,7 @@ def _parse_filter_tags(value: object) -> tuple[str, ...]:
     return fold_tags(_parse_strings(value))
 
 
-def _parse_search(value: object) -> Search:
+def _parse_search(value: object) -> Search | None:
     if not isinstance(value, str):
         raise _invalid_value("must be a string")
     return parse_expression(value)
@@ -160,78 +149,35 @@ _RULES: Mapping[str, Callable[[object], object]] = {
 def retag(
     store: Store, retagging: Retagging, entries: Sequence[Entry], dry_run: bool = False
 ) -> RetagReport:
-    """Change the tags of the entries, which the query has selected; a dry run only counts.
+    """Change the tags of the bookmarks, which the query has selected; a dry run only counts.
 
-    A bookmark is stored only if no other writer has changed it since it was read. Each batch is
-    durable when the next begins. Changing a bookmark twice has no further effect, so a client can
+    Each batch is one transaction. Changing a bookmark twice has no further effect, so a client can
     finish an interrupted change by sending the request again, with the number of bookmarks that are
     selected by then as its `expected`. Raises Busy, Full or Unavailable.
     """
-    retagger = _Retagger(store, retagging, dry_run)
-    for start in range(0, len(entries), MAX_CHANGES):  # A batch shares one sync.
-        retagger.change(entries[start : start + MAX_CHANGES])
-    retagger.report.matched = len(entries)
-    return retagger.report
+    report = RetagReport(matched=len(entries))
+    for start in range(0, len(entries), MAX_CHANGES):
+        batch = entries[start : start + MAX_CHANGES]
+        with nullcontext(store.rehearsal()) if dry_run else store.transaction() as folder:
+            outcomes = [_retag_one(folder, entry, retagging, report) for entry in batch]
+        report.changed += outcomes.count("changed")
+        report.unchanged += outcomes.count("unchanged")
+    return report
 
 
-class _Retagger:
-    """Change batches of bookmarks and count the outcomes in `report`."""
-
-    def __init__(self, store: Store, retagging: Retagging, dry_run: bool) -> None:
-        self.report = RetagReport()
-        self._store = store
-        self._retagging = retagging
-        self._dry_run = dry_run
-
-    def change(self, entries: Sequence[Entry]) -> None:
-        """Change a batch; repeat it with the bookmarks that other writers changed meanwhile."""
-        for _ in range(_MAX_ATTEMPTS):
-            changes, unchanged = self._plan(entries)
-            # This syncs the unchanged files, too: another program may not have synced them.
-            failed = [] if self._dry_run else self._store.write_all(changes, unchanged)
-            self.report.changed += len(changes) - len(failed)
-            self.report.unchanged += len(unchanged)
-            reread = [self._reread_or_report(c.bookmark.id, error) for c, error in failed]
-            entries = [entry for entry in reread if entry]
-            if not entries:
-                return
-        for entry in entries:
-            self._fail(entry.bookmark.id, "Other clients keep changing it. Try again later.")
-
-    def _plan(self, entries: Sequence[Entry]) -> tuple[list[Change], list[Entry]]:
-        """Return the changes to write, and the entries that already have the right tags."""
-        changes, unchanged = [], []
-        for entry in entries:
-            before = entry.bookmark
-            try:
-                after = update(before, clean({"tags": self._retagging.apply(before.tags)}))
-            except Invalid as error:
-                self._fail(before.id, str(error))
-                continue
-            if after is before:  # `update` returns the same object if no value differs.
-                unchanged.append(entry)
-            else:
-                changes.append(Change(after, entry))
-        return changes, unchanged
-
-    def _reread_or_report(self, id: str, error: StorageError) -> Entry | None:
-        """Return the present version of a bookmark that was not stored, to try it again.
-
-        If the bookmark cannot be changed, or another writer took it out of the selection, add it to
-        the report and return None.
-        """
-        if not isinstance(error, Stale):  # Another attempt would fail in the same way.
-            self._fail(id, str(error))
-            return None
-        try:
-            entry = self._store.get(id)
-        except (NotFound, Gone, Unreadable) as reason:
-            self._fail(id, str(reason))
-            return None
-        if is_match(entry, self._retagging.query):
-            return entry
-        self.report.unchanged += 1  # Another writer's change took it out of the selection.
-        return None
-
-    def _fail(self, id: str, reason: str) -> None:
-        self.report.failed.append(FailedBookmark(id, reason))
+def _retag_one(
+    folder: Transaction, selected: Entry, retagging: Retagging, report: RetagReport
+) -> str:
+    """Put one bookmark with its new tags into the transaction; return the outcome."""
+    id = selected.bookmark.id
+    try:
+        entry = folder.get(id)
+        if entry is not selected and not meets(entry, retagging.query):
+            return "unchanged"  # Another client has changed it since it was selected.
+        fields = clean({"tags": retagging.apply(entry.bookmark.tags)})
+        after = update(entry.bookmark, fields)
+        folder.put(after, entry)
+        return "unchanged" if after is entry.bookmark else "changed"
+    except (Invalid, NotFound, Gone, Unreadable) as error:
+        report.failed.append(FailedBookmark(id, str(error)))
+        return "failed"

@@ -7,10 +7,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from itertools import filterfalse
-from typing import NamedTuple
+
+import msgspec
 
 from storage.bookmark import MAX_TAGS, fold
 from storage.errors import BadQuery
@@ -26,86 +27,90 @@ _TOKEN = re.compile(
     | " (?P<phrase> [^"]* ) "
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
-    | ! (?P<keyword> [^\s()]+ )      # `_tokens` refuses words not in _KEYWORDS.
+    | ! (?P<keyword> [^\s()]+ )
     | (?P<open_quote> \#? " )        # A quote that is not closed, or #"" without a tag.
     | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
     """,
     re.VERBOSE,
 )
-# An operator with a greater number binds more strongly. No operator inside parentheses reaches the
-# operators before them, because each operator binds more strongly than the open parenthesis.
-_BINDING_STRENGTH = {"(": 0, "or": 1, "and": 2, "not": 3}
 
 
 class Kind(Enum):
     """The kind of a term: the condition for a bookmark that meets the term."""
 
     TEXT = "text"  # The term's value occurs in the bookmark's text.
-    TAG = "tag"  # The term's value is one of the bookmark's tags.
-    UNTAGGED = "untagged"  # The bookmark has no tags; the term's value is empty.
+    TAG = "tag"  # The term's value is one of the bookmark's tags; empty for a bookmark without.
 
 
-class Term(NamedTuple):
+class Term(msgspec.Struct, frozen=True):
     """One test of a bookmark, with a folded value."""
 
     kind: Kind
     value: str
 
 
-# By the word after the exclamation mark. `unread` is a field in linkding, and a tag here.
-_KEYWORDS = {"untagged": Term(Kind.UNTAGGED, ""), "unread": Term(Kind.TAG, "unread")}
+class All(msgspec.Struct, frozen=True):
+    """A bookmark meets all parts."""
 
-# Terms and operators in postfix notation, each operator after its operands: (a, b, "not", "and")
-# for `a -b`. The empty tuple selects every bookmark.
-Search = tuple[Term | str, ...]
+    parts: tuple["Search", ...]
+
+
+class Any(msgspec.Struct, frozen=True):
+    """A bookmark meets at least one of the parts."""
+
+    parts: tuple["Search", ...]
+
+
+class Not(msgspec.Struct, frozen=True):
+    """A bookmark does not meet the part."""
+
+    part: "Search"
+
+
+Search = Term | All | Any | Not
+
+# By the word after the exclamation mark. `unread` is a field in linkding, and a tag here.
+_KEYWORDS = {"untagged": Term(Kind.TAG, ""), "unread": Term(Kind.TAG, "unread")}
 
 
 class _NotAnExpression(BadQuery):
     """The text is no expression: a list searches for its words, a change of tags is refused."""
 
 
-def parse_search(text: str) -> Search:
+def parse_search(text: str) -> Search | None:
     """Return the search of an expression; of any other text, a search for all of its words.
 
-    Raises BadQuery if there are more than `MAX_TERMS` terms.
+    None, for a text without any word, selects every bookmark. Raises BadQuery if there are more
+    than `MAX_TERMS` terms.
     """
     try:
         return parse_expression(text)
     except _NotAnExpression:
         # Strip parentheses and double quotes from each word; a word of nothing else, `("`, stays.
-        words = [word.strip('()"') or word for word in text.split()]
-        return _Parser().parse(Term(Kind.TEXT, fold_text(word)) for word in words)
+        words = [fold_text(word.strip('()"') or word) for word in text.split()]
+        return All(tuple(_limit([Term(Kind.TEXT, word) for word in words])))
 
 
-def parse_expression(text: str) -> Search:
-    """Return the search of an expression.
+def parse_expression(text: str) -> Search | None:
+    """Return the search of an expression; None, of an empty one, selects every bookmark.
 
     Raises _NotAnExpression, or another BadQuery for more than `MAX_TERMS` terms. Changes of tags
     are refused then, because a search for the words could select the wrong bookmarks.
     """
-    return _Parser().parse(_tokens(text))
+    return _Parser(text).parse()
 
 
-def words_to_mark(text: str) -> list[str]:
-    """Return the words and phrases, folded by `fold_text`, to mark in the results of a search.
-
-    Negated words are left out. Raises BadQuery.
-    """
-    # The search is in postfix notation. For each operand the stack has a list of the words to find
-    # and a list of the words to exclude. The first item is the result of an empty search.
-    stack: list[tuple[list[str], list[str]]] = [([], [])]
-    for step in parse_search(text):
-        if isinstance(step, Term):
-            stack.append(([step.value] if step.kind is Kind.TEXT else [], []))
-        elif step == "not":
-            wanted, excluded = stack.pop()
-            stack.append((excluded, wanted))  # `not` swaps them: -(a -b) excludes a and wants b.
-        else:
-            right_wanted, right_excluded = stack.pop()
-            left_wanted, left_excluded = stack.pop()
-            stack.append((left_wanted + right_wanted, left_excluded + right_excluded))
-    wanted, _excluded = stack.pop()
-    return [word for word in wanted if word]  # A lone accent is folded to "".
+def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
+    """Return the folded words and phrases to mark in the results of a search."""
+    match search:
+        case None:
+            return []
+        case Term(kind, value):
+            return [value] if value and kind is Kind.TEXT and not is_negated else []
+        case Not(part):
+            return words_to_mark(part, not is_negated)
+        case All(parts) | Any(parts):
+            return [word for part in parts for word in words_to_mark(part, is_negated)]
 
 
 def fold_text(text: str) -> str:
@@ -145,80 +150,67 @@ def _tokens(text: str) -> Iterator[Term | str]:
             yield _KEYWORDS[lower]
         elif kind == "keyword":
             raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
-        elif kind == "open_quote":
+        else:
             raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
 
 
+def _limit(terms: list[Term]) -> list[Term]:
+    """Return the terms. Raises BadQuery if there are too many."""
+    if len(terms) > MAX_TERMS:
+        raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
+    return terms
+
+
 class _Parser:
-    """Put the tokens of one expression into postfix notation, by the shunting-yard algorithm.
+    """A recursive-descent parser: a method for each rule of the grammar."""
 
-    A stack of operators takes the place of recursion, so that no nesting is too deep.
-    """
+    def __init__(self, text: str) -> None:
+        tokens = list(_tokens(text))
+        _limit([token for token in tokens if isinstance(token, Term)])
+        if tokens.count("(") > MAX_TERMS:  # This also limits the recursion.
+            raise _NotAnExpression("There are too many parentheses. Leave some out.")
+        self._tokens = [*reversed(tokens)]
 
-    def __init__(self) -> None:
-        self._postfix: list[Term | str] = []
-        self._operators: list[str] = []  # Waiting operators, and open parentheses.
-        self._needs_operand = True
+    def parse(self) -> Search | None:
+        """Return the search of the whole text. Raises _NotAnExpression."""
+        search = self._any() if self._tokens else None
+        if self._tokens:
+            raise _NotAnExpression("A parenthesis is closed that is not open. Leave it out.")
+        return search
 
-    def parse(self, tokens: Iterable[Term | str]) -> Search:
-        """Return the tokens in postfix notation. Raises _NotAnExpression, or another BadQuery."""
-        for token in tokens:
-            self._add(token)
-        if not self._postfix and not self._operators:
-            return ()
-        self._apply_all_operators()
-        if self._operators:
-            raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
-        if sum(isinstance(step, Term) for step in self._postfix) > MAX_TERMS:
-            raise BadQuery(
-                f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out."
-            )
-        return tuple(self._postfix)
+    def _any(self) -> Search:
+        parts = [self._all()]
+        while self._take("or"):
+            parts.append(self._all())
+        return parts[0] if len(parts) == 1 else Any(tuple(parts))
 
-    def _add(self, token: Term | str) -> None:
-        """Add a term to the postfix notation, or an operator or parenthesis to the stack."""
-        if isinstance(token, Term):
-            self._add_omitted_and()
-            self._postfix.append(token)
-            self._needs_operand = False
-        elif token in ("(", "not"):
-            self._add_omitted_and()
-            if token == "not" and self._operators and self._operators[-1] == "not":
-                # `--help` is two negations: a list searches for its words instead.
+    def _all(self) -> Search:
+        parts = [self._one()]
+        while self._take("and") or (self._tokens and self._tokens[-1] not in ("or", ")")):
+            parts.append(self._one())
+        return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+    def _one(self) -> Search:
+        if self._take("not"):
+            if self._tokens[-1:] == ["not"]:  # `--help`: a list searches for its words instead.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
-            self._operators.append(token)
-        elif token == ")":
-            self._apply_all_operators()
-            if not self._operators:
-                raise _NotAnExpression("A parenthesis is closed that is not open. Leave it out.")
-            self._operators.pop()
-        else:
-            self._add_operator(token)
-
-    def _add_omitted_and(self) -> None:
-        """Add `and` between two operands that follow each other without an operator."""
-        if not self._needs_operand:
-            self._add_operator("and")
-
-    def _add_operator(self, operator: str) -> None:
-        self._apply_operators(_BINDING_STRENGTH[operator])
-        self._operators.append(operator)
-        self._needs_operand = True
-
-    def _apply_all_operators(self) -> None:
-        """Apply all waiting operators that come after the last open parenthesis, if any is open."""
-        self._apply_operators(_BINDING_STRENGTH["or"])  # Only "(" is weaker than "or".
-
-    def _apply_operators(self, least_strength: int) -> None:
-        """Append the waiting operators that bind at least this strongly to the postfix notation."""
-        if self._needs_operand:
+            return Not(self._one())
+        if self._take("("):
+            inside = self._any()
+            if not self._take(")"):
+                raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
+            return inside
+        term = self._tokens.pop() if self._tokens else ""
+        if not isinstance(term, Term):
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
                 "To search for the operator or parenthesis itself, put it in double quotes."
             )
-        while self._operators and _BINDING_STRENGTH[self._operators[-1]] >= least_strength:
-            operator = self._operators.pop()
-            if operator == "not" and self._postfix[-1] == "not":
-                self._postfix.pop()  # Two negations of one operand have no effect.
-            else:
-                self._postfix.append(operator)
+        return term
+
+    def _take(self, token: str) -> bool:
+        """Return whether this token is the next, and skip it then."""
+        is_next = self._tokens[-1:] == [token]
+        if is_next:
+            self._tokens.pop()
+        return is_next

@@ -1,7 +1,7 @@
-"""The store: transactions on one data folder that any number of threads and processes share.
+"""The store: reading, and transactions, on one data folder that threads and processes share.
 
-A version is the digest of a file's bytes. Every change is one compare-and-swap: the new file is
-written and synced without the lock, and the lock is held only to compare versions and to rename.
+A version is the digest of a file's bytes. A transaction locks the folder, brings the index up to
+date, lets the caller look and decide, and then stages, syncs and renames the new files.
 """
 
 import logging
@@ -9,26 +9,19 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from storage import files
 from storage.bookmark import Bookmark, Tombstone, timestamp
-from storage.errors import (
-    Busy,
-    Conflict,
-    Gone,
-    Invalid,
-    NotFound,
-    Stale,
-    StorageError,
-    Unavailable,
-    Unreadable,
-)
+from storage.errors import Busy, Conflict, NotFound, StorageError, Unavailable
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
-from storage.index import Entry, Index, Page, State, count_tags, newest_first, search_entries
+from storage.index import Entry, State, count_tags, newest_first, search_entries
 from storage.query import Query
 from storage.record import digest, encode
 from storage.tsid import Minter, linkding_number
@@ -36,20 +29,27 @@ from storage.uri import host_of, uri_key
 
 log = logging.getLogger("bookmarks")
 
-_Result = TypeVar("_Result")
-
-RETRY_SECONDS = 5.0  # `retry_if_stale` raises Busy after this time.
-# Each change holds one file open until all are written, and a process may open 1,024 files.
+# A transaction holds one file open for each change, and a process may open 1,024 files.
 MAX_CHANGES = 200
 # More tags of a host than the form shows, because the form leaves out those entered already.
 MAX_HOST_TAGS = 30
+_MAX_COUNTED_SELECTIONS = 500  # In about 2 MiB.
 
 
-class Change(NamedTuple):
-    """A bookmark to store in place of the version `seen`, which is None for a new bookmark."""
+class Page(msgspec.Struct, frozen=True):
+    """One page of the entries that match a query, newest first, and of all tombstones if asked for.
 
-    bookmark: Bookmark
-    seen: Entry | None
+    `total` and `tombstone_count` are the numbers on all pages; `latest` is the time of the latest
+    change or deletion in the collection; `tag_counts` has the most used tags of all matches.
+    """
+
+    entries: Sequence[Entry]
+    total: int
+    state: State
+    tombstones: Sequence[Tombstone] = ()
+    tombstone_count: int = 0
+    latest: str = ""
+    tag_counts: Sequence[tuple[str, int]] = ()
 
 
 class Store:
@@ -63,16 +63,19 @@ class Store:
 
         Raises Unavailable if the folder cannot be created, Full if the disk is full.
         """
-        self._folders = (folder / "bookmarks", folder / "tombstones")
+        self.folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
-        files.make_folder(self._folders[BOOKMARKS])
+        files.make_folder(self.folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
-            files.make_folder(self._folders[TOMBSTONES])
+            files.make_folder(self.folders[TOMBSTONES])
         self._follower = Follower(folder)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
-        for path in self._folders:  # A killed writer may have renamed a file without a sync.
+        for path in self.folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
                 files.sync_folder(path)
+        # The tags of each selection, by `change_count` and query: counting them for each page of a
+        # long list anew would take four times as long as the page.
+        self._tag_counts: dict[tuple[int, Query], Sequence[tuple[str, int]]] = {}
         # The fork handler lasts as long as the process, so it must not keep the store in memory.
         weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
 
@@ -85,7 +88,7 @@ class Store:
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""
         self._mutex = threading.RLock()
-        self._writer_lock = files.Lock(self._folders[BOOKMARKS])
+        self._writer_lock = files.Lock(self.folders[BOOKMARKS])
         self._minter = Minter()  # It has a lock, too, which another thread may hold during a fork.
         self._follower.reset()
 
@@ -99,27 +102,21 @@ class Store:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         with self._mutex:
             self._follower.refresh()
-            try:
-                entry = self._follower.find(id)
-            except Unreadable:  # The error may have passed.
-                self._follower.reread_into_index(id)
-                entry = self._follower.find(id)
+            entry = self._follower.find(id)
         if entry is None:
             raise NotFound(id)
         return entry
 
-    def get_numbered(self, number: int) -> Entry:
-        """Return the bookmark whose id has this `linkding_number`. Raises NotFound or Unreadable.
+    def id_of_number(self, number: int) -> str:
+        """Return the id of this `linkding_number`. Raises NotFound for none and for several.
 
-        Several ids can have the same number; then it raises NotFound.
+        With several, a client could change the wrong bookmark.
         """
         with self._mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
-            ids = index.ids_of_linkding_number(number)
-        if len(ids) == 1:  # With several, a client could change the wrong bookmark.
-            with suppress(Gone):  # A deleted bookmark keeps its number, but linkding has no 410.
-                return self.get(ids[0])
-        raise NotFound(str(number))
+            ids = self._follower.refresh_or_raise_if_all_reads_failed().ids_of_number(number)
+        if len(ids) != 1:
+            raise NotFound(str(number))
+        return ids[0]
 
     @property
     def change_count(self) -> int:
@@ -142,13 +139,9 @@ class Store:
             return self._follower.refresh_or_raise_if_all_reads_failed().state
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest if several have it, or None.
-
-        Unreadable files are left out: they must not prevent clients from adding bookmarks.
-        """
-        key = uri_key(uri)
+        """Return the bookmark that has this uri, the oldest if several have it, or None."""
         with self._mutex:
-            return next(iter(self._follower.refresh().with_uri_key(key)), None)
+            return next(iter(self._follower.refresh().by_uri_key.get(uri_key(uri), ())), None)
 
     def tag_counts(self) -> tuple[list[tuple[str, int]], int, State]:
         """Return each tag with the number of its bookmarks, most used first.
@@ -157,15 +150,7 @@ class Store:
         """
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            return index.tag_counts(), index.untagged_count, index.state
-
-    def select_entries(self, query: Query) -> tuple[list[Entry], State]:
-        """Return all entries that match the query's tags and search, and the collection's state."""
-        with self._mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
-            candidates, state = list(index.matches(query)), index.state
-        # Searching takes long, so other threads must not wait for the mutex meanwhile.
-        return search_entries(candidates, query.search), state
+            return index.tag_counts(), len(index.by_tag.get("", ())), index.state
 
     def host_tags(self, uri: str) -> list[str]:
         """Return the most used tags of the other bookmarks whose uri has the same host.
@@ -177,7 +162,7 @@ class Store:
             return []
         with self._mutex:
             # If all reads fail, `refresh` returns an empty index: the form works without tags.
-            entries = list(self._follower.refresh().matches(Query()))
+            entries = list(self._follower.refresh().entries)
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
         others = [e for e in same_host if e.uri_key != key]
@@ -185,251 +170,254 @@ class Store:
 
     def select(self, query: Query) -> Page:
         """Return the page of the matches that the query asks for, with its deletions and state."""
-        limit, offset, tag_count_limit = query.limit, query.offset, query.tag_count_limit
-        has_filter = bool(query.tags or query.search or query.uri_key is not None)
-        counts: Sequence[tuple[str, int]] = ()
-        # Searching, and counting the tags of a part of the bookmarks, take long.
-        takes_long = bool(query.search) or (has_filter and tag_count_limit > 0)
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            matches, state = index.matches(query), index.state
-            tombstones = index.deletions(query) if query.deletions else []
-            tombstone_count = len(index.tombstones)  # On all pages, as `total` for bookmarks.
-            if takes_long:
-                matches = list(matches)  # A copy to search and to count after releasing the mutex.
-            else:
-                total, entries = len(matches), newest_first(matches, limit, offset)
-                if tag_count_limit:  # Without a filter, the index has the counts.
-                    counts = index.tag_counts(tag_count_limit)
-        if takes_long:  # Other threads need not wait for this.
-            matches = search_entries(matches, query.search)
-            total, entries = len(matches), newest_first(matches, limit, offset)
-            if tag_count_limit:
-                counts = count_tags(matches, tag_count_limit)
-        versions = [entry.version for entry in entries]
-        bookmarks = [entry.bookmark for entry in entries]
-        return Page(bookmarks, total, state, tombstones, tombstone_count, versions, counts)
+            matches, deleted = index.matches(query), index.tombstones if query.deletions else []
+            counted = self.change_count, replace(query, limit=None, offset=0)
+            page = Page(
+                entries=newest_first(matches, query.limit, query.offset),
+                total=len(matches),
+                state=index.state,
+                tombstones=[t.tombstone for t in newest_first(deleted, query.limit, query.offset)],
+                tombstone_count=len(deleted),
+                latest=index.latest,
+                tag_counts=self._tag_counts.get(counted, ()),
+            )
+            if not query.search and (page.tag_counts or not query.tag_count_limit):
+                return page
+            matches = list(matches)
+        # Searching and counting take long, so other threads must not wait for the mutex meanwhile.
+        matches = search_entries(matches, query.search)
+        counts = page.tag_counts or count_tags(matches, query.tag_count_limit)
+        self._keep_tag_counts(counted, counts)
+        entries = newest_first(matches, query.limit, query.offset)
+        return replace(page, entries=entries, total=len(matches), tag_counts=counts)
+
+    def _keep_tag_counts(
+        self, counted: tuple[int, Query], counts: Sequence[tuple[str, int]]
+    ) -> None:
+        if len(self._tag_counts) >= _MAX_COUNTED_SELECTIONS:
+            self._tag_counts.clear()
+        self._tag_counts[counted] = counts
 
     # --- Writing ---
+
+    @contextmanager
+    def transaction(self) -> Iterator["Transaction"]:
+        """Lock the folder for a block, and store the changes at its end, durably.
+
+        If the block raises, nothing is changed. Raises Busy, Full or Unavailable: then each of the
+        changes is stored completely or not at all.
+        """
+        self.refresh()  # Reading the whole folder takes long, so do it before locking.
+        with ExitStack() as staged:
+            transaction = Transaction(self, self._follower, self._mutex, self._minter)
+            try:
+                with self._lock_folder():
+                    yield transaction
+                    transaction.publish(staged)
+            finally:  # If one change fails, those before it are stored.
+                transaction.sync()
+
+    @contextmanager
+    def _lock_folder(self) -> Iterator[None]:
+        """Lock the folder and bring the index up to date; no other thread or process can write."""
+        while True:
+            with self._writer_lock as locked_folder:
+                with self._mutex:
+                    self._follower.refresh()
+                # The device and inode show whether the locked `bookmarks/` is the watched one.
+                if locked_folder == self._follower.watch.first_folder_identity:
+                    yield
+                    return
+            # Another folder has taken the place of the locked one, so lock the new folder.
+
+    def rehearsal(self) -> "Transaction":
+        """Return a transaction that is never stored, for a dry run."""
+        self.refresh()
+        return Transaction(self, self._follower, self._mutex, self._minter)
+
+
+class _Put(NamedTuple):
+    """A bookmark to store in place of another version, or as a new one, and its file's content."""
+
+    entry: Entry
+    before: Entry | None
+    data: bytes
+
+
+class Transaction:
+    """Changes of a locked folder, which `Store.transaction` stores together.
+
+    Every method sees the changes that were made before in the same transaction.
+    """
+
+    def __init__(
+        self, store: Store, follower: Follower, mutex: threading.RLock, minter: Minter
+    ) -> None:
+        self._folders = store.folders
+        self._follower = follower
+        self._mutex = mutex  # Other threads read and refresh the index meanwhile.
+        self._minter = minter
+        self._puts: dict[str, _Put] = {}  # By id.
+        self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
+        self._deleted: list[Entry] = []
+        self._unchanged: set[str] = set()  # Ids whose files are only synced.
+        self._contents: dict[str, bytes] = {}  # Of the files that were found, by id.
+        self._synced_last: dict[Path, int] = {}  # By folder: a published file's descriptor.
+        self._to_remove: list[Path] = []  # The files of the bookmarks that have a tombstone now.
+
+    @property
+    def state(self) -> State:
+        """The validators of the collection before this transaction."""
+        with self._mutex:
+            return self._follower.index.state
+
+    def find(self, id: str) -> Entry | None:
+        """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
+        if put := self._puts.get(id):
+            return put.entry
+        while True:
+            with self._mutex:
+                entry = self._follower.find(id)
+            content = self._read(id)
+            if content and entry and digest(content) == entry.version:
+                self._contents[id] = content
+                return entry
+            if content is None and entry is None:
+                return None
+            with self._mutex:
+                self._follower.reread(id)  # inotify has not reported a change of this file.
+
+    def get(self, id: str) -> Entry:
+        """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
+        if (entry := self.find(id)) is None:
+            raise NotFound(id)
+        return entry
+
+    def holder(self, uri: str) -> Entry | None:
+        """Return the bookmark that has this uri, the oldest if several have it, or None.
+
+        Raises Unreadable.
+        """
+        key = uri_key(uri)
+        with self._mutex:
+            ids = [entry.bookmark.id for entry in self._follower.index.by_uri_key.get(key, ())]
+        if key in self._ids_by_uri_key:
+            ids.insert(0, self._ids_by_uri_key[key])
+        current = map(self.find, ids)
+        return next((entry for entry in current if entry and entry.uri_key == key), None)
+
+    def adds(self, id: str) -> bool:
+        """Return whether this transaction adds the bookmark of this id."""
+        return id in self._puts and self._puts[id].before is None
 
     def mint(self) -> str:
         """Return an id for a new bookmark, whose `linkding_number` no other id has.
 
         Different ids can have the same number, which is shorter than an id.
         """
-        with self._mutex:
-            index = self._follower.refresh()
-            while True:
-                id = self._minter.mint()
+        while True:
+            id = self._minter.mint()
+            with self._mutex:
                 # In linkding's API, this number is the id of the bookmark.
-                if not index.ids_of_linkding_number(linkding_number(id)):
+                if not self._follower.index.ids_of_number(linkding_number(id)):
                     return id
 
-    def add(self, bookmark: Bookmark, checked_state: State | None = None) -> Entry:
-        """Store a new bookmark durably.
+    def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
+        """Store the bookmark in place of `before`, or as a new one; return its entry.
 
-        Raises Stale if a bookmark has its id, or if the collection is no longer in the state for
-        which the caller checked a condition; Conflict if another bookmark has its uri; Gone if its
-        id was deleted; Unreadable if a file of its id cannot be used; Busy, Full or Unavailable.
+        If it is the object `before.bookmark`, only sync its file, which another program may have
+        written. Raises Conflict if another bookmark has its uri or, without `before`, its id; Gone
+        or Unreadable; Invalid if its file would be too large.
         """
-        return self._write(Change(bookmark, None), checked_state)
-
-    def replace(self, bookmark: Bookmark, seen: Entry, checked_state: State | None = None) -> Entry:
-        """Store the bookmark durably in place of the version that the caller saw.
-
-        If `bookmark` is the object `seen.bookmark`, only sync its file. Raises Stale if another
-        version is stored now, or if the collection is no longer in the state for which the caller
-        checked a condition; Gone if the bookmark was deleted; Unreadable if its file cannot be
-        used; Conflict if another bookmark has the new uri; Busy, Full or Unavailable.
-        """
-        if bookmark is seen.bookmark:
-            # Another program may have written the file without a sync. Nothing is changed, so
-            # `checked_state` need not be compared again.
-            return self._sync_unchanged(seen)
-        return self._write(Change(bookmark, seen), checked_state)
-
-    def _write(self, change: Change, checked_state: State | None) -> Entry:
-        data = self._new_content(change)
-        # Computing the key of a long uri can take half a second, so make the entry before locking.
-        # Only the caller gets this entry: the index makes its own from the file.
-        entry = new_entry(change.bookmark, data, changed_at=0.0)  # Set below, after publishing.
-        with self._stage(BOOKMARKS, change.bookmark.id, data) as file:
-            with self._locked_index() as index:
-                # The client's condition, such as If-Match, was checked for `checked_state` only.
-                if checked_state and checked_state.version != index.version:
-                    raise Stale
-                self._publish(index, file, change, entry.uri_key)
-            files.sync_folder(self._folders[BOOKMARKS], synced_last=file.descriptor)
-            entry.changed_at = file.changed_at
+        id = bookmark.id
+        if before and bookmark is before.bookmark:
+            self._unchanged.add(id)
+            return before
+        if before is None and self.find(id):
+            raise Conflict(id)
+        data = encode(bookmark, self._contents.get(id, b""))  # Keeps unknown members.
+        entry = new_entry(bookmark, data, time.time())
+        # Two files may have one uri, so an update that leaves the uri alone is no conflict.
+        is_new_uri = before is None or before.uri_key != entry.uri_key
+        holder = self.holder(bookmark.uri) if is_new_uri else None
+        if holder and holder.bookmark.id != id:
+            raise Conflict(holder.bookmark.id)
+        stored = self._puts[id].before if id in self._puts else before
+        self._contents[id] = data
+        self._puts[id] = _Put(entry, stored, data)
+        self._ids_by_uri_key[entry.uri_key] = id
         return entry
 
-    def write_all(
-        self, changes: Sequence[Change], unchanged_to_sync: Iterable[Entry] = ()
-    ) -> list[tuple[Change, StorageError]]:
-        """Store up to `MAX_CHANGES` bookmarks durably, and sync the files of the unchanged ones.
+    def delete(self, entry: Entry) -> None:
+        """Delete a bookmark for ever: its tombstone wins over its file."""
+        self._deleted.append(entry)
 
-        Files are synced together, not one by one, where the file system can do this. Returns the
-        changes that were not made, each with its error. If it raises Busy, Full or Unavailable,
-        each change is stored completely or not at all.
+    def publish(self, staged: ExitStack) -> None:
+        """Stage and sync all new files, then give them their names.
+
+        Raises Busy, without changing any more files, if another program changes one meanwhile.
         """
-        folder = self._folders[BOOKMARKS]
-        failed: list[tuple[Change, StorageError]] = []
-        with files.translate_disk_errors(), ExitStack() as stack:
-            folder_descriptor = stack.enter_context(files.open_folder(folder))
-            staged = list(self._stage_all(changes, stack, failed))
-            descriptors = [file.descriptor for _change, file, _uri_key in staged]
-            files.sync_files(folder_descriptor, descriptors)
-            with self._locked_index() as index:
-                for change, file, new_uri_key in staged:
-                    try:
-                        self._publish(index, file, change, new_uri_key)
-                    except (Stale, Conflict, Gone, Unreadable) as error:
-                        failed.append((change, error))
-            files.sync_folder(folder, synced_last=descriptors[-1] if descriptors else None)
-            # Unchanged bookmarks must be durable, too: other programs may not have synced them.
-            unchanged_names = [entry.bookmark.id + SUFFIX for entry in unchanged_to_sync]
-            if unchanged_names:
-                files.sync_files(folder_descriptor, (), unchanged_names)
-        return failed
-
-    def _stage_all(
-        self, changes: Sequence[Change], stack: ExitStack, failed: list[tuple[Change, StorageError]]
-    ) -> Iterator[tuple[Change, files.Staged, str]]:
-        """Stage the changes without a sync; yield each with its file and the index key of its uri.
-
-        Append each change that cannot be staged to `failed`, with its error.
-        """
-        for change in changes:
-            try:
-                data = self._new_content(change)
-            except (Stale, Invalid, Unreadable) as error:
-                failed.append((change, error))
-                continue
-            # `write_all` syncs the staged files together.
-            file = self._stage(BOOKMARKS, change.bookmark.id, data, sync_now=False)
-            yield change, stack.enter_context(file), uri_key(change.bookmark.uri)
-
-    def _new_content(self, change: Change) -> bytes:
-        """Return the bookmark's new file; keep members that other programs added to the old one."""
-        if change.seen is None:
-            return encode(change.bookmark)
-        return encode(change.bookmark, self._read_unchanged_file(change.seen))
-
-    def _read_unchanged_file(self, seen: Entry) -> bytes:
-        """Return the content of a bookmark's file, which must be the version that the caller saw.
-
-        Raises Stale or Unreadable if it is not, after updating the index with the file.
-        """
-        id = seen.bookmark.id
-        try:
-            data, _ = files.read(self._path(BOOKMARKS, id))
-            if digest(data) == seen.version:
-                return data
-            error: StorageError = Stale()
-        except FileNotFoundError:
-            error = Stale()
-        except files.BadFile as reason:
-            error = Unreadable(id, str(reason))
-        with self._mutex:  # The caller's next attempt must not see the old version again.
-            self._follower.reread_into_index(id)
-        raise error
-
-    def _publish(self, index: Index, file: files.Staged, change: Change, new_uri_key: str) -> None:
-        """Give a staged file its name. Raises Stale, Conflict, Gone or Unreadable."""
-        id, seen = change.bookmark.id, change.seen
-        if seen is not None:
-            self._require_current(seen)
-        elif self._follower.find(id):  # Another writer has added a bookmark of this id.
-            raise Stale
-        # If another program has stored two bookmarks with one uri, clients must still be able to
-        # change their other fields, so check only a new uri.
-        if seen is None or new_uri_key != seen.uri_key:
-            for holder in index.with_uri_key(new_uri_key):
-                if holder.bookmark.id != id:
-                    raise Conflict(holder.bookmark.id)
-        if seen is not None:
-            file.publish()
-        else:
-            self._publish_new(file, id)
-
-    def _publish_new(self, file: files.Staged, id: str) -> None:
-        try:
+        unchanged = [self._open(staged, id) for id in self._unchanged - self._puts.keys()]
+        puts = [(p, self._stage(staged, BOOKMARKS, p.data, id)) for id, p in self._puts.items()]
+        deletions = [(entry, self._stage_tombstone(staged, entry)) for entry in self._deleted]
+        files.sync(unchanged + [file.descriptor for _, file in puts + deletions])
+        for descriptor in unchanged:
+            self._synced_last[self._folders[BOOKMARKS]] = descriptor
+        for put, file in puts:
+            self._require_current(put.before)
+            file.publish() if put.before else file.publish_new()
+            self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
+            put.entry.changed_at = file.changed_at
+        for entry, file in deletions:
+            self._require_current(entry)
             file.publish_new()
-        except Stale:
-            # Another program added this file after the refresh, or inotify did not report the file.
-            # Read the file, so that the caller's next attempt finds it in the index.
-            self._follower.reread_into_index(id)
-            raise
+            self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
+            self._to_remove.append(self._path(entry.bookmark.id))
 
-    def _require_current(self, seen: Entry) -> None:
-        """Raise Stale unless the up-to-date index has the version that the caller saw."""
-        entry = self._follower.find(seen.bookmark.id)
-        if entry is None or entry.version != seen.version:
-            raise Stale
+    def sync(self) -> None:
+        """Sync the folders of the published files, then remove the files of deleted bookmarks.
 
-    def _sync_unchanged(self, seen: Entry) -> Entry:
-        """Make the version that the caller saw durable, for an update that changes nothing.
-
-        Another program may have written the file without a sync.
+        Raises Unavailable.
         """
-        id = seen.bookmark.id
-        self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
-        files.sync_name(self._folders[BOOKMARKS], id + SUFFIX)  # Syncs the file and its name.
-        with suppress(NotFound):  # Another program may have removed the file before the sync.
-            if self.get(id).version == seen.version:
-                return seen
-        raise Stale  # Another version may have been synced.
+        for folder, descriptor in self._synced_last.items():
+            files.sync_folder(folder, descriptor)
+        try:
+            for path in self._to_remove:
+                files.remove(path)
+            if self._to_remove:
+                files.sync_folder(self._folders[BOOKMARKS])
+        except StorageError as error:  # `check --repair` removes the files later.
+            log.warning("Files of deleted bookmarks remain: %s", error)
 
-    def delete(self, seen: Entry) -> None:
-        """Delete the version that the caller saw, durably and for ever.
+    def _stage(self, staged: ExitStack, kind: int, data: bytes, id: str) -> files.Staged:
+        return staged.enter_context(files.Staged(self._folders[kind], id + SUFFIX, data))
 
-        The tombstone is durable before the bookmark's file is removed, and wins over that file.
-        Raises Stale, Gone, Unreadable, Busy, Full or Unavailable.
-        """
-        id = seen.bookmark.id
-        data = encode(Tombstone(id, timestamp(time.time())))
-        self._read_unchanged_file(seen)  # Raises Stale after a change that inotify has missed.
+    def _stage_tombstone(self, staged: ExitStack, entry: Entry) -> files.Staged:
         files.make_folder(self._folders[TOMBSTONES])
-        with self._stage(TOMBSTONES, id, data) as file:
-            with self._locked_index():
-                self._require_current(seen)
-                self._publish_new(file, id)
-            files.sync_folder(self._folders[TOMBSTONES], synced_last=file.descriptor)
+        id = entry.bookmark.id
+        return self._stage(staged, TOMBSTONES, encode(Tombstone(id, timestamp(time.time()))), id)
+
+    def _open(self, opened: ExitStack, id: str) -> int:
+        """Open the file of a bookmark, to sync it."""
+        with files.translate_disk_errors(f"The file {id}{SUFFIX} cannot be synced"):
+            return opened.enter_context(files.open_file(self._path(id)))
+
+    def _read(self, id: str) -> bytes | None:
+        """Return the content of a bookmark's file, None if it is missing, b"" if unreadable."""
         try:
-            files.remove(self._path(BOOKMARKS, id))
-            files.sync_folder(self._folders[BOOKMARKS])
-        except StorageError as error:  # The bookmark is deleted; `check --repair` removes the file.
-            log.warning("The file of the deleted bookmark %s remains: %s", id, error)
+            return files.read(self._path(id))[0]
+        except FileNotFoundError:
+            return None
+        except files.BadFile:
+            return b""
 
-    def _stage(self, kind: int, id: str, data: bytes, sync_now: bool = True) -> files.Staged:
-        return files.Staged(self._folders[kind], id + SUFFIX, data, sync_now)
+    def _require_current(self, found: Entry | None) -> None:
+        """Raise Busy if the file is not the version that was found: it must not be replaced."""
+        content = self._read(found.bookmark.id) if found else None
+        if found and (content is None or digest(content) != found.version):
+            raise Busy(f"Another program has just changed {found.bookmark.id}{SUFFIX}. Try again.")
 
-    def _path(self, kind: int, id: str) -> Path:
-        return self._folders[kind] / (id + SUFFIX)
-
-    @contextmanager
-    def _locked_index(self) -> Iterator[Index]:
-        """Yield the up-to-date index while no other thread or process can publish."""
-        while True:
-            with self._writer_lock as locked_folder, self._mutex:
-                index = self._follower.refresh()
-                # The device and inode show whether the locked `bookmarks/` is the watched one.
-                if locked_folder == self._follower.watch.first_folder_identity:
-                    yield index
-                    return
-            # Another folder has taken the place of the locked one, so lock the new folder.
-
-
-def retry_if_stale(attempt: Callable[[], _Result]) -> _Result:
-    """Call `attempt`, which reads and then writes, until no other writer interferes.
-
-    Raises Busy after `RETRY_SECONDS`.
-    """
-    deadline = time.monotonic() + RETRY_SECONDS
-    while True:
-        try:
-            return attempt()
-        except Stale:
-            if time.monotonic() > deadline:
-                raise Busy("Other clients keep changing this. Try again later.") from None
-            time.sleep(0.001)  # Give the other writer time to finish.
+    def _path(self, id: str) -> Path:
+        return self._folders[BOOKMARKS] / (id + SUFFIX)

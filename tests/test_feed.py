@@ -16,7 +16,9 @@ from bookmarks import make_app
 from formats import FEEDS
 from formats.listing import Listing
 from storage.bookmark import Bookmark
-from storage.index import Index, Page
+from storage.follower import new_entry
+from storage.index import Index
+from storage.store import Page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
@@ -207,8 +209,9 @@ LEGAL = st.characters(
 @settings(derandomize=True, deadline=None, max_examples=500)
 def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
-    listing = Listing(Page([Bookmark("a", uri, "", "", (), now, now)], 1, Index().state))
-    feed = etree.fromstring(b"".join(FEEDS["atom"].write(listing.page.bookmarks, listing)))
+    bookmark = Bookmark("a", uri, "", "", (), now, now)
+    listing = Listing(Page([new_entry(bookmark, b"", 0.0)], 1, Index().state))
+    feed = etree.fromstring(b"".join(FEEDS["atom"].write([bookmark], listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]
     assert IRI.fullmatch(href)
     assert unquote_to_bytes(href) == unquote_to_bytes(uri)

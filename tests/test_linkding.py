@@ -11,7 +11,6 @@ import webtest
 
 from bookmarks import make_app
 from formats.http import linkding
-from storage import files
 from storage.tsid import linkding_number
 from tests.conftest import URI, documentation
 
@@ -164,10 +163,11 @@ def test_a_no_break_space_in_a_stored_tag_comes_back_as_a_space(app, add, post):
     assert stored(app)[0]["tags"] == ["b c"]
 
 
-def test_the_id_api_is_an_ordinary_id(app):
+def test_the_id_api_is_reserved(app):
     fields = {"uri": URI, "title": "T", "description": "", "tags": []}
-    app.put_json("/api", fields, status=201)
-    assert app.get("/api/title", status=200).text == "T"
+    app.put_json("/api", fields, status=404)
+    app.get("/api", status=404)
+    app.get("/api/title", status=404)
 
 
 def test_put_needs_the_url(app, post):
@@ -201,15 +201,16 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
 
 @pytest.fixture
 def delete_during_write(app, monkeypatch):
-    """Return a function that lets another client delete a bookmark while its file is written."""
+    """Return a function that lets another client delete a bookmark just before it is changed."""
+    store = app.app.store
 
     def delete_during_write(path):
-        def delete_and_stage(*arguments):
+        def delete_first():
             monkeypatch.undo()
             app.delete(path, status=204)
-            return files.Staged(*arguments)
+            return store.transaction()
 
-        monkeypatch.setattr(files, "Staged", delete_and_stage)
+        monkeypatch.setattr(store, "transaction", delete_first)
 
     return delete_during_write
 

@@ -396,14 +396,14 @@ def test_a_compressed_body_is_415(app):
 def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data, monkeypatch):
     deleted = app.post_json("/", {"uri": URI, "title": "Old"}).json
     store, other = app.app.store, Store(data)
-    replace = store.replace
 
-    def delete_first(*arguments, **named):
+    def delete_first():
         monkeypatch.undo()
-        other.delete(other.get(deleted["id"]))
-        return replace(*arguments, **named)
+        with other.transaction() as folder:
+            folder.delete(folder.get(deleted["id"]))
+        return store.transaction()
 
-    monkeypatch.setattr(store, "replace", delete_first)
+    monkeypatch.setattr(store, "transaction", delete_first)
     created = app.post_json("/", {"uri": URI, "title": "New"}, status=201).json
     assert created["id"] != deleted["id"]
     assert only(app) == created

@@ -23,7 +23,7 @@ from formats.html.retag import retag_section
 from formats.html.start import bookmarklet, import_form, introduction
 from formats.listing import Listing
 from storage.bookmark import Bookmark, fold
-from storage.search import words_to_mark
+from storage.search import parse_search, words_to_mark
 
 # The column beside a list shows at most this number of tags, the most used.
 MAX_TAGS_SHOWN = 60
@@ -48,16 +48,16 @@ _TagLink = Callable[..., str]  # A function from a tag, and optionally its count
 def write(bookmarks: Iterable[Bookmark], listing: Listing) -> Iterator[bytes]:
     """Write the page of a list, or of an empty collection."""
     is_empty_collection = not listing.page.total and not listing.filter
-    escape_and_mark = marker(words_to_mark(dict(listing.filter).get("q", "")))
+    escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
     tag_link = _tag_link_writer(listing, escape_and_mark)
     item = _item_writer(listing, tag_link, escape_and_mark)
     head = _empty_collection(listing) if is_empty_collection else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
-    yield b'<ol class="list">\n' if listing.page.bookmarks else b""
-    for bookmark, version in zip(bookmarks, listing.page.versions, strict=True):
-        yield item(bookmark, version).encode()
-    yield b"</ol>\n" if listing.page.bookmarks else b""
+    yield b'<ol class="list">\n' if listing.page.entries else b""
+    for entry in listing.page.entries:
+        yield item(entry.bookmark, entry.version).encode()
+    yield b"</ol>\n" if listing.page.entries else b""
     aside = "" if is_empty_collection else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
 
@@ -82,7 +82,7 @@ def _list_head(listing: Listing) -> str:
         f'<p class="total" role="status">{_total(listing)}</p>\n'
         f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
         f"{_retagging_notice(listing)}{_filter(listing)}"
-        f"{'' if listing.page.bookmarks else _nothing_here(listing)}"
+        f"{'' if listing.page.entries else _nothing_here(listing)}"
         # The delete button of each item submits this form, with the item's address and version.
         f'<form id="delete" method="post" action="{path}/">'
         f"{hidden_input('_method', 'DELETE')}{hidden_input('_list', listing.list_query)}</form>\n"
@@ -90,7 +90,7 @@ def _list_head(listing: Listing) -> str:
 
 
 def _total(listing: Listing) -> str:
-    number_on_page = len(listing.page.bookmarks)
+    number_on_page = len(listing.page.entries)
     total = number_of_bookmarks(listing.page.total)
     # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):

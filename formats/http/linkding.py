@@ -21,11 +21,10 @@ from formats.imports.dates import parse_date
 from formats.problem import Problem
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
-from storage.errors import Conflict, Gone, Invalid, Stale
-from storage.index import Entry
+from storage.errors import Invalid
 from storage.query import Query, first_values, parse_query
 from storage.search import parse_search
-from storage.store import Store, retry_if_stale
+from storage.store import Store
 from storage.tsid import linkding_number
 
 LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
@@ -68,7 +67,7 @@ def list_bookmarks(service: Service, request: Request, query: Query) -> Response
     # Without its parameter, a date is an empty text, which sorts before every date.
     added_since = _parse_date_parameter(parameters, "added_since")
     modified_since = _parse_date_parameter(parameters, "modified_since")
-    bookmarks = service.store.select(query).bookmarks
+    bookmarks = [entry.bookmark for entry in service.store.select(query).entries]
     matches = [b for b in bookmarks if b.created >= added_since and b.modified >= modified_since]
     return _respond_page(service, request, matches, _bookmark_document)
 
@@ -163,23 +162,22 @@ def create(service: Service, request: Request) -> Response:
         raise Invalid([("url", _REQUIRED)])
     uri = rules.clean({"uri": sent.pop("url")})["uri"]
 
-    def attempt() -> Entry:
-        entry = service.store.holder(uri)
-        fields = _fields_to_store(sent, entry.bookmark if entry else None, keeps_stored_tags)
-        try:
-            if entry:
-                return service.store.replace(rules.update(entry.bookmark, fields), entry)
-            return service.store.add(rules.create({"uri": uri} | fields, service.store.mint()))
-        except (Conflict, Gone):  # Another client has just added or deleted this uri: try again.
-            raise Stale from None
-
+    with service.store.transaction() as folder:
+        before = folder.holder(uri)
+        fields = _fields_to_store(sent, before.bookmark if before else None, keeps_stored_tags)
+        if before:
+            after = rules.update(before.bookmark, fields)
+        else:
+            after = rules.create({"uri": uri} | fields, folder.mint())
+        folder.put(after, before)
     # linkding responds with 201 to an update, too.
-    return _respond(_bookmark_document(retry_if_stale(attempt).bookmark), CREATED)
+    return _respond(_bookmark_document(after), CREATED)
 
 
 def get(service: Service, request: Request, number: str) -> Response:
     """linkding's GET /api/bookmarks/{number}/: respond with one bookmark."""
-    return _respond(_bookmark_document(service.store.get_numbered(int(number)).bookmark))
+    id = service.store.id_of_number(int(number))  # linkding's ids are numbers.
+    return _respond(_bookmark_document(service.store.get(id).bookmark))
 
 
 def update(service: Service, request: Request, number: str) -> Response:
@@ -187,7 +185,7 @@ def update(service: Service, request: Request, number: str) -> Response:
     sent = _read_members(request, _WRITABLE_MEMBERS)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
-    return _respond(_bookmark_document(_update_numbered(service.store, number, sent).bookmark))
+    return _respond(_bookmark_document(_update_numbered(service.store, number, sent)))
 
 
 def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
@@ -198,17 +196,20 @@ def set_archived(service: Service, request: Request, number: str, verb: str) -> 
 
 def delete(service: Service, request: Request, number: str) -> Response:
     """linkding's DELETE /api/bookmarks/{number}/: delete the bookmark."""
-    retry_if_stale(lambda: service.store.delete(service.store.get_numbered(int(number))))
+    id = service.store.id_of_number(int(number))
+    with service.store.transaction() as folder:
+        folder.delete(folder.get(id))
     return Response(NO_CONTENT, [])
 
 
-def _update_numbered(store: Store, number: str, sent: Members) -> Entry:
-    def attempt() -> Entry:
-        entry = store.get_numbered(int(number))  # linkding's ids are numbers.
-        changes = _fields_to_store(sent, entry.bookmark, keeps_stored_tags=False)
-        return store.replace(rules.update(entry.bookmark, changes), entry)
-
-    return retry_if_stale(attempt)
+def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
+    id = store.id_of_number(int(number))
+    with store.transaction() as folder:
+        before = folder.get(id)
+        changes = _fields_to_store(sent, before.bookmark, keeps_stored_tags=False)
+        after = rules.update(before.bookmark, changes)
+        folder.put(after, before)
+    return after
 
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
@@ -295,7 +296,7 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
 def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
     last_in_list = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
-    dates = [bookmark.created for bookmark in store.select(last_in_list).bookmarks]
+    dates = [entry.bookmark.created for entry in store.select(last_in_list).entries]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.

@@ -2,10 +2,13 @@
 
 from formats import LISTS
 from formats.listing import Listing
-from storage.index import Index, Page
+from storage.follower import new_entry
+from storage.index import Index
+from storage.store import Page
 
 
 def write_list(format, bookmarks):
     """Return the file of the bookmarks in this format."""
-    page = Page(bookmarks, len(bookmarks), Index().state)
+    entries = [new_entry(bookmark, b"", 0.0) for bookmark in bookmarks]
+    page = Page(entries, len(entries), Index().state)
     return b"".join(LISTS[format].write(bookmarks, Listing(page)))
