@@ -84,12 +84,14 @@ class Follower:
         return index
 
     def find(self, id: str) -> Entry | None:
-        """Return the entry of this id, or None. Raises Gone or Unreadable."""
+        """Return the entry of this id, or None. Raises Gone, Unreadable or Unavailable."""
+        if id in self._errors and id not in self._failed:
+            self.reread(id)  # Its file may have been corrected through a hard link.
+        if error := self._errors.get(id):
+            raise Unreadable(id, str(error))
         item = self.index.items.get(id)
         if isinstance(item, TombstoneEntry):
             raise Gone(id, item.tombstone.deleted)
-        if error := self._errors.get(id):
-            raise Unreadable(id, str(error))
         return item
 
     def reread(self, id: str) -> None:
@@ -185,8 +187,10 @@ class Follower:
             except (files.BadFile, Invalid) as error:
                 if str(error) != str(self._errors.get(id)):
                     log.warning("%s is skipped: %s", path, error)
-                has_failed = isinstance(error, files.ReadFailed)
-                return self.index.items.get(id) if has_failed else None, error
+                last = self.index.items.get(id)
+                # A bookmark does not stay if its new tombstone cannot be read.
+                stays = isinstance(error, files.ReadFailed) and isinstance(last, _ITEMS[kind])
+                return last if stays else None, error
         return None, None
 
     def _record_error(self, id: str, error: StorageError | None) -> bool:
@@ -223,7 +227,9 @@ def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
     return TombstoneEntry(decode_tombstone(id, data), digest(data), changed_at)
 
 
-_PARSERS = (_parse_bookmark, _parse_tombstone)  # By BOOKMARKS and TOMBSTONES.
+# By BOOKMARKS and TOMBSTONES.
+_PARSERS = (_parse_bookmark, _parse_tombstone)
+_ITEMS = (Entry, TombstoneEntry)
 
 
 def _id_of(file_name: str) -> str | None:

@@ -7,6 +7,7 @@ import msgspec
 
 from storage.bookmark import (
     ID,
+    Bookmark,
     Fields,
     clean,
     create,
@@ -99,13 +100,17 @@ class Importer:
         now = timestamp(time.time())
         try:
             fields = _clean_entry(values)
-            if before := folder.holder(fields["uri"]):
-                after = merge(before.bookmark, fields, now)
-                outcome = "unchanged" if after is before.bookmark else "updated"
+            before = folder.holder(fields["uri"])
+            if before is None:
+                folder.put(create(fields, _choose_id(folder, fields), now))
+                return "created"
+            has_just_been_created = folder.adds(before.bookmark.id)
+            if has_just_been_created:
+                after = _merge_with_later_modified(before.bookmark, fields)
             else:
-                after, outcome = create(fields, _choose_id(folder, fields), now), "created"
+                after = merge(before.bookmark, fields, now)
             folder.put(after, before)
-            return outcome
+            return "unchanged" if after is before.bookmark else "updated"
         except (Invalid, Conflict, Gone, Unreadable) as error:
             self._skip(line, values, str(error))
             return ""
@@ -117,6 +122,18 @@ class Importer:
             # No report can contain a lone surrogate, and no HTML report a NUL.
             value = replace_invalid_xml_chars(value)
             self.report.entries.append(SkippedEntry(line, value, reason))
+
+
+def _merge_with_later_modified(bookmark: Bookmark, fields: Fields) -> Bookmark:
+    """Return the bookmark with the fields of another entry of the same import added.
+
+    Its `modified` is the later one of the two, not the time of the import.
+    """
+    modified = fields.get("modified") or fields.get("created") or bookmark.modified
+    merged = merge(bookmark, fields, bookmark.modified)  # This leaves `modified` as it is.
+    if modified <= bookmark.modified:
+        return merged
+    return msgspec.structs.replace(merged, modified=modified)
 
 
 def _choose_id(folder: Transaction, fields: Fields) -> str:

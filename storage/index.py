@@ -186,11 +186,12 @@ class Index:
             for key in old_keys:
                 if old and not (is_in_place and key in new_keys):
                     del lists[key][bisect_left(lists[key], _entry_order(old), key=_entry_order)]
-                    if not lists[key]:  # Clients see no tag without bookmarks.
-                        del lists[key]
             for key in new_keys:
                 if new:
                     _put(lists.setdefault(key, []), new)
+            for key in old_keys:
+                if not lists[key]:  # Clients see no tag without bookmarks.
+                    del lists[key]
 
     def _lists(self) -> tuple[dict[str, list[Entry]], ...]:
         return {"": self.entries}, self.by_uri_key, self.by_tag
@@ -268,6 +269,13 @@ def newest_first(oldest_first: Sequence[_Item], limit: int | None, offset: int) 
 # --- Searching ---
 
 
+def meets(entry: Entry, query: Query) -> bool:
+    """Return whether the query selects the entry."""
+    has_uri = query.uri_key in (None, entry.uri_key)
+    has_tags = query.without_tag not in entry.tags and set(query.tags).issubset(entry.tags)
+    return has_uri and has_tags and bool(search_entries([entry], query.search))
+
+
 def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[Entry]:
     """Return the entries that meet the search, in the given order; None selects all."""
     match search:
@@ -287,7 +295,7 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
         case Not(part):
             excluded = set(search_entries(entries, part))
             return [entry for entry in entries if entry not in excluded]
-    raise TypeError(search)
+    raise AssertionError(search)
 
 
 def _fold_fields(entry: Entry) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import BadQuery, Gone, Invalid, NotFound, PreconditionFailed, Unreadable
-from storage.index import Entry
+from storage.index import Entry, meets
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
 from storage.store import MAX_CHANGES, Store, Transaction
@@ -159,16 +159,21 @@ def retag(
     for start in range(0, len(entries), MAX_CHANGES):
         batch = entries[start : start + MAX_CHANGES]
         with nullcontext(store.rehearsal()) if dry_run else store.transaction() as folder:
-            outcomes = [_retag_one(folder, e.bookmark.id, retagging, report) for e in batch]
+            outcomes = [_retag_one(folder, entry, retagging, report) for entry in batch]
         report.changed += outcomes.count("changed")
         report.unchanged += outcomes.count("unchanged")
     return report
 
 
-def _retag_one(folder: Transaction, id: str, retagging: Retagging, report: RetagReport) -> str:
+def _retag_one(
+    folder: Transaction, selected: Entry, retagging: Retagging, report: RetagReport
+) -> str:
     """Put one bookmark with its new tags into the transaction; return the outcome."""
+    id = selected.bookmark.id
     try:
         entry = folder.get(id)
+        if entry is not selected and not meets(entry, retagging.query):
+            return "unchanged"  # Another client has changed it since it was selected.
         fields = clean({"tags": retagging.apply(entry.bookmark.tags)})
         after = update(entry.bookmark, fields)
         folder.put(after, entry)

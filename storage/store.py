@@ -270,6 +270,7 @@ class Transaction:
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
         self._contents: dict[str, bytes] = {}  # Of the files that were found, by id.
         self._synced_last: dict[Path, int] = {}  # By folder: a published file's descriptor.
+        self._to_remove: list[Path] = []  # The files of the bookmarks that have a tombstone now.
 
     @property
     def state(self) -> State:
@@ -311,6 +312,10 @@ class Transaction:
             ids.insert(0, self._ids_by_uri_key[key])
         current = map(self.find, ids)
         return next((entry for entry in current if entry and entry.uri_key == key), None)
+
+    def adds(self, id: str) -> bool:
+        """Return whether this transaction adds the bookmark of this id."""
+        return id in self._puts and self._puts[id].before is None
 
     def mint(self) -> str:
         """Return an id for a new bookmark, whose `linkding_number` no other id has.
@@ -366,30 +371,28 @@ class Transaction:
         for descriptor in unchanged:
             self._synced_last[self._folders[BOOKMARKS]] = descriptor
         for put, file in puts:
+            self._require_current(put.before)
+            file.publish() if put.before else file.publish_new()
             self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
-            if put.before:
-                self._require_current(put.before)
-                file.publish()
-            else:
-                file.publish_new()
             put.entry.changed_at = file.changed_at
         for entry, file in deletions:
-            self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
             self._require_current(entry)
             file.publish_new()
+            self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
+            self._to_remove.append(self._path(entry.bookmark.id))
 
     def sync(self) -> None:
-        """Sync the folders of the published files, then remove the files of deleted bookmarks."""
+        """Sync the folders of the published files, then remove the files of deleted bookmarks.
+
+        Raises Unavailable.
+        """
         for folder, descriptor in self._synced_last.items():
             files.sync_folder(folder, descriptor)
-        if self._folders[TOMBSTONES] in self._synced_last:
-            self._remove_deleted()
-
-    def _remove_deleted(self) -> None:
         try:
-            for entry in self._deleted:
-                files.remove(self._path(entry.bookmark.id))
-            files.sync_folder(self._folders[BOOKMARKS])
+            for path in self._to_remove:
+                files.remove(path)
+            if self._to_remove:
+                files.sync_folder(self._folders[BOOKMARKS])
         except StorageError as error:  # `check --repair` removes the files later.
             log.warning("Files of deleted bookmarks remain: %s", error)
 
@@ -415,10 +418,10 @@ class Transaction:
         except files.BadFile:
             return b""
 
-    def _require_current(self, found: Entry) -> None:
+    def _require_current(self, found: Entry | None) -> None:
         """Raise Busy if the file is not the version that was found: it must not be replaced."""
-        content = self._read(found.bookmark.id)
-        if content is None or digest(content) != found.version:
+        content = self._read(found.bookmark.id) if found else None
+        if found and (content is None or digest(content) != found.version):
             raise Busy(f"Another program has just changed {found.bookmark.id}{SUFFIX}. Try again.")
 
     def _path(self, id: str) -> Path:

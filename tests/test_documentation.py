@@ -106,7 +106,8 @@ def test_the_table_of_imported_files_has_exactly_the_golden_files():
 
 @pytest.mark.parametrize("name", ["api.md", "data-folder.md", "design.md"])
 def test_the_reserved_ids_are_named(name):
-    ids = re.search(r"`(\w+)`, `(\w+)`, `(\w+)` and `(\w+)` are\s+reserved", documentation(name)).groups()
+    listed = r"`(\w+)`, `(\w+)`, `(\w+)` and `(\w+)` are\s+reserved"
+    ids = re.search(listed, documentation(name)).groups()
     assert f"(?!(?:{'|'.join(ids)})(?!" in ID.pattern
 
 

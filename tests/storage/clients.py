@@ -19,8 +19,30 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
+from storage.query import Query
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
+
+# --- A store without a service ---
+
+
+def put_bookmark(store, bookmark, before=None):
+    """Store one bookmark in a transaction of its own, as `Transaction.put` does."""
+    with store.transaction() as folder:
+        return folder.put(bookmark, before)
+
+
+def delete_bookmark(store, entry):
+    """Delete one bookmark in a transaction of its own."""
+    with store.transaction() as folder:
+        folder.delete(entry)
+
+
+def bookmarks_of(store, query=Query()):
+    """Return the bookmarks that a query selects."""
+    return [entry.bookmark for entry in store.select(query).entries]
+
 
 ABSENT, DELETED = "", "deleted"
 
@@ -351,13 +373,16 @@ def require_unreadable(address: str, id: str) -> None:
         assert "Retry-After" in response.headers
 
 
-def require_others_usable(address: str) -> None:
-    """List, update and delete the bookmarks a and b, the only readable ones; create c."""
-    assert titles(address) == {"a": "a", "b": "b"}
+def require_others_usable(address: str, **unreadable: str) -> None:
+    """List, update and delete the bookmarks a and b, the only readable ones; create c.
+
+    Lists also have the titles of the `unreadable` bookmarks, which were read before.
+    """
+    assert titles(address) == {"a": "a", "b": "b"} | unreadable
     assert put(address, "a", "New").status == 200
     assert put(address, "c", "c").status == 201
     assert ask(address, "DELETE", "/b").status == 204
     response = ask(address, "POST", "/", [{"uri": uri_of("c"), "tags": ["imported"]}])
     assert (response.status, response.json["updated"]) == (200, 1), response
-    assert titles(address) == {"a": "New", "c": "c"}
+    assert titles(address) == {"a": "New", "c": "c"} | unreadable
     assert ask(address, path="/feed").status == 200

@@ -47,13 +47,15 @@ def test_a_corrupt_inode_affects_only_its_own_file(start, disk, data, kind, is_r
         assert ask(service.address, "DELETE", "/x").status == 204
     if not is_running:
         service.stop()
+    kept = {"x": "x"} if is_running and kind == "bookmarks" else {}
+    assert "a" in titles(service.address)  # Reads the files.
     path = data / kind / "x.json"
     corrupt(disk, path)
     if not is_running:
         service = start(service_of(data))
 
     require_unreadable(service.address, "x")
-    require_others_usable(service.address)
+    require_others_usable(service.address, **kept)
     require_unreadable(service.address, "x")
     assert service.log.count(str(path)) == 1
     (data / "bookmarks" / "y.json").write_text("{")
@@ -62,4 +64,4 @@ def test_a_corrupt_inode_affects_only_its_own_file(start, disk, data, kind, is_r
     assert sorted(line.partition(": ")[0] for line in lines) == sorted(
         [str(path), str(data / "bookmarks" / "y.json")]
     )
-    assert titles(service.address) == {"a": "New", "c": "c"}
+    assert titles(service.address) == {"a": "New", "c": "c"} | kept

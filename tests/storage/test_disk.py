@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from clients import (
     ask,
+    bookmarks_of,
     faults,
     put,
     put_body,
@@ -17,7 +18,6 @@ from clients import (
     uri_of,
 )
 
-from storage.query import Query
 from storage.store import Store
 from tests.conftest import until
 
@@ -242,7 +242,7 @@ def test_a_read_only_disk_without_a_folder_of_tombstones_is_read(small, start):
     assert put(start(service_of(data)).address, "a", "A").status == 201
     (data / "tombstones").rmdir()
     small.remount("ro")
-    assert [bookmark.id for bookmark in Store(data).select(Query()).bookmarks] == ["a"]
+    assert [bookmark.id for bookmark in bookmarks_of(Store(data))] == ["a"]
     address = start(service_of(data)).address
     assert titles(address) == {"a": "A"}
     assert ask(address, "DELETE", "/a").status == 503

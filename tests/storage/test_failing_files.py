@@ -62,15 +62,20 @@ def path(service, data):
 
 
 def require_affects_one_file(service, path, fault):
-    """Make x unreadable by the fault; require that a and b are served, and x again afterwards."""
+    """Make x unreadable by the fault; require that a and b are served, and x again afterwards.
+
+    Lists have x meanwhile, as it was read last.
+    """
+    assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
     with faults(service.process, *fault):
         os.utime(path)
         require_unreadable(service.address, "x")
-        require_others_usable(service.address)
+        require_others_usable(service.address, x="x")
         require_unreadable(service.address, "x")
     assert service.log.count(str(path)) == 1
     os.utime(path)
     assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
+    until(lambda: ask(service.address, path="/x").status == 200, 3)
 
 
 @pytest.mark.parametrize(("calls", "error"), OF_ONE_FILE)

@@ -9,7 +9,7 @@ import pytest
 from clients import count_open_files
 
 from storage import files
-from storage.errors import Full, Stale, StorageError, Unavailable
+from storage.errors import Busy, Full, StorageError, Unavailable
 from storage.files import Staged
 
 
@@ -56,7 +56,7 @@ def test_publishing_replaces_the_old_file(tmp_path, kind):
 
 def test_publishing_a_new_file_replaces_no_existing_file(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
-    with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Stale):
+    with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Busy):
         staged.publish_new()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"old"
@@ -86,7 +86,8 @@ def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch, kind, call, number
     with monkeypatch.context() as patch:
         patch.setattr(os, call, raise_error(number))
         with pytest.raises(expected):
-            Staged(tmp_path, "a.json", b"new")
+            with Staged(tmp_path, "a.json", b"new") as staged:
+                files.sync([staged.descriptor])
     assert names(tmp_path) == []
     assert count_open_files() == open_before
 

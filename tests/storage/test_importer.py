@@ -1,19 +1,20 @@
 """An import merges bookmarks by uri in batches, and keeps the writes of other clients."""
 
 import errno
+import itertools
 import os
 import threading
 import tracemalloc
 
 import pytest
+from clients import bookmarks_of, delete_bookmark, put_bookmark
 
 from storage import files, importer
 from storage.bookmark import clean, create
 from storage.check import check
-from storage.errors import Busy, Full, Stale, Unavailable
+from storage.errors import Full, Unavailable
 from storage.importer import Importer
-from storage.query import Query
-from storage.store import MAX_CHANGES, Change, Store
+from storage.store import MAX_CHANGES, Store
 
 URI = "https://example.com/"
 OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
@@ -35,7 +36,7 @@ def import_entries(store, *entries, **options):
 
 
 def all_bookmarks(store):
-    return store.select(Query()).bookmarks
+    return bookmarks_of(store)
 
 
 def only_bookmark(store):
@@ -158,7 +159,7 @@ def test_the_report_names_a_bounded_number_of_skipped_entries(store, monkeypatch
 
 def test_an_id_is_kept_if_it_is_free_and_was_never_deleted(store):
     import_entries(store, {"id": "taken", "uri": URI}, {"id": "deleted", "uri": f"{URI}d"})
-    store.delete(store.get("deleted"))
+    delete_bookmark(store, store.get("deleted"))
     entries = [("taken", 1), ("deleted", 2), ("No id!", 3), ("free", 4), ("free", 5)]
     numbers, _ = import_entries(store, *[{"id": id, "uri": f"{URI}{n}"} for id, n in entries])
     assert numbers == (5, 0, 0, 0)
@@ -175,19 +176,9 @@ def test_a_dry_run_counts_and_writes_nothing(store, tmp_path):
     assert import_entries(store, *entries)[0] == (1, 1, 1, 1)
 
 
-def test_an_import_syncs_once_for_each_batch(store, monkeypatch):
-    calls = []
-    fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append(1), fsync(descriptor)))
-    assert import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(1000)])[0] == (1000, 0, 0, 0)
-    # The folder and one file of each batch, and the folder of the last one, which is empty.
-    assert len(calls) <= 2 * 1000 / MAX_CHANGES + 1
-
-
-def test_each_file_is_synced_on_a_file_system_where_syncfs_may_do_nothing(store, monkeypatch):
+def test_each_file_is_synced(store, monkeypatch):
     synced = []
     fsync = os.fsync
-    monkeypatch.setattr(files, "file_system", lambda descriptor: "fuse.sshfs")
     monkeypatch.setattr(os, "fsync", lambda d: (synced.append(os.fstat(d).st_ino), fsync(d)))
     import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
     assert len(set(synced)) == 11  # The files and the folder.
@@ -213,8 +204,6 @@ def test_an_import_on_a_failing_disk_leaves_valid_files_and_the_next_import_fini
 
     real = getattr(os, call)
     with monkeypatch.context() as patch:
-        # On an unknown file system each file is synced by itself.
-        patch.setattr(files, "file_system", lambda descriptor: "")
         patch.setattr(os, call, fail_at_the_third)
         with pytest.raises((error, Unavailable)):
             import_entries(store, *entries)
@@ -228,16 +217,15 @@ def test_an_import_on_a_failing_disk_leaves_valid_files_and_the_next_import_fini
 
 def test_the_next_import_finishes_an_interrupted_import(store, monkeypatch):
     entries = [{"uri": f"{URI}{n}"} for n in range(3 * MAX_CHANGES)]
-    write_all, turns = store.write_all, []
+    write, calls = os.write, itertools.count(1)
 
-    def full(*arguments):
-        turns.append(1)
-        if len(turns) == 2:
-            raise Full("The disk is full.")
-        return write_all(*arguments)
+    def write_some(*arguments):
+        if next(calls) > MAX_CHANGES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write_all", full)
+        patch.setattr(os, "write", write_some)
         with pytest.raises(Full):
             import_entries(store, *entries)
     assert len(all_bookmarks(store)) == MAX_CHANGES
@@ -262,24 +250,6 @@ def test_two_concurrent_imports_keep_the_tags_of_both(store, tmp_path):
     assert {tuple(sorted(b.tags)) for b in bookmarks} == {("a", "b")}
 
 
-def test_write_all_returns_stale_changes_and_does_not_make_them(store):
-    import_entries(store, {"id": "a", "uri": URI})
-    seen = store.get("a")
-    newer = create({"uri": URI, "title": "Newer"}, "a", NEW)
-    store.replace(newer, seen)
-    stale = create({"uri": URI, "title": "Stale"}, "a", NEW)
-    taken = create({"uri": URI}, "b", NEW)
-    changes = [Change(stale, seen), Change(taken, None)]
-    assert [change for change, _ in store.write_all(changes)] == changes
-    assert only_bookmark(store) == newer
-
-
-def test_an_import_ends_with_busy_if_other_clients_are_always_faster(store, monkeypatch):
-    monkeypatch.setattr(store, "write_all", lambda changes, _: [(c, Stale()) for c in changes])
-    with pytest.raises(Busy):
-        import_entries(store, {"uri": URI})
-
-
 def test_only_the_bookmark_that_cannot_be_written_is_skipped(store, tmp_path):
     path = tmp_path / "bookmarks" / "big.json"
     known = '{"id": "big", "uri": "x:big", "created": "2024-01-01T00:00:00Z", "more": "'
@@ -290,34 +260,36 @@ def test_only_the_bookmark_that_cannot_be_written_is_skipped(store, tmp_path):
     assert skipped[0][:2] == (6, "x:big") and "larger than" in skipped[0][2]
 
 
-def test_only_the_bookmark_that_can_no_longer_be_read_is_skipped(store, tmp_path):
+def test_only_the_bookmark_that_the_system_cannot_read_is_skipped(store, tmp_path, monkeypatch):
     import_entries(store, {"uri": URI, "id": "a"})
-    write_all, path = store.write_all, tmp_path / "bookmarks" / "a.json"
+    assert only_bookmark(store).id == "a"  # Reads the file.
+    opened = os.open
 
-    def break_and_write(*arguments):
-        path.unlink()
-        path.mkdir()
-        return write_all(*arguments)
+    def fail_or_open(path, *arguments, **options):
+        if str(path).endswith("/a.json"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *arguments, **options)
 
-    store.write_all = break_and_write
-    numbers, ((line, uri, _),) = import_entries(store, {"uri": URI, "title": "New"}, {"uri": "x:b"})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", fail_or_open)
+        entries = [{"uri": URI, "title": "New"}, {"uri": "x:b"}]
+        numbers, ((line, uri, reason),) = import_entries(store, *entries)
     assert (numbers, line, uri) == ((1, 0, 0, 1), 1, URI)
-    assert [b.uri for b in all_bookmarks(store)] == ["x:b"]
-    assert path.is_dir()
+    assert os.strerror(errno.EIO) in reason
+    assert {b.uri for b in all_bookmarks(store)} == {URI, "x:b"}
 
 
 def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_skipped(store, monkeypatch):
     import_entries(store, {"uri": URI, "tags": ["a"]})
-    write_all = store.write_all
 
-    def update_and_write(*arguments):
+    def update_and_begin():
         monkeypatch.undo()
         entry = store.holder(URI)
         tags = tuple(f"t{n}" for n in range(99))
-        store.replace(create({"uri": URI, "tags": tags}, entry.bookmark.id, NEW), entry)
-        return write_all(*arguments)
+        put_bookmark(store, create({"uri": URI, "tags": tags}, entry.bookmark.id, NEW), entry)
+        return store.transaction()
 
-    monkeypatch.setattr(store, "write_all", update_and_write)
+    monkeypatch.setattr(store, "transaction", update_and_begin)
     numbers, skipped = import_entries(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
     assert numbers == (1, 0, 0, 1)
     assert skipped[0][0] == 1 and "together with the stored ones" in skipped[0][2]
@@ -327,7 +299,7 @@ def test_many_entries_of_one_uri_take_bounded_memory(store):
     entry_importer = Importer(store)
     tracemalloc.start()
     try:
-        for line in range(10 * importer.MAX_PENDING_ENTRIES):
+        for line in range(10 * MAX_CHANGES):
             entry_importer.add(line, {"uri": URI, "tags": [f"t{line % 90}"]})
         assert tracemalloc.get_traced_memory()[1] < 4_000_000
     finally:
@@ -335,29 +307,15 @@ def test_many_entries_of_one_uri_take_bounded_memory(store):
     assert entry_importer.finish().created == 1
 
 
-def test_syncfs_is_used_only_on_kernels_whose_syncfs_reports_errors(monkeypatch):
-    uname = os.uname()
-    for release, has in (("5.7.9-x", False), ("4.18.0", False), ("5.8.0", True), ("6.1.0", True)):
-        fake = os.uname_result((uname.sysname, uname.nodename, release, *uname[3:]))
-        monkeypatch.setattr(files.os, "uname", lambda fake=fake: fake)
-        assert (files._syncfs() is not None) == has
-
-
 def test_what_another_client_stored_meanwhile_is_synced_before_it_counts_as_unchanged(
     tmp_path, monkeypatch
 ):
-    store, synced = Store(tmp_path), []
+    store, synced, fsync = Store(tmp_path), set(), os.fsync
     first, second = Importer(store), Importer(store)
-    write_all = store.write_all
-
-    def record(changes, unchanged=()):
-        unchanged = list(unchanged)
-        synced.extend(entry.bookmark.uri for entry in unchanged)
-        return write_all(changes, unchanged)
-
     for each in (first, second):
-        each.add(1, {"uri": "https://example.com/"})
+        each.add(1, {"uri": URI})
     second.finish()
-    monkeypatch.setattr(store, "write_all", record)
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
     assert first.finish().unchanged == 1
-    assert synced == ["https://example.com/"]
+    (file,) = (tmp_path / "bookmarks").iterdir()
+    assert synced == {file.stat().st_ino, file.parent.stat().st_ino}

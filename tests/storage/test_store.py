@@ -12,17 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from clients import count_open_files
+from clients import bookmarks_of, count_open_files, delete_bookmark, put_bookmark
 from msgspec.structs import replace
 
 import storage.watch
-from storage import files, record
+from storage import files, follower, record
 from storage.bookmark import Tombstone, clean, create, update
-from storage.errors import Gone, Invalid, Stale, StorageError, Unavailable, Unreadable
+from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.query import Query
 from storage.record import encode
 from storage.search import parse_search
-from storage.store import Change, Store
+from storage.store import Store
 
 NOW = "2024-01-01T00:00:00Z"
 LATER = "2024-01-02T00:00:00Z"
@@ -37,7 +37,7 @@ def with_title(entry, title):
 
 
 def titles(store):
-    return {b.id: b.title for b in store.select(Query()).bookmarks}
+    return {b.id: b.title for b in bookmarks_of(store)}
 
 
 def raise_error(number):
@@ -60,38 +60,63 @@ def other(store, tmp_path):
 
 @pytest.fixture
 def a(store):
-    return store.add(bookmark("a", title="A"))
+    return put_bookmark(store, bookmark("a", title="A"))
 
 
-# --- Compare-and-swap ---
+# --- Transactions ---
 
 
-def test_a_write_over_another_version_than_the_one_seen_is_stale(store, other, a, tmp_path):
+def test_an_exception_in_a_transaction_changes_nothing(store, other, a, tmp_path):
     before = store.state()
-    newer = other.replace(with_title(a, "Newer"), a)
-    for write in (
-        lambda: store.replace(with_title(a, "Mine"), a),
-        lambda: store.delete(a),
-        lambda: store.replace(a.bookmark, a),
-        lambda: store.add(bookmark("a", uri="x:a")),
-        lambda: store.add(bookmark("b"), before),
-    ):
-        with pytest.raises(Stale):
-            write()
-    assert store.replace(newer.bookmark, newer).version == newer.version
-    assert titles(store) == titles(other) == {"a": "Newer"}
+    with pytest.raises(KeyError), store.transaction() as folder:
+        folder.put(bookmark("b"))
+        folder.put(with_title(a, "New"), a)
+        folder.delete(a)
+        raise KeyError
+    assert store.state() == other.state() == before
+    assert titles(other) == {"a": "A"}
+    assert len(list(tmp_path.rglob("*.json"))) == 1
 
 
-def test_a_write_over_a_removed_file_is_stale(store, a, tmp_path):
-    (tmp_path / "bookmarks" / "a.json").unlink()
-    for write in (
-        lambda: store.replace(with_title(a, "Mine"), a),
-        lambda: store.delete(a),
-        lambda: store.replace(a.bookmark, a),
+def test_a_transaction_sees_its_own_changes(store, a):
+    with store.transaction() as folder:
+        entry = folder.put(bookmark("b"))
+        assert folder.get("b") is folder.holder("https://b.example/") is entry
+        folder.put(update(entry.bookmark, clean({"uri": "x:new"}), LATER), entry)
+        assert folder.holder("https://b.example/") is None
+        assert folder.holder("x:new").bookmark.id == "b"
+        with pytest.raises(Conflict):
+            folder.put(bookmark("c", uri="x:new"))
+        with pytest.raises(Conflict):
+            folder.put(bookmark("b", uri="x:b"))
+    assert [b.uri for b in bookmarks_of(store)] == ["x:new", "https://a.example/"]
+
+
+def test_a_change_by_another_program_during_a_transaction_is_not_overwritten(
+    store, a, tmp_path
+):
+    file = tmp_path / "bookmarks" / "a.json"
+    newer = encode(with_title(a, "Newer"))
+    for change in (
+        lambda folder, entry: folder.put(with_title(entry, "Mine"), entry),
+        lambda folder, entry: folder.delete(entry),
     ):
-        with pytest.raises(Stale):
-            write()
-    assert titles(store) == {}
+        file.write_bytes(encode(a.bookmark))
+        with pytest.raises(Busy), store.transaction() as folder:
+            change(folder, folder.get("a"))
+            file.write_bytes(newer)
+        assert file.read_bytes() == newer
+    assert titles(store) == {"a": "Newer"}
+
+
+def test_a_file_that_another_program_adds_during_a_transaction_is_not_overwritten(
+    store, tmp_path
+):
+    file = tmp_path / "bookmarks" / "a.json"
+    with pytest.raises(Busy), store.transaction() as folder:
+        folder.put(bookmark("a", title="Mine"))
+        file.write_bytes(encode(bookmark("a", title="Theirs")))
+    assert titles(store) == {"a": "Theirs"}
 
 
 def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
@@ -104,9 +129,58 @@ def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", remove_and_sync)
-    with pytest.raises(Stale):
-        store.replace(with_title(a, "New"), a)
+    with pytest.raises(Busy):
+        put_bookmark(store, with_title(a, "New"), a)
     assert titles(store) == {}
+
+
+@pytest.mark.parametrize("call", ["link", "rename"])
+def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeypatch, call):
+    synced, calls, fsync, real = set(), itertools.count(1), os.fsync, getattr(os, call)
+
+    def fail_at_the_third(*arguments, **options):
+        if next(calls) == 3:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(*arguments, **options)
+
+    def put_all():
+        with store.transaction() as folder:
+            for id in "bcdef":
+                entry = folder.find(id)
+                folder.put(with_title(entry, "New") if entry else bookmark(id), entry)
+
+    if call == "rename":
+        put_all()
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
+    monkeypatch.setattr(os, call, fail_at_the_third)
+    if call == "link":
+        monkeypatch.setattr(files, "_O_TMPFILE", 0)
+    with pytest.raises(Unavailable):
+        put_all()
+    assert (tmp_path / "bookmarks").stat().st_ino in synced
+    stored = titles(store)
+    if call == "rename":
+        assert list(stored.values()).count("New") == 2
+    else:
+        assert len(stored) == 3
+
+
+def test_only_deleted_bookmarks_lose_their_files(store, a, tmp_path, monkeypatch):
+    b, calls, link = put_bookmark(store, bookmark("b")), itertools.count(1), os.link
+
+    def fail_at_the_second(*arguments, **options):
+        if next(calls) == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return link(*arguments, **options)
+
+    monkeypatch.setattr(os, "link", fail_at_the_second)
+    with pytest.raises(Unavailable), store.transaction() as folder:
+        folder.delete(a)
+        folder.delete(b)
+    assert list(titles(store)) == ["b"]
+    with pytest.raises(Gone):
+        store.get("a")
+    assert [path.name for path in (tmp_path / "bookmarks").iterdir()] == ["b.json"]
 
 
 def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(
@@ -114,7 +188,7 @@ def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(
 ):
     synced, fsync = set(), os.fsync
     monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
-    assert store.replace(a.bookmark, a) is a
+    assert put_bookmark(store, a.bookmark, a) is a
     folder = tmp_path / "bookmarks"
     assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
 
@@ -149,6 +223,11 @@ def test_no_file_is_written_that_is_too_large_to_be_read(a, monkeypatch):
         encode(a.bookmark)
 
 
+def find(store, id):
+    with store.transaction() as folder:
+        return folder.find(id)
+
+
 ERRORS_OF_ONE_FILE = [
     errno.EIO, errno.EBADMSG, errno.EUCLEAN, errno.ESTALE, errno.EAGAIN, errno.EACCES,
     errno.EPERM, errno.ETIMEDOUT, errno.EOVERFLOW,
@@ -158,23 +237,22 @@ ERRORS_OF_ALL_FILES = [errno.EMFILE, errno.ENFILE, errno.ENOMEM]
 
 @pytest.mark.parametrize("number", ERRORS_OF_ONE_FILE, ids=errno.errorcode.get)
 def test_an_error_of_one_file_affects_only_its_bookmark(
-    store, a, tmp_path, fail_to_open, number, caplog
+    store, a, tmp_path, fail_to_open, number, caplog, monkeypatch
 ):
-    b = store.add(bookmark("b", title="B"))
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0)
+    b = put_bookmark(store, bookmark("b", title="B"))
     fault = fail_to_open(number, "a")
     other = Store(tmp_path)
     assert titles(other) == {"b": "B"}
     for access in (
         lambda: other.get("a"),
-        lambda: other.replace(with_title(a, "New"), a),
-        lambda: other.replace(a.bookmark, a),
-        lambda: other.delete(a),
-        lambda: other.add(bookmark("a")),
+        lambda: find(other, "a"),
+        lambda: put_bookmark(other, bookmark("a")),
     ):
         with pytest.raises(Unreadable, match=os.strerror(number)):
             access()
-    other.replace(with_title(b, "New"), b)
-    other.add(bookmark("c", title="C"))
+    put_bookmark(other, with_title(b, "New"), b)
+    put_bookmark(other, bookmark("c", title="C"))
     assert titles(other) == {"b": "New", "c": "C"}
     assert caplog.text.count("is skipped") == 1
     fault.undo()
@@ -186,11 +264,11 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
 def test_an_error_of_the_whole_system_makes_no_file_unreadable(
     store, a, tmp_path, fail_to_open, number, caplog
 ):
-    store.add(bookmark("b", title="B"))
+    put_bookmark(store, bookmark("b", title="B"))
     assert titles(store) == {"a": "A", "b": "B"}
     (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title="New")))
     fault = fail_to_open(number)
-    for access in (store.state, lambda: store.get("b"), lambda: store.add(bookmark("c"))):
+    for access in (store.state, lambda: store.get("b"), lambda: put_bookmark(store, bookmark("c"))):
         with pytest.raises(Unavailable):
             access()
     fault.undo()
@@ -199,9 +277,10 @@ def test_an_error_of_the_whole_system_makes_no_file_unreadable(
 
 
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
-    store, a, tmp_path, fail_to_open
+    store, a, tmp_path, fail_to_open, monkeypatch
 ):
-    store.add(bookmark("b", title="B"))
+    monkeypatch.setattr(follower, "RETRY_SECONDS", 0)
+    put_bookmark(store, bookmark("b", title="B"))
     fault = fail_to_open(errno.EIO, "a", "b")
     other = Store(tmp_path)
     for _ in range(2):
@@ -225,9 +304,9 @@ def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypat
 
         with monkeypatch.context() as patch, suppress(Unavailable):
             patch.setattr(module, call, fail_once)
-            store.add(bookmark(f"failed{number}"))
+            put_bookmark(store, bookmark(f"failed{number}"))
         assert count_open_files() == before
-        store.add(bookmark(f"added{number}"))
+        put_bookmark(store, bookmark(f"added{number}"))
         if len(calls) < number:
             break
     assert number > 1
@@ -241,11 +320,10 @@ def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path
     for access in (
         store.state,
         lambda: store.get("a"),
-        lambda: store.add(bookmark("b")),
-        lambda: store.replace(with_title(a, "New"), a),
-        lambda: store.replace(a.bookmark, a),
-        lambda: store.delete(a),
-        lambda: store.write_all([Change(bookmark("b"), None)]),
+        lambda: put_bookmark(store, bookmark("b")),
+        lambda: put_bookmark(store, with_title(a, "New"), a),
+        lambda: put_bookmark(store, a.bookmark, a),
+        lambda: delete_bookmark(store, a),
     ):
         with pytest.raises(Unavailable):
             access()
@@ -273,29 +351,24 @@ def replace_folder_at(patch, module, call, folder):
 
 
 def add(store, a):
-    store.add(bookmark("b", title="B"))
-    return {"a": "A", "b": "B"}
-
-
-def write_all(store, a):
-    assert store.write_all([Change(bookmark("b", title="B"), None)]) == []
+    put_bookmark(store, bookmark("b", title="B"))
     return {"a": "A", "b": "B"}
 
 
 def update_a(store, a):
-    store.replace(with_title(a, "New"), a)
+    put_bookmark(store, with_title(a, "New"), a)
     return {"a": "New"}
 
 
 def delete_a(store, a):
-    store.delete(a)
+    delete_bookmark(store, a)
     return {}
 
 
 @pytest.mark.parametrize("module, call", [(os, "write"), (fcntl, "flock"), (os, "link")])
 @pytest.mark.parametrize(
     "write, name",
-    [(add, "bookmarks"), (write_all, "bookmarks"), (update_a, "bookmarks"),
+    [(add, "bookmarks"), (update_a, "bookmarks"),
      (delete_a, "bookmarks"), (delete_a, "tombstones")],
 )  # fmt: skip
 def test_a_write_while_a_folder_is_replaced_is_in_the_new_folder(
@@ -321,7 +394,7 @@ def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
     monkeypatch.setattr(os, "link", require_lock_and_link)
     with pytest.MonkeyPatch.context() as patch:
         replace_folder_at(patch, fcntl, "flock", folder)
-        store.add(bookmark("b", title="B"))
+        put_bookmark(store, bookmark("b", title="B"))
     assert (tmp_path / "aside").exists()
     assert titles(store) == {"b": "B"}
 
@@ -345,7 +418,7 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monke
         return number
 
     monkeypatch.setattr(storage.watch.INotify, "add_watch", watch_and_replace)
-    store.add(bookmark("a"))
+    put_bookmark(store, bookmark("a"))
     assert (tmp_path / "aside").exists()
     (tombstones / "a.json").write_bytes(encode(Tombstone("a", NOW)))
     with pytest.raises(Gone):
@@ -359,12 +432,12 @@ def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     with monkeypatch.context() as patch:
         patch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
         for id in "ab":
-            store.add(bookmark(id, title=id))
+            put_bookmark(store, bookmark(id, title=id))
             assert other.get(id).bookmark.title == id
     assert caplog.text.count("Without inotify") == 2  # Once for each store.
-    store.add(bookmark("c", title="c"))
+    put_bookmark(store, bookmark("c", title="c"))
     assert list(titles(other)) == list("cba")
-    store.add(bookmark("d", title="d"))
+    put_bookmark(store, bookmark("d", title="d"))
     assert list(titles(other)) == list("dcba")
 
 
@@ -424,7 +497,7 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
         link(*arguments, **options)
 
     monkeypatch.setattr(os, "link", link_slowly)
-    writer = threading.Thread(target=store.add, args=[bookmark("b", title="B")])
+    writer = threading.Thread(target=put_bookmark, args=[store, bookmark("b", title="B")])
     writer.start()
     assert is_writing.wait(10)
     child = os.fork()
@@ -434,7 +507,7 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
         status = 1
         with suppress(StorageError):
             store.get("a")
-            store.add(bookmark("c", title="C"))
+            put_bookmark(store, bookmark("c", title="C"))
             status = titles(store) != {"a": "A", "b": "B", "c": "C"}
         os._exit(status)
     may_finish.set()
@@ -454,10 +527,10 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
 def test_a_page_counts_the_tags_of_all_its_matches(store, query):
     tags = {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}
     for id, names in tags.items():
-        store.add(bookmark(id, uri=f"x:{id}", tags=names))
+        put_bookmark(store, bookmark(id, uri=f"x:{id}", tags=names))
     page = store.select(replace(query, limit=1, offset=1, tag_count_limit=2))
-    matches = store.select(query).bookmarks
+    matches = bookmarks_of(store, query)
     counts = Counter(tag.lower() for match in matches for tag in match.tags)
     most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:2]
     assert [(tag.lower(), count) for tag, count in page.tag_counts] == most_used
-    assert page.versions == [store.get(b.id).version for b in page.bookmarks]
+    assert page.entries == [store.get(entry.bookmark.id) for entry in page.entries]
