@@ -45,7 +45,8 @@ def read_multipart(body: bytes, parameters: Mapping[str, str]) -> dict[str, obje
 def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the names and values of a multipart form, in order. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
-    if files := [(part.name, "cannot be a file here") for part in parts if part.file_name]:
+    reason = "cannot be a file here. Send a file of bookmarks to POST /-/import"
+    if files := [(part.name, reason) for part in parts if part.file_name]:
         raise Invalid(files)
     return [(part.name, _decode(part.value)) for part in parts]
 
@@ -80,6 +81,8 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
                     parts[-1].value.extend(event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
+    if not all(part.name for part in parts):  # RFC 7578 section 4.2
+        raise Malformed("The multipart form has a part without a name.")
     return parts
 
 

@@ -19,11 +19,12 @@ import pytest
 import webtest
 
 from bookmarks import ROUTES, make_app
-from formats.http import linkding
+from formats.http import pages
 
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
-OWN_ROUTES = tuple(route for route in ROUTES if route not in linkding.ROUTES)
+# The routes for programs, without those of linkding's API.
+OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
 
 
 @pytest.fixture

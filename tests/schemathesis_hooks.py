@@ -33,7 +33,7 @@ XBEL = documents("xbel", BOOKMARK.map(lambda bookmark: [bookmark])).map(
     lambda document: document.replace(b' id="b-', b' x="b-')
 )
 schemathesis.openapi.media_type("application/x-xbel", XBEL)
-for name in LISTS["xbel"].other_media_types:
+for name in LISTS["xbel"].aliases:
     schemathesis.openapi.media_type(name, XBEL)
 schemathesis.openapi.media_type("text/csv", documents("csv", st.lists(BOOKMARK, max_size=3)))
 schemathesis.openapi.media_type("text/html", documents("netscape", st.lists(BOOKMARK, max_size=3)))

@@ -62,7 +62,7 @@ def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, 
         longest = pool.submit(longest_delay, service, path, done)
         before = cpu_seconds(service)
         try:
-            client.request("POST", "/", body, {"Content-Type": media_type})
+            client.request("POST", "/-/import", body, {"Content-Type": media_type})
             report = json.load(client.getresponse())
         finally:
             done.set()

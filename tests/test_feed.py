@@ -14,7 +14,7 @@ from lxml import etree
 
 from bookmarks import make_app
 from formats import FEEDS
-from formats.listing import Listing
+from formats.html.view import Listing
 from storage.bookmark import Bookmark
 from storage.follower import new_entry
 from storage.index import Index
@@ -209,9 +209,9 @@ LEGAL = st.characters(
 @settings(derandomize=True, deadline=None, max_examples=500)
 def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
-    bookmark = Bookmark("a", uri, "", "", (), now, now)
-    listing = Listing(Page([new_entry(bookmark, b"", 0.0)], 1, Index().state))
-    feed = etree.fromstring(b"".join(FEEDS["atom"].write([bookmark], listing)))
+    entry = new_entry(Bookmark("a", uri, "", "", (), now, now), b"", 0.0)
+    listing = Listing(lambda query: Page([entry], 1, Index().state))
+    feed = etree.fromstring(b"".join(FEEDS["atom"].write(listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]
     assert IRI.fullmatch(href)
     assert unquote_to_bytes(href) == unquote_to_bytes(uri)

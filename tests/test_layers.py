@@ -18,16 +18,16 @@ def module_name(path):
 
 
 MODULES = {module_name(path): path for path in PATHS}
-LAYERS = ("storage", "formats.*", "formats", "formats.http", "bookmarks")  # The lowest first.
+# The lowest first.
+LAYERS = ("storage", "formats.*", "formats", "formats.http", "formats.commands", "bookmarks")
 
 
 def layer(name):
     """Return the number of the module's layer; `formats` is its __init__.py alone."""
     package = name.partition(".")[0]
-    if package == "formats" and name != "formats":
-        is_upper = name == "formats.commands" or f"{name}.".startswith("formats.http.")
-        package = "formats.http" if is_upper else "formats.*"
-    return LAYERS.index(package)
+    if name.startswith("formats."):
+        package = "formats.http" if f"{name}.".startswith("formats.http.") else "formats.*"
+    return LAYERS.index(name if name in LAYERS else package)
 
 
 def imported_names(name):

@@ -146,12 +146,12 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of, encode)
         ("add", "x,y"), ("add", "z"), ("expected", "1"),
     ]  # fmt: skip
     if encode == "urlencoded":
-        app.post("/tags", fields, status=303)
+        app.post("/tags", fields, status=200)
     else:
         part = '--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
         body = "".join(part % field for field in fields) + "--b--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=b"}
-        app.post("/tags", body, headers=headers, status=303)
+        app.post("/tags", body, headers=headers, status=200)
     assert tags_of() == BEFORE | {"1": ["x", "y", "z"]}
 
 
@@ -167,7 +167,7 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of, encode)
     ],
 )
 def test_a_form_leads_to_a_list_that_says_how_many_were_changed(app, tags_of, fields, filter):
-    response = app.post("/tags", fields, headers=PAGE, status=303)
+    response = app.post("/-/retag", fields, headers=PAGE, status=303)
     location = urlsplit(response.location)
     assert (location.path, parse_qs(location.query)) == ("/", filter)
     page = response.follow(headers=PAGE, status=200)
@@ -244,7 +244,11 @@ def test_a_body_that_is_no_object_is_refused(app, tags_of):
     app.post("/tags", "a", content_type="text/plain", status=415)
     app.post("/tags", {"tag": "a", "q": "one", "expected": ""}, status=422)
     app.post("/tags", [("q", "one"), ("q", "two")], status=422)
-    app.post_json("/tags", {"tag": "a"}, headers=PAGE, status=406)
+
+
+def test_nothing_is_changed_if_accept_allows_no_report(app, tags_of):
+    app.post_json("/tags", {"tag": "a", "add": "x"}, headers=PAGE, status=406)
+    assert tags_of() == BEFORE
 
 
 @pytest.mark.parametrize("expected", [0, 1, 3, 10**17])
@@ -253,7 +257,7 @@ def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of, e
     problem = app.post_json("/tags", body, status=412).json
     numbers = f"The number of selected bookmarks is 2 now, not {expected:,}. "
     assert problem["detail"].startswith(numbers)
-    page = app.post("/tags", body, headers=PAGE, status=412)
+    page = app.post("/-/retag", body, headers=PAGE, status=412)
     assert "Look at the selection again" in page.text
     assert not page.html.select("form.editor")
     assert tags_of() == BEFORE
@@ -281,7 +285,7 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
     assert (report["matched"], report["changed"], report["unchanged"]) == (3, 2, 0)
     (failed,) = report["failed"]
     assert failed == {"id": full["id"], "reason": "tags must be at most 100 tags, not 101"}
-    response = app.post("/tags", {"tag": "a", "add": "x"}, status=303)
+    response = app.post("/-/retag", {"tag": "a", "add": "x"}, status=303)
     assert response.location == "http://localhost/?tag=a&changed=0&failed=1"
 
 
@@ -304,7 +308,7 @@ def test_unknown_fields_of_files_are_kept(app, data, add):
 
 def test_more_bookmarks_than_a_batch_are_changed(app, add):
     many = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
-    app.post_json("/", many, status=200)
+    app.post_json("/-/import", many, status=200)
     report = app.post_json("/tags", {"tag": "a", "remove": "a", "add": "b"}, status=200).json
     assert report == {"matched": 450, "changed": 450, "unchanged": 0, "failed": []}
     assert app.get("/tags", status=200).json == [{"tag": "b", "count": 450}]
@@ -314,7 +318,7 @@ def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
     form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="rename").parent
     fields = {field["name"]: field.get("value", "x") for field in form.select("input")}
     assert "q" not in fields
-    response = app.post("/tags", fields, headers=PAGE, status=303)
+    response = app.post("/-/retag", fields, headers=PAGE, status=303)
     assert response.location == "http://localhost/?tag=x&changed=2"
     assert 'class="retag"' not in app.get("/?q=%20", headers=PAGE, status=200)
 

@@ -11,7 +11,8 @@ from formats.http.site import ADDRESS_VARIABLES
 from storage.errors import Unavailable
 from storage.store import Store
 
-MAX_RESPONSES, MAX_SIZE = 128, 128 * 1024  # In all 16 MiB. The size is that of one body in bytes.
+# In all 16 MiB. The size is that of one response in bytes, with the headers of its request.
+MAX_RESPONSES, MAX_SIZE = 128, 128 * 1024
 
 # Credentials are not in the key: access control checks them before each look into the cache. The
 # response to HEAD is that of GET, whose body `response.send` leaves out.
@@ -58,7 +59,7 @@ class ResponseCache:
         # response counts as stale.
         change_count = self._store.change_count
         response = make(request)
-        if len(response.body) <= MAX_SIZE:
+        if len(response.body) + len(repr((key, response.headers))) <= MAX_SIZE:
             if len(self._responses) >= MAX_RESPONSES:
                 self._responses = {}
             self._responses[key] = change_count, response

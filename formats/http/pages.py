@@ -17,7 +17,7 @@ from formats.html.deleted import write_deleted
 from formats.html.editor import BookmarkForm, complete_address
 from formats.html.view import list_address, retagged_address
 from formats.http import login, problems
-from formats.http.conditional import version_text
+from formats.http.conditional import require_conditions, version_text
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_file, read_form
 from formats.http.response import Response, respond_with, see_other
@@ -142,6 +142,7 @@ def change_tags(service: Service, request: Request) -> Response:
 def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file, and report what was stored and skipped."""
     format = negotiate(request, formats.IMPORT_REPORTS)
+    require_conditions(request, service.store.state())
     importer = Importer(service.store)
     for entry in read_file(request):
         importer.add(*entry)

@@ -56,6 +56,8 @@ def read_file(request: Request) -> Iterator[ImportedEntry]:
     data = _read_body(request, MAX_FILE + MAX_BODY)
     if media_type == "multipart/form-data":
         data = form.read_upload(data, parameters)
+    if len(data) > MAX_FILE:
+        raise _too_large(MAX_FILE)
     format = formats.FILE_TYPES[media_type] or detect_format(data)
     if format == "json":
         limit_json_values(data)  # Decoding many values takes long.

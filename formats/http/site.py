@@ -13,18 +13,20 @@ from storage.errors import Invalid
 ADDRESS_VARIABLES = ("wsgi.url_scheme", "HTTP_HOST", "SERVER_NAME", "SERVER_PORT", "SCRIPT_NAME")
 # For variables that are missing or empty: WebOb would fail, or make a wrong address.
 _DEFAULT_VARIABLES = {"wsgi.url_scheme": "http", "SERVER_NAME": "localhost", "SERVER_PORT": "80"}
+# In characters. A Host may be refused because it is longer, but the page of this error has links.
+_MAX_VALUE = 4096
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # With the colon, as the end of an address.
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 section 3.3).
 
 
 def site_of(request: Request, configured: Site | None, has_login: bool) -> Site:
     """Return the configured address of the service, or else the one that the request names."""
-    values = map(request.environ.get, ADDRESS_VARIABLES)
+    values = (request.environ.get(name, "")[:_MAX_VALUE] for name in ADDRESS_VARIABLES)
     return configured or _requested_site(has_login, *values)
 
 
 @functools.lru_cache(maxsize=256)  # Clients use few different addresses.
-def _requested_site(has_login: bool, *values: str | None) -> Site:
+def _requested_site(has_login: bool, *values: str) -> Site:
     """Return the address that the values of ADDRESS_VARIABLES, in this order, determine."""
     variables = zip(ADDRESS_VARIABLES, values, strict=True)
     environ = _DEFAULT_VARIABLES | {name: value for name, value in variables if value}
