@@ -19,11 +19,10 @@ import pytest
 import webtest
 
 from bookmarks import ROUTES, make_app
-from formats.http import linkding
 
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
-OWN_ROUTES = tuple(route for route in ROUTES if route not in linkding.ROUTES)
+OWN_ROUTES = ROUTES
 
 
 @pytest.fixture
