@@ -25,6 +25,7 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
 
 import formats
 from formats import FormatTable, commands
+from formats.html import MEDIA_TYPE as HTML
 from formats.html.assets import assets
 from formats.html.view import Listing
 from formats.http import linkding, openapi, pages, problems
@@ -261,9 +262,16 @@ class Application(Service):
     def _finish(self, request: Request, response: Response) -> Response:
         cache_control, vary = "no-cache", VARY
         if self.access_control.tokens:
-            cache_control, vary = "private, no-cache", f"{VARY}, Authorization, Cookie"
+            # After "Log out", Back must not show a page that needed the login.
+            is_shown_by_login = _is_page(response) and not self.access_control.public_read
+            cache_control = "private, no-store" if is_shown_by_login else "private, no-cache"
+            vary = f"{VARY}, Authorization, Cookie"
         responses.add_common_headers(response, cache_control, vary)
         return compress(request, response)
+
+
+def _is_page(response: Response) -> bool:
+    return ("Content-Type", HTML) in response.headers
 
 
 def _door(request: Request) -> Door:

@@ -51,7 +51,7 @@ def test_any_other_file_name_is_404(app, name):
     [("", ""), ("/my/marks", "/my/marks"), ("/a ?b#%20é", "/a%20%3Fb%23%2520%C3%A9")],
 )
 def test_each_page_links_the_files_below_the_prefix(app, prefix, quoted):
-    for path, status in [("/", 200), ("/?uri=x:y", 200), ("/nothing", 404)]:
+    for path, status in [("/", 200), ("/-/add?uri=x:y", 200), ("/nothing", 404)]:
         environ = {"SCRIPT_NAME": prefix.encode().decode("latin-1")}
         page = app.get(path, headers=PAGE, extra_environ=environ, status=status).text
         links = re.findall(r'(?:src|href)="([^"]*\.(?:css|js|svg|png|webmanifest))"', page)
@@ -77,14 +77,14 @@ def test_the_manifest_names_icons_of_the_stated_sizes_below_the_prefix(app):
         icons.setdefault(icon.get("purpose", "any"), set()).add(icon["sizes"])
     assert icons == {"any": {"any", "192x192", "512x512"}, "maskable": {"512x512"}}
     assert urljoin(path, manifest["start_url"]) == urljoin(path, manifest["scope"]) == "/marks/"
-    assert urljoin(path, manifest["share_target"]["action"]) == "/marks/-/share"
+    assert urljoin(path, manifest["share_target"]["action"]) == "/marks/-/add"
     policy = page.headers["Content-Security-Policy"]
     assert "manifest-src 'self';" in policy and policy.startswith("default-src 'none'")
 
 
 def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):
     tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
-    monkeypatch.setattr("formats.http.conditional.assets_digest", lambda: "other")
+    monkeypatch.setattr("formats.html.frame.served_name", lambda file: f"other-0.{file}")
     later = webtest.TestApp(make_app(data))
     assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
     assert len(tags) == 1

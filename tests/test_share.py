@@ -18,16 +18,16 @@ def shown(page):
 @pytest.mark.parametrize(
     "shared, expected",
     [
-        ({"title": "T", "text": "Some words", "url": A}, (A, "T", "Some words")),
+        ({"title": "T", "text": "Some words", "uri": A}, (A, "T", "Some words")),
         ({"title": "T", "text": A}, (A, "T", "")),
-        ({"title": "", "text": A, "url": ""}, (A, "", "")),
+        ({"title": "", "text": A, "uri": ""}, (A, "", "")),
         ({"text": f"A title {A}"}, (A, "A title", "")),
         ({"title": "T", "text": f"T {A}"}, (A, "T", "")),
         ({"title": "T", "text": f"T: {A}"}, (A, "T", "")),
         ({"title": "T", "text": f"Words\n\n{A}"}, (A, "T", "Words")),
         ({"text": f"Line 1\nLine 2\n{A}"}, (A, "", "Line 1\nLine 2")),
         ({"title": "T", "text": f"Read {A}, it is good"}, (A, "T", f"Read {A}, it is good")),
-        ({"title": "T", "text": f"T {A}", "url": A}, (A, "T", "")),
+        ({"title": "T", "text": f"T {A}", "uri": A}, (A, "T", "")),
         ({"text": f"“{A}”."}, (A, "", "")),
         ({"text": f"({A})"}, (A, "", "")),
         ({"text": f"“Said” by somebody. {A}"}, (A, "“Said” by somebody.", "")),
@@ -41,29 +41,29 @@ def shown(page):
     ],
 )
 def test_what_is_shared_fills_the_form(app, shared, expected):
-    page = app.get("/-/share", shared, headers=PAGE, status=200)
+    page = app.get("/-/add", shared, headers=PAGE, status=200)
     assert page.content_type == "text/html"
     assert shown(page) == expected
-    app.head("/-/share", shared, headers=PAGE, status=200)
+    app.head("/-/add", shared, headers=PAGE, status=200)
 
 
 def test_sharing_a_known_page_opens_its_bookmark(app, add):
     add(A, title="Stored", description="Known")
-    page = app.get("/-/share", {"title": "Other", "text": A}, headers=PAGE, status=200)
+    page = app.get("/-/add", {"title": "Other", "text": A}, headers=PAGE, status=200)
     assert shown(page)[:2] == (A, "Stored")
 
 
 def test_what_is_shared_before_the_login_comes_after_it(data):
     app = webtest.TestApp(make_app(data, token="secret"))
-    page = app.get("/-/share", {"text": f"Ä title {A}"}, headers=PAGE, status=401)
+    page = app.get("/-/add", {"text": f"Ä title {A}"}, headers=PAGE, status=401)
     page.form["token"] = "secret"
-    page = page.form.submit(headers=PAGE, status=303).follow(headers=PAGE, status=303)
-    assert shown(page.follow(headers=PAGE, status=200)) == (A, "Ä title", "")
+    page = page.form.submit(headers=PAGE, status=303).follow(headers=PAGE, status=200)
+    assert shown(page) == (A, "Ä title", "")
 
 
 def test_two_shared_texts_do_not_mix(app):
     for number in range(3):
         for name in "ab":
             text = f"{name}{number} https://{name}.example/"
-            page = app.get("/-/share", {"text": text}, headers=PAGE, status=200)
+            page = app.get("/-/add", {"text": text}, headers=PAGE, status=200)
             assert shown(page)[0] == f"https://{name}.example/"

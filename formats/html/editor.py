@@ -64,7 +64,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, entry: Entry, query: Mapping[str, str] = {}) -> "BookmarkForm":
         """Return the form of a stored bookmark, opened by a page with this query."""
-        version, opened = f"{entry.version:032x}", field_digests(entry.bookmark)
+        version, opened = form_version(entry), field_digests(entry.bookmark)
         form = cls(**form_values(entry.bookmark), version=version, opened=opened)
         return _returning(form, query)
 
@@ -109,6 +109,11 @@ def _returning(form: BookmarkForm, query: Mapping[str, str]) -> BookmarkForm:
     return replace(form, list_query=query.get("_list"), closes_window=query.get("close", ""))
 
 
+def form_version(entry: Entry) -> str:
+    """Return the version of a bookmark as a form has it: 16 digits, because lists have many."""
+    return f"{entry.version & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+
+
 def form_values(b: Bookmark) -> dict[str, str]:
     """Return a bookmark's values as the form's fields show them."""
     tags = ", ".join(b.tags)
@@ -132,6 +137,7 @@ def _digest(value: object) -> str:
 def hidden_inputs(form: BookmarkForm) -> str:
     """Return the hidden fields of a form as HTML; empty ones are left out."""
     values = {
+        "created": form.created or None,
         "_version": form.version or None,
         "_list": form.list_query,  # An empty query is that of all bookmarks.
         "_close": form.closes_window or None,

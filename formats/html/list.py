@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.html.bookmark import date_html, host_html, title_link
-from formats.html.editor import BookmarkForm, edit_form
+from formats.html.editor import BookmarkForm, edit_form, form_version
 from formats.html.frame import (
     END,
     MAX_HEADING,
@@ -20,7 +20,8 @@ from formats.html.mark import Escape, marker
 from formats.html.retag import retag_section
 from formats.html.start import bookmarklet, import_form, introduction
 from formats.html.view import Listing, with_query
-from storage.bookmark import Bookmark, fold_tag
+from storage.bookmark import fold_tag
+from storage.index import Entry
 from storage.search import parse_search, words_to_mark
 
 # The column beside a list shows at most this number of tags, the most used.
@@ -54,7 +55,7 @@ def write(listing: Listing) -> Iterator[bytes]:
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
     yield b'<ol class="list">\n' if listing.page.entries else b""
     for entry in listing.page.entries:
-        yield item(entry.bookmark, entry.version).encode()
+        yield item(entry).encode()
     yield b"</ol>\n" if listing.page.entries else b""
     aside = "" if is_empty_collection else _aside(listing, tag_link)
     yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
@@ -183,16 +184,17 @@ def _selected_tags(listing: Listing) -> set[str]:
 
 def _item_writer(
     listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
-) -> Callable[[Bookmark, int], str]:
+) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
-    The item's delete button sends the bookmark's `version`, because the service refuses to delete a
+    The item's delete button sends the bookmark's version, because the service refuses to delete a
     bookmark that has changed since. `escape_and_mark` also marks the words of the search in a text.
     """
     # By the parameter `_list`, the page that edits a bookmark leads back to this list.
     path, edit_query = e(listing.site.path), e(urlencode({"_list": listing.list_query}))
 
-    def item(b: Bookmark, version: int) -> str:
+    def item(entry: Entry) -> str:
+        b = entry.bookmark
         edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
         return (
             f'<li id="b-{b.id}" dir="auto">\n<h2>{title_link(b, escape_and_mark)}</h2>\n'
@@ -201,7 +203,7 @@ def _item_writer(
             f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
             f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
             f'<button form="delete" formaction="{path}/-/delete/{b.id}" name="_version" '
-            f'value="{version:032x}">Delete</button></span></p>\n</li>\n'
+            f'value="{form_version(entry)}">Delete</button></span></p>\n</li>\n'
         )
 
     return item

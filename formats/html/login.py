@@ -8,6 +8,9 @@ from formats.html.editor import LABELS
 from formats.html.frame import ENCTYPE_MULTIPART, END, begin, begin_login, e, hidden_input
 from formats.html.view import Parameters, Site
 
+# The labels of the fields of forms that a user types.
+_TYPED = LABELS | {"add": "Add tags", "remove": "Remove tags"}
+
 
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
@@ -52,9 +55,9 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
     heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
     button = "Delete" if is_deletion else "Save"
     rows = "".join(
-        f'<dt>{LABELS.get(name, e(name))}</dt><dd dir="auto">{e(value)}</dd>\n'
+        f'<dt>{_TYPED[name]}</dt><dd dir="auto">{e(value)}</dd>\n'
         for name, value in pending_fields
-        if value and not name.startswith("_")  # Users do not type fields such as `_version`.
+        if value and name in _TYPED  # Nobody types the others, such as `_version`.
     )
     return (
         f'{begin(heading, site)}<main id="main" class="single">\n<h1>{heading}</h1>\n'

@@ -1,7 +1,11 @@
 """The forms that change the tags of all bookmarks of a filtered list."""
 
-from formats.html.frame import e, hidden_input, number_of_bookmarks
-from formats.html.view import Listing
+from collections.abc import Mapping
+from typing import Any
+
+from formats.html.frame import e, hidden_input, list_link, number_of_bookmarks
+from formats.html.problem import HEADINGS, Problem, detail_html, write_page
+from formats.html.view import Listing, Parameters, Site, parse_count
 from storage.errors import BadQuery
 from storage.search import parse_expression
 
@@ -12,14 +16,35 @@ def retag_section(listing: Listing) -> str:
     """Return the forms. Each button names the number of bookmarks that the form changes."""
     if not listing.filter or not listing.page.total or not _has_valid_search(listing):
         return ""
+    hidden = _hidden_inputs(listing.filter, listing.page.total, listing.list_query)
     number = number_of_bookmarks(listing.page.total)
-    forms = _form(listing, "add", label="Add tags", button=f"Add to {number}")
-    forms += _form(listing, "remove", label="Remove tags", button=f"Remove from {number}")
+    forms = _form(listing.site, hidden, "add", "Add tags", f"Add to {number}")
+    forms += _form(listing.site, hidden, "remove", "Remove tags", f"Remove from {number}")
     match listing.filter:
         case [("tag", tag)]:  # The filter is this tag alone.
-            label, button = f"Rename <bdi>{e(tag)}</bdi> to", f"Rename in {number}"
-            forms = _form(listing, "add", label, button, renamed_tag=tag) + forms
+            forms = _rename_form(listing.site, hidden, tag, number) + forms
     return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
+
+
+def write_retagging_refused(fields: Mapping[str, Any], problem: Problem, site: Site) -> str:
+    """Return the page of a form that changed nothing, with what was typed and a way back."""
+    total = parse_count(fields, "expected") or 0
+    filter = [("tag", tag) for tag in fields.get("tag", ())]
+    filter += [("q", fields["q"])] if fields.get("q") else []
+    list_query = fields.get("_list", "")
+    hidden, number = _hidden_inputs(filter, total, list_query), number_of_bookmarks(total)
+    added, removed = (", ".join(fields.get(name, ())) for name in ("add", "remove"))
+    if added and removed:
+        form = _rename_form(site, hidden, removed, number, added)
+    elif removed:
+        form = _form(site, hidden, "remove", "Remove tags", f"Remove from {number}", removed)
+    else:
+        form = _form(site, hidden, "add", "Add tags", f"Add to {number}", added)
+    reasons = [reason for name, reason in problem.errors if name in ("add", "remove")]
+    text = " ".join(f"The tags {e(reason)}." for reason in reasons) or detail_html(problem)
+    heading = HEADINGS.get(problem.status, "This did not work")
+    alert = f'<div class="alert" role="alert">\n<p>No tag was changed. {text}</p>\n</div>\n'
+    return write_page(heading, f"{alert}{form if total else ''}{list_link(site, list_query)}", site)
 
 
 def _has_valid_search(listing: Listing) -> bool:
@@ -35,19 +60,27 @@ def _has_valid_search(listing: Listing) -> bool:
     return True
 
 
-def _form(listing: Listing, field: str, label: str, button: str, renamed_tag: str = "") -> str:
-    """Return a form whose `field` has tags to `add` or to `remove`.
-
-    With `renamed_tag`, the form removes that tag and adds those of the field in its place.
-    """
-    id = "rename" if renamed_tag else f"{field}-tags"
-    hidden = "".join(hidden_input(name, value) for name, value in listing.filter)
+def _hidden_inputs(filter: Parameters, total: int, list_query: str) -> str:
+    hidden = "".join(hidden_input(name, value) for name, value in filter)
     # The service refuses the change if the filter selects more or fewer bookmarks by then.
-    hidden += hidden_input("expected", str(listing.page.total))
-    hidden += hidden_input("_list", listing.list_query)
-    hidden += hidden_input("remove", renamed_tag) if renamed_tag else ""
+    return hidden + hidden_input("expected", str(total)) + hidden_input("_list", list_query)
+
+
+def _rename_form(site: Site, hidden: str, tag: str, number: str, value: str = "") -> str:
+    """Return a form that removes the tag and adds those of its field in its place."""
+    label, button = f"Rename <bdi>{e(tag)}</bdi> to", f"Rename in {number}"
+    hidden += hidden_input("remove", tag)
+    return _form(site, hidden, "add", label, button, value, id="rename")
+
+
+def _form(
+    site: Site, hidden: str, field: str, label: str, button: str, value: str = "", id: str = ""
+) -> str:
+    """Return a form whose `field` has tags to `add` or to `remove`."""
+    id = id or f"{field}-tags"
     return (
-        f'<form class="retag" method="post" action="{e(listing.site.path)}/-/retag">{hidden}\n'
-        f'<label for="{id}">{label}</label>\n<input id="{id}" name="{field}" {_INPUT}>\n'
+        f'<form class="retag" method="post" action="{e(site.path)}/-/retag">{hidden}\n'
+        f'<label for="{id}">{label}</label>\n'
+        f'<input id="{id}" name="{field}" value="{e(value)}" {_INPUT}>\n'
         f"<button>{button}</button>\n</form>\n"
     )

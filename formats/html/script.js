@@ -15,10 +15,11 @@
   const request = (address, options) => fetch(location.origin + address, options);
 
   // Store the value if one is given; return the stored one, or null if the browser forbids storage.
-  function setting(name, ...value) {
+  // The storage is that of the tab or of the whole browser.
+  function setting(storage, name, ...value) {
     try {
-      if (value.length) localStorage.setItem(name, value[0]);
-      return localStorage.getItem(name);
+      if (value.length) window[storage].setItem(name, value[0]);
+      return window[storage].getItem(name);
     } catch {
       return null;
     }
@@ -34,12 +35,18 @@
 
   // --- The notice after saving ---
 
-  // The service redirects once after it has saved a form, and twice after a login.
+  // The service redirects after it has stored a form. A login redirects too, but stores nothing.
+  const SENT = "bookmarks-sent";
   const [arrival] = performance.getEntriesByType("navigation");
-  if (arrival?.type === "navigate" && arrival.redirectCount === 1) {
+  const wasSent = setting("sessionStorage", SENT);
+  setting("sessionStorage", SENT, "");
+  addEventListener("submit", ({ target: form }) => {
+    if (form.method === "post" && !form.action.endsWith("/-/login")) setting("sessionStorage", SENT, "yes");
+  });
+  if (wasSent && arrival?.type === "navigate" && arrival.redirectCount === 1) {
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
     if (new URLSearchParams(location.search).get("close") === "1") window.close();
-    const id = location.hash.slice("#b-".length);
+    const id = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
     const item = document.getElementById("b-" + id);
     const link = id && !item ? [" ", make("a", { href: `${path}/${id}` }, "Show it")] : [];
     const saved = status("saved", "Saved.", ...link);
@@ -117,11 +124,14 @@
       if (tagAtCaret().text === text && document.activeElement === input) show(matches(all, text));
     }
 
-    // Only the first focus moves the caret. Later, the user has chosen where it is.
+    // Only the first focus moves the caret. Later, the user has chosen where it is. After Tab, Firefox
+    // selects the whole value, but only once the listeners of the event have run.
     function prepare() {
       loadTags();
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
-      input.setSelectionRange(input.value.length, input.value.length);
+      const moveToEnd = () => input.setSelectionRange(input.value.length, input.value.length);
+      moveToEnd();
+      setTimeout(() => { if (input.selectionEnd > input.selectionStart) moveToEnd(); });
     }
 
     show([]);
@@ -257,7 +267,7 @@
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (setting(KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
+    if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select") || isInUse()) return;
     event.preventDefault();
     KEYS[event.key]();
@@ -267,9 +277,9 @@
   function keysSection() {
     const key = (name) => make("kbd", {}, name);
     const toggle = make("button", { type: "button" });
-    const label = () => { toggle.textContent = setting(KEYS_OFF) ? "Turn keys on" : "Turn keys off"; };
+    const label = () => { toggle.textContent = setting("localStorage", KEYS_OFF) ? "Turn keys on" : "Turn keys off"; };
     toggle.addEventListener("click", () => {
-      setting(KEYS_OFF, setting(KEYS_OFF) ? "" : "yes");
+      setting("localStorage", KEYS_OFF, setting("localStorage", KEYS_OFF) ? "" : "yes");
       label();
     });
     label();

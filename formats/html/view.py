@@ -125,15 +125,15 @@ class Listing:
     @property
     def retagged_count(self) -> int | None:
         """The number of bookmarks that a form has retagged; None if no form led to this list."""
-        return _number(self.view.values, "changed")
+        return parse_count(self.view.values, "changed")
 
     @property
     def failed_count(self) -> int:
         """The number of bookmarks whose tags the form that led to this list could not change."""
-        return _number(self.view.values, "failed") or 0
+        return parse_count(self.view.values, "failed") or 0
 
 
-def _number(values: Mapping[str, str], name: str) -> int | None:
+def parse_count(values: Mapping[str, str], name: str) -> int | None:
     """Return the number in a parameter; None if it is absent, or if the user typed another text."""
     value = values.get(name, "")
     # At most 9 digits: int() would raise ValueError for a number of thousands of digits.

@@ -68,6 +68,8 @@ def log_out(service: Service, request: Request) -> Response:
     can_read_without_login = service.access_control.public_read
     response = see_other(site.url + ("/" if can_read_without_login else LOGIN_PATH))
     response.headers.append(_cookie(request, site, value="", seconds=0))
+    # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
+    response.headers.append(("Clear-Site-Data", '"cache"'))
     return response
 
 

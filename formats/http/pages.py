@@ -4,7 +4,7 @@ Each form has its own address, so a handler knows what its form means. If a form
 the response is a page with the form, in which nothing that was typed is lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from webob import Request
 
@@ -14,10 +14,11 @@ from formats.html import MEDIA_TYPE as HTML
 from formats.html import bookmark as bookmark_page
 from formats.html import refused
 from formats.html.deleted import write_deleted
-from formats.html.editor import BookmarkForm, complete_address
+from formats.html.editor import BookmarkForm, complete_address, form_version
+from formats.html.retag import write_retagging_refused
 from formats.html.view import list_address, retagged_address
 from formats.http import login, problems
-from formats.http.conditional import require_conditions, version_text
+from formats.http.conditional import require_conditions
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_file, read_form
 from formats.http.response import Response, respond_with, see_other
@@ -41,7 +42,7 @@ def show_add(service: Service, request: Request) -> Response:
     """GET /-/add: the form for a new bookmark, or for the one that has the `uri` in the query."""
     view = service.view(request, query_parameters(request))
     values = view.values
-    if "text" in values:  # The share target of the web app manifest.
+    if "description" not in values:  # The share target of the web app manifest sends `text`.
         values |= read_shared(values)
     uri = complete_address(values.get("uri", "")).strip()
     if existing := service.store.holder(uri):
@@ -118,7 +119,7 @@ def delete(service: Service, request: Request, form: BookmarkForm, bookmark: str
     """POST /-/delete/{id}: delete the version that the user has seen."""
     with service.store.transaction() as folder:
         entry = folder.get(bookmark)
-        if form.version != version_text(entry.version):
+        if form.version != form_version(entry):
             page = refused.write_not_deleted(form, entry, service.site(request))
             return _page(page, "412 Precondition Failed")
         folder.delete(entry)
@@ -131,11 +132,18 @@ def delete(service: Service, request: Request, form: BookmarkForm, bookmark: str
 def change_tags(service: Service, request: Request) -> Response:
     """POST /-/retag: change the tags of a list, and show it with the numbers of changes."""
     fields, site = fields_by_name(read_form(request)), service.site(request)
-    fields.pop("_list", None)
-    retagging = clean_retagging(fields)
-    entries = service.store.select(retagging.query).entries
-    retagging.require_expected(len(entries))
-    report = retag(service.store, retagging, entries)
+    entries: Sequence[Entry] = ()
+    try:
+        retagging = clean_retagging({n: v for n, v in fields.items() if n != "_list"})
+        entries = service.store.select(retagging.query).entries
+        retagging.require_expected(len(entries))
+        report = retag(service.store, retagging, entries)
+    except Exception as error:
+        problem = problems.problem_of(request, error, site)
+        if entries:  # The form then agrees to change this number of bookmarks.
+            fields["expected"] = str(len(entries))
+        page = write_retagging_refused(fields, problem, site)
+        return _page(page, problem.status_line)
     return see_other(retagged_address(site, fields, retagging, report))
 
 

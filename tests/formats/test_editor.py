@@ -33,17 +33,17 @@ def text(response):
 
 def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     id = add(URI, title="Mine", tags=["a"], created="2024-05-06T07:08:09Z")["id"]
-    response = app.get(f"/?uri={URI}&title=Theirs", headers=PAGE, status=200)
+    response = app.get(f"/-/add?uri={URI}&title=Theirs", headers=PAGE, status=200)
     form = editor(response)
     assert "You saved this page on 2024-05-06." in text(response)
-    assert form.action == f"/{id}" and form["title"].value == "Mine"
+    assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
     assert "Theirs" not in response.text
     assert "autofocus" in form["tags"].attrs
 
 
 def test_the_given_tags_stand_behind_those_of_the_saved_bookmark(app, add):
     id = add(URI, tags=["one", "Two"])["id"]
-    form = open_form(app, f"/?uri={URI}&tags=two,three,ONE,four")
+    form = open_form(app, f"/-/add?uri={URI}&tags=two,three,ONE,four")
     assert form["tags"].value == "one, Two, three, four"
     assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two"]
     submit(form)
@@ -54,7 +54,7 @@ def test_the_given_tags_stand_behind_those_of_the_saved_bookmark(app, add):
 def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted):
     id = add(URI, description="Saved <b>")["id"]
     query = {"uri": URI, "description": " Selected\r\n\"text\" <i> "}
-    form = editor(app.get("/", query, headers=PAGE, status=200))
+    form = editor(app.get("/-/add", query, headers=PAGE, status=200))
     assert form["description"].value == "Saved <b>"
     form["_quote"].checked = is_accepted
     submit(form)
@@ -65,22 +65,24 @@ def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted
 def test_a_text_that_the_description_has_is_not_offered(app, add):
     add(URI, description="The whole\ntext")
     for quote in ("", "whole", "whole\r\ntext"):
-        response = app.get("/", {"uri": URI, "description": quote}, headers=PAGE, status=200)
+        query = {"uri": URI, "description": quote}
+        response = app.get("/-/add", query, headers=PAGE, status=200)
         assert "_quote" not in editor(response).fields
 
 
 def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     saved = {"title": "Saved", "description": "Text", "tags": ["a"]}
     id = add(URI, **saved, created="2024-05-06T07:08:09Z")["id"]
-    form = open_form(app, "/?uri=")
+    form = open_form(app, "/-/add?uri=")
     form["uri"], form["title"] = "HTTPS://A.example/x", "Typed"
     form["tags"], form["description"] = "b, A", "More"
-    response = submit(form, 412)
+    response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
     assert "You saved Saved on 2024-05-06." in text(response)
     assert "You typed: Typed" in text(response)
     again = editor(response)
-    assert (again.action, again["uri"].value, again["title"].value) == (f"/{id}", URI, "Saved")
+    assert again.action == f"/-/edit/{id}"
+    assert (again["uri"].value, again["title"].value) == (URI, "Saved")
     assert again["tags"].value == "a, b" and again["_quote"].checked
     assert app.get(f"/{id}", status=200).json["tags"] == ["a"]
     submit(again)
@@ -94,15 +96,15 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
 
 def test_close_is_kept_until_the_form_is_saved(app, add):
     add("https://2.example/")
-    form = open_form(app, "/?uri=none&close=1")
+    form = open_form(app, "/-/add?uri=none&close=1")
     again = editor(submit(form, 422))
     again["uri"] = URI
     response = submit(again)
     (bookmark,) = app.get(f"/?uri={URI}", status=200).json
     assert response.headers["Location"] == f"http://localhost/{bookmark['id']}?close=1"
-    response = submit(open_form(app, f"/?uri={URI}&close=1"))
+    response = submit(open_form(app, f"/-/add?uri={URI}&close=1"))
     assert response.headers["Location"].endswith("?close=1")
-    response = submit(open_form(app, f"/?uri={URI}"))
+    response = submit(open_form(app, f"/-/add?uri={URI}"))
     assert response.headers["Location"] == f"http://localhost/{bookmark['id']}"
 
 
@@ -215,12 +217,12 @@ def test_long_texts_in_all_scripts_can_be_saved(app, add):
 
 
 def test_the_form_of_a_page_that_back_shows_fails_safely(app):
-    form = open_form(app, "/?uri=")
+    form = open_form(app, "/-/add?uri=")
     form["uri"], form["title"] = URI, "Title"
     submit(form)
     (bookmark,) = app.get("/", status=200).json
     form["title"] = "Again"
-    response = submit(form, 412)
+    response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
     assert stored(app, bookmark["id"])["title"] == "Title"
 
@@ -240,7 +242,7 @@ def test_tags_of_the_same_host_can_be_added(app, add):
     add("https://sub.a.example/", tags=["other"])
     add("https://a.example.org/", tags=["other"])
     add("https://x.example/https://a.example/", tags=["other"])
-    form = open_form(app, "/?uri=https://A.example/new")
+    form = open_form(app, "/-/add?uri=https://A.example/new")
     assert choices(form) == ["Often", "rare"]
     assert "Tags of other bookmarks of a.example" in text(form.response)
     form.set("tags", "typed", 0)
@@ -262,7 +264,7 @@ def test_no_tags_are_suggested_without_other_bookmarks_of_the_host(app, add):
     id = add("https://a.example/", tags=["a"])["id"]
     add("data:,x", tags=["b"])
     other = add("data:,y")["id"]
-    for path in (f"/{id}", f"/{other}", "/?uri=", "/?uri=https://new.example/"):
+    for path in (f"/{id}", f"/{other}", "/-/add?uri=", "/-/add?uri=https://new.example/"):
         assert choices(open_form(app, path)) == []
 
 

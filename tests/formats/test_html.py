@@ -139,11 +139,10 @@ def test_the_parameters_of_the_query_are_escaped(app, hostile, name, value):
 @pytest.mark.parametrize("name", ["tag", "q", "uri", "title", "description", "tags"])
 def test_characters_that_html_cannot_contain_are_replaced(app, add, name):
     add("https://a.example/")
-    # With `uri` the page is a form.
-    uri = {} if name in ("tag", "q") else {"uri": "https://b.example/"}
-    values = {**uri, name: "a\0b\x01c\ufffed"}
-    list_or_form = app.get("/", {**values, "format": "html"}, status=200).text
-    problem = app.post("/", values, headers=PAGE, status=422).text
+    path = "/" if name in ("tag", "q") else "/-/add"
+    values = {"uri": "https://b.example/", name: "a\0b\x01c\ufffed"}
+    list_or_form = app.get(path, values, headers=PAGE, status=200).text
+    problem = app.post("/", {"uri": "a\0b\x01c\ufffed"}, headers=PAGE, status=422).text
     for text in (list_or_form, problem):
         Page(text)
         assert not set("\0\x01\ufffe") & set(text)
@@ -279,15 +278,15 @@ def test_the_query_fills_in_the_form(app, value):
         "tags": value,
         "description": value,
     }
-    query = app.get("/", values, headers=PAGE, status=200).request.query_string
-    assert form_values(app, f"/?{query}") == values
-    assert_harmless(get_page(app, f"/?{query}"))
+    query = app.get("/-/add", values, headers=PAGE, status=200).request.query_string
+    assert form_values(app, f"/-/add?{query}") == values
+    assert_harmless(get_page(app, f"/-/add?{query}"))
     assert app.get("/", status=200).json == []
 
 
 def test_the_form_for_a_stored_uri_changes_that_bookmark(app, add):
     bookmark = add("https://a.example/", title="Old", tags=["x"])
-    response = app.get("/?uri=HTTPS://a.example&title=New", headers=PAGE, status=200)
+    response = app.get("/-/add?uri=HTTPS://a.example&title=New", headers=PAGE, status=200)
     (form,) = [form for form in response.forms.values() if "uri" in form.fields]
     assert form["title"].value == "Old"
     form["title"] = "Changed"
@@ -298,7 +297,7 @@ def test_the_form_for_a_stored_uri_changes_that_bookmark(app, add):
 
 
 def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
-    (form,) = [f for f in app.get("/?uri=", headers=PAGE).forms.values() if "uri" in f.fields]
+    (form,) = [f for f in app.get("/-/add", headers=PAGE).forms.values() if "uri" in f.fields]
     form["uri"], form["title"], form["tags"] = "https://a.example/", "A & B", "x, y"
     response = form.submit(status=303).follow(headers=PAGE, status=200)
     assert "A &amp; B" in response.text
@@ -309,17 +308,22 @@ def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
     (bookmark,) = app.get("/", status=200).json
     assert (bookmark["description"], bookmark["tags"]) == ("One\nTwo", ["x", "y"])
 
-    (form,) = [f for f in response.forms.values() if "_method" in f.fields]
-    form.submit(status=200)
+    delete_form(response).submit(status=200)
     app.get(f"/{bookmark['id']}", status=410)
 
 
 # --- Deleting and putting back ---
 
 
-def delete_with_a_form(app, id, **fields):
-    """Delete the bookmark as the page does; return the response."""
-    return app.post(f"/{id}", {"_method": "DELETE", **fields}, headers=PAGE, status=200)
+def delete_form(response):
+    """Return the form of a page that deletes a bookmark."""
+    (form,) = [f for f in response.forms.values() if f.action.startswith("/-/delete/")]
+    return form
+
+
+def delete_with_a_form(app, id, query=""):
+    """Delete the bookmark as its page does; return the response."""
+    return delete_form(app.get(f"/{id}{query}", headers=PAGE, status=200)).submit(status=200)
 
 
 def put_back(app, response):
@@ -357,7 +361,8 @@ def test_an_address_without_a_double_slash_is_put_back_as_it_was(app, add):
 
 
 def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
-    response = delete_with_a_form(app, add("https://a.example/", title="Old")["id"], _list="tag=x")
+    id = add("https://a.example/", title="Old")["id"]
+    response = delete_with_a_form(app, id, "?_list=tag%3Dx")
     new = add("HTTPS://a.example", title="New")
     assert put_back(app, response) == new
     assert app.get("/", status=200).json == [new]
@@ -393,13 +398,14 @@ def test_a_form_that_could_not_be_put_back_keeps_the_time_of_its_creation(app, a
 )
 def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add, query, address):
     id = add("https://a.example/", tags=["x"])["id"]
-    fields = {"_list": query, "title": "New"}
-    response = app.post(f"/{id}", fields, headers=PAGE, status=303)
-    assert response.headers["Location"] == f"http://localhost{address}#b-{id}"
-    edit = get_page(app, f"/{id}?{urlencode({'_list': query})}")
+    response = app.get(f"/{id}?{urlencode({'_list': query})}", headers=PAGE, status=200)
+    edit = Page(response.text)
     assert f"{address}#b-{id}" in edit.links()
-    assert "New" in app.get(f"/?{urlencode({'uri': 'https://a.example/', '_list': query})}").text
-    deleted = Page(delete_with_a_form(app, id, _list=query).text)
+    (form,) = [f for f in response.forms.values() if "title" in f.fields]
+    form["title"] = "New"
+    response = form.submit(status=303)
+    assert response.headers["Location"] == f"http://localhost{address}#b-{id}"
+    deleted = Page(delete_with_a_form(app, id, f"?{urlencode({'_list': query})}").text)
     assert address in deleted.links()
     for page in (edit, deleted):
         assert not [link for link in page.links() if "evil" in urlsplit(link).netloc]
@@ -411,7 +417,7 @@ def test_links_and_forms_of_a_list_carry_its_query(app, add):
     page = get_page(app, "/?tag=x&limit=5&format=html&q=example")
     back = "tag=x&limit=5&q=example"
     assert f"/{id}?{urlencode({'_list': back})}" in page.links()
-    assert f"/?{urlencode({'uri': '', '_list': back})}" in page.links()
+    assert f"/-/add?{urlencode({'_list': back})}" in page.links()
     assert {a["value"] for a in page.all("input") if a.get("name") == "_list"} == {back}
 
 
@@ -490,7 +496,7 @@ def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
 def test_the_page_of_an_empty_collection_shows_how_to_start(app):
     page = get_page(app, "/")
     (form,) = [f for f in page.all("form") if f.get("enctype") == "multipart/form-data"]
-    assert (form["method"], form["action"]) == ("post", "/")
+    assert (form["method"], form["action"]) == ("post", "/-/import")
     assert any(a.get("name") == "file" and a["type"] == "file" for a in page.all("input"))
 
 
@@ -500,7 +506,7 @@ def test_the_bookmarklet_opens_the_configured_address(data):
         page = get_page(app, "/")
         (link,) = [a["href"] for a in page.all("a") if a.get("id") == "bookmarklet"]
         assert link.startswith("javascript:") and not set(link) & set(' "<>{}|\\^`')
-        assert json.dumps(base) + "+'/?uri='+" in unquote(link)
+        assert json.dumps(base) + "+'/-/add?uri='+" in unquote(link)
 
 
 @pytest.mark.parametrize(
@@ -549,24 +555,23 @@ def parse_problem(response):
 
 
 def test_an_invalid_form_comes_back_with_errors_beside_its_fields(app):
-    values = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2", "x": "y"}
-    form, page = parse_problem(app.post("/", values, headers=PAGE, status=422))
-    assert form.action == "/"
-    assert {name: form[name].value.replace("\r", "") for name in values if name != "x"} == {
-        name: value for name, value in values.items() if name != "x"
-    }
+    values = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2"}
+    form, page = parse_problem(app.post("/-/add", values, headers=PAGE, status=422))
+    assert form.action == "/-/add"
+    assert {name: form[name].value.replace("\r", "") for name in values} == values
     (uri,) = [a for a in page.all("input") if a.get("name") == "uri"]
     assert uri["aria-invalid"] == "true" and uri["aria-describedby"] == "uri-error"
     assert any(a.get("id") == "uri-error" for a in page.all("div"))
     assert any(a.get("role") == "alert" for a in page.all("div"))
-    assert "x is not a field" in "".join(page.texts)
 
 
 def test_a_form_with_the_uri_of_another_bookmark_comes_back_with_its_link(app, add):
     first, second = add("https://1.example/")["id"], add("https://2.example/")["id"]
-    values = {"uri": "https://1.example/", "title": "Typed"}
-    form, page = parse_problem(app.post(f"/{second}", values, headers=PAGE, status=409))
-    assert (form.action, form["title"].value) == (f"/{second}", "Typed")
+    form = next(f for f in app.get(f"/{second}", headers=PAGE).forms.values() if "uri" in f.fields)
+    form["uri"], form["title"] = "https://1.example/", "Typed"
+    again, page = parse_problem(form.submit(headers=PAGE, status=409))
+    assert (again.action, again["title"].value) == (f"/-/edit/{second}", "Typed")
+    assert not WORDS_OF_THE_PROTOCOL.findall(page.text)
     assert f"http://localhost/{first}" in page.links()
 
 
@@ -585,12 +590,11 @@ def test_a_form_of_an_old_version_comes_back_with_both_versions(app, add):
 
 def test_deleting_an_old_version_shows_the_current_one(app, add):
     id = add("https://1.example/", title="Old")["id"]
-    response = app.get(f"/{id}", headers=PAGE)
-    form = next(f for f in response.forms.values() if "_method" in f.fields)
+    form = delete_form(app.get(f"/{id}", headers=PAGE))
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
-    next(f for f in response.forms.values() if "_method" in f.fields).submit(status=200)
+    delete_form(response).submit(status=200)
     app.get(f"/{id}", status=410)
 
 
@@ -598,8 +602,8 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     id = add("https://1.example/")["id"]
     app.delete(f"/{id}", status=204)
     values = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
-    form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=410))
-    assert form.action == "/"
+    form, _ = parse_problem(app.post(f"/-/edit/{id}", values, headers=PAGE, status=409))
+    assert form.action == "/-/add"
     assert "Save it as a new bookmark" in form.text
     form.submit(status=303)
     assert app.get("/", status=200).json[0]["title"] == "Typed"
@@ -607,9 +611,47 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
 
 def test_a_failed_deletion_shows_the_beginning_of_a_long_description(app, add):
     id = add(description="x" * 1000 + "y")["id"]
-    fields = {"_method": "DELETE", "_version": "old"}
-    page = app.post(f"/{id}", fields, headers=PAGE, status=412).html
+    page = app.post(f"/-/delete/{id}", {"_version": "old"}, headers=PAGE, status=412).html
     assert page.select("dd")[-1].text == "x" * 1000 + "…"
+
+
+# --- Changes of tags that were refused ---
+
+
+def refused_retagging(app, status, **fields):
+    """Send the form that adds tags to a list; return its page."""
+    fields = {"tag": "x", "expected": "1", "_list": "tag=x&limit=5", **fields}
+    response = app.post("/-/retag", fields, headers=PAGE, status=status)
+    page = Page(response.text)
+    assert_harmless(page)
+    assert "/?tag=x&limit=5" in page.links() and "_list" not in page.text
+    return response
+
+
+def test_a_refused_change_of_tags_keeps_what_was_typed(app, add):
+    add(tags=["x"])
+    response = refused_retagging(app, 422, add="seen," + "y" * 300)
+    text = " ".join(response.html.main.text.split())
+    assert "No tag was changed. The tags must not" in text and "expected" not in text
+    form = response.forms[1]
+    assert (form.action, form["add"].value) == ("/-/retag", "seen, " + "y" * 300)
+    form["add"] = "seen"
+    assert form.submit(status=303).headers["Location"] == "http://localhost/?tag=x&changed=1"
+
+
+def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
+    add("https://1.example/", tags=["x"])
+    add("https://2.example/", tags=["x"])
+    response = refused_retagging(app, 412, remove="x", add="z")
+    assert "Rename in 2 bookmarks" in response.text
+    response.forms[1].submit(status=303)
+    assert [bookmark["tags"] for bookmark in app.get("/", status=200).json] == [["z"], ["z"]]
+
+
+def test_a_change_of_tags_comes_back_after_an_internal_error(app, add, monkeypatch):
+    add(tags=["x"])
+    monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
+    assert refused_retagging(app, 500, remove="typed").forms[1]["remove"].value == "typed"
 
 
 WORDS_OF_THE_PROTOCOL = re.compile(
@@ -624,24 +666,26 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
     "status, path, body, content_type",
     [
         (400, "/?limit=x&format=html", None, FORM),
-        (400, "/", b"\xff", FORM),
+        (400, "/-/add", b"\xff", FORM),
         (404, "/none", None, FORM),
         (404, "/no/path", None, FORM),
         (405, "/feed", b"title=x", FORM),
         (406, "/feed", None, FORM),
-        (409, "/one", b"uri=https://2.example/", FORM),
         (410, "/deleted", None, FORM),
         (410, "/deleted", b"title=x", FORM),
-        (410, "/deleted", b"_method=DELETE", FORM),
-        (412, "/one", b"title=x&_version=old", FORM),
-        (412, "/one", b"_method=DELETE&_version=old", FORM),
-        (412, "/", b"uri=https://2.example/&_version=new", FORM),
-        (413, "/", b"x" * 2_000_000, FORM),
-        (415, "/", b"x", "text/markdown"),
-        (422, "/", b"uri=none&title=x&tags=" + b"x" * 300, FORM),
-        (422, "/one", b"uri=none", FORM),
+        (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
+        (409, "/-/delete/deleted", b"_version=old", FORM),
+        (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
+        (412, "/-/delete/one", b"_version=old", FORM),
+        (409, "/-/add", b"uri=https://2.example/", FORM),
+        (413, "/-/add", b"x" * 2_000_000, FORM),
+        (415, "/-/add", b"x", "text/markdown"),
+        (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 300, FORM),
+        (422, "/-/edit/one", b"uri=none", FORM),
+        (422, "/-/retag", b"tag=&_list=tag%3Dx&add=y", FORM),
+        (412, "/-/retag", b"tag=x&add=y&expected=7&_list=tag%3Dx", FORM),
         (422, "/", b'{"uri": "none"}', JSON),
-        (200, "/", b'[{"uri": "none"}]', JSON),
+        (200, "/-/import", b'[{"uri": "none"}]', JSON),
     ],
 )
 def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type):
@@ -660,7 +704,8 @@ def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type
 
 def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     id = add("https://1.example/")["id"]
-    monkeypatch.setattr(app.app.store, "replace", lambda *arguments, **named: 1 / 0)
-    values = {"uri": "https://1.example/", "title": "Typed"}
-    form, _ = parse_problem(app.post(f"/{id}", values, headers=PAGE, status=500))
-    assert (form.action, form["title"].value) == (f"/{id}", "Typed")
+    monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
+    values = {"uri": "https://1.example/", "title": "Typed", "created": "2001-02-03T04:05:06Z"}
+    for address in (f"/-/edit/{id}", "/-/add", "/-/restore"):
+        form, _ = parse_problem(app.post(address, values, headers=PAGE, status=500))
+        assert (form.action, form["title"].value) == (address, "Typed")

@@ -22,6 +22,9 @@ AXE = MODULES / "axe-core" / "axe.min.js"
 NU = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
 
 
+IMPORTED = b"uri,title\nnone,x\nhttps://in.example/,y\n"
+
+
 def require_files(*files):
     """Skip the test if a checker is missing, but fail in CI."""
     missing = [file.name for file in files if not file.exists()]
@@ -50,11 +53,11 @@ def login_pages(tmp_path_factory):
     """Return the html of each kind of page of a public service with a token."""
     folder = tmp_path_factory.mktemp("public")
     service = Service(folder, "--public-read", BOOKMARKS_TOKEN="secret")
-    kept = {"next": "/a", "uri": "none", "title": 'A "title"', "description": "1\n2"}
+    kept = {"next": "/-/add", "uri": "none", "title": 'A "title"', "description": "1\n2"}
     yield {
         "public": send(service.address + "/"),
         "login": send(service.address + "/-/login"),
-        "ended login": send(service.address + "/", "POST", kept),
+        "ended login": send(service.address + "/-/add", "POST", kept),
         "wrong token": send(service.address + "/-/login", "POST", kept | {"token": "wrong"}),
         "kept form": send(service.address + "/-/login", "POST", kept | {"token": "secret"}),
     }
@@ -69,12 +72,13 @@ def pages(service, login_pages):
     pages = {"empty": send(home + "/"), "no tags": send(home + "/tags")}
     for uri, title, description, tags in SAMPLES:
         form = {"uri": uri, "title": title, "description": description, "tags": tags}
-        send(home + "/", "POST", form)
+        send(home + "/-/add", "POST", form)
     send(home + "/", "POST", {"uri": "data:,x", "tags": ",".join(f"t {n}" for n in range(99))})
     with urllib.request.urlopen(home + "/?limit=2", timeout=10) as response:
         id, gone = (bookmark["id"] for bookmark in json.load(response))
     send(f"{home}/{gone}", "DELETE")
     other = {"uri": "https://other.example/", "_version": "old"}
+    version = dict(re.findall(r'name="(_version)" value="(\w+)"', send(f"{home}/{id}")))
     typed = {"uri": SAMPLES[0][0], "title": "New", "description": "Text", "_version": "new"}
     return pages | login_pages | {
         "list": send(home + "/"),
@@ -82,23 +86,24 @@ def pages(service, login_pages):
         "no match": send(home + "/?tag=none&q=none"),
         "bookmark": send(f"{home}/{id}"),
         "bookmark of a list": send(f"{home}/{id}?_list=tag%3Da%26limit%3D2"),
-        "new bookmark": send(home + "/?uri=https://new.example/&tags=a&title=T&description=D"),
-        "suggested tags": send(home + "/?uri=https://www.rfc-editor.org/&close=1&_list="),
-        "saved page": send(f"{home}/?uri={SAMPLES[0][0]}&tags=new&description=Text"),
-        "added twice": send(home + "/", "POST", typed),
-        "imported": send(home + "/", "POST", file=b"uri,title\nnone,x\nhttps://in.example/,y\n"),
+        "new bookmark": send(home + "/-/add?uri=https://new.example/&tags=a&title=T&description=D"),
+        "suggested tags": send(home + "/-/add?uri=https://www.rfc-editor.org/&close=1&_list="),
+        "saved page": send(f"{home}/-/add?uri={SAMPLES[0][0]}&tags=new&description=Text"),
+        "added twice": send(home + "/-/add", "POST", typed),
+        "imported": send(home + "/-/import", "POST", file=IMPORTED),
         "not found": send(home + "/nothing"),
         "deleted": send(f"{home}/{gone}"),
-        "deleted while it was edited": send(f"{home}/{gone}", "POST", other),
+        "deleted while it was edited": send(f"{home}/-/edit/{gone}", "POST", other),
         "bad query": send(home + "/?limit=x&format=html"),
-        "bad fields": send(home + "/", "POST", {"uri": "none", "tags": "x" * 300, "y": "z"}),
-        "taken": send(f"{home}/{id}", "POST", {"uri": SAMPLES[0][0]}),
-        "two versions": send(f"{home}/{id}", "POST", other),
-        "not deleted": send(f"{home}/{id}", "POST", {"_method": "DELETE", "_version": "old"}),
+        "bad fields": send(home + "/-/add", "POST", {"uri": "none", "tags": "x" * 300}),
+        "two versions": send(f"{home}/-/edit/{id}", "POST", other),
+        "not deleted": send(f"{home}/-/delete/{id}", "POST", {"_version": "old"}),
         "tags": send(home + "/tags"),
         "list after a change of tags": send(home + "/?tag=web&changed=2&failed=1"),
-        "tags not changed": send(f"{home}/tags", "POST", {"tag": "web", "expected": "99"}),
-        "deletion": send(f"{home}/{id}", "POST", {"_method": "DELETE", "_list": "tag=a"}),
+        "tags not changed": send(
+            f"{home}/-/retag", "POST", {"tag": "web", "add": "x", "expected": "99"}
+        ),
+        "deletion": send(f"{home}/-/delete/{id}", "POST", version | {"_list": "tag=a"}),
     }
 
 
@@ -132,7 +137,7 @@ def test_axe_accepts_every_page(pages, browser, scheme):
     require_files(AXE)
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
-    browser.open("/?uri=")
+    browser.open("/-/add?uri=")
     frame = browser.driver.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
     for name, text in pages.items():
         browser.command("Page.setDocumentContent", frameId=frame, html=text)

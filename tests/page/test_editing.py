@@ -103,7 +103,7 @@ def test_the_window_is_not_closed_before_the_form_is_saved(browser, other_site):
 
 def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
     either.expected = ".* Scripts may close only the windows that were opened by them"
-    either.open("/?uri=https://a.example/&close=1")
+    either.open("/-/add?uri=https://a.example/&close=1")
     either.leave(either.find(".primary").click)
     assert either.find("h1").text == "https://a.example/"
 
@@ -145,7 +145,7 @@ def test_saving_the_old_page_that_back_shows_fails_safely(each_browser):
     browser = each_browser
     id = browser.post("https://a.example/", title="First")["id"]
     browser.expect(412)
-    browser.open("/?uri=https://a.example/")
+    browser.open("/-/add?uri=https://a.example/")
     browser.fill(title="Second")
     browser.leave(browser.find(".primary").click)
     browser.post("https://a.example/", f"/{id}", title="Third")
@@ -170,8 +170,8 @@ def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browse
 
 def test_adding_an_address_that_exists_offers_to_add_the_tags(either):
     either.post("https://a.example/", title="Old", tags=["x"], description="Text")
-    either.expect(412)
-    either.open("/?uri=")
+    either.expect(409)
+    either.open("/-/add?uri=")
     either.fill(uri="a.example", tags="y, X", title="New", description="More")
     either.leave(either.find(".primary").click)
     assert either.find("h1").text == "You have this bookmark already"
@@ -196,7 +196,7 @@ def test_tags_of_the_same_host_are_suggested(either):
     either.all(".choices label")[1].click()
     either.leave(either.find(".primary").click)
     assert either.stored("uri=https://a.example/3")[0]["tags"] == ["mine", "seldom"]
-    either.open("/?uri=a.example/4")
+    either.open("/-/add?uri=a.example/4")
     assert [label.text for label in either.all(".choices label")] == ["mine", "often", "seldom"]
 
 
@@ -237,7 +237,7 @@ def test_a_single_key_does_nothing_on_a_page_with_a_form_in_use(each_browser, ke
 
 
 def test_the_search_key_does_nothing_on_a_page_with_a_form_in_use(browser):
-    browser.open("/?uri=")
+    browser.open("/-/add?uri=")
     browser.fill(uri="typed")
     blur(browser)
     browser.press("/")
@@ -259,7 +259,7 @@ def test_keys_act_on_a_page_whose_form_is_not_in_use(each_browser):
 
 
 def test_the_first_completion_is_selected_and_enter_takes_it(known):
-    known.open("/?uri=https://new.example/")
+    known.open("/-/add?uri=https://new.example/")
     known.find("#tags").send_keys("pyt")
     assert options(known) == ["python", "pytest"]
     selected = known.find("[aria-selected=true]")
@@ -290,7 +290,7 @@ def slow_network(chromium):
 @pytest.mark.parametrize("typed, tag", [("pyt", "python"), ("new", "new")])
 def test_enter_waits_for_the_known_tags(browser, slow_network, typed, tag):
     browser.post("https://a.example/", tags=["python"])
-    browser.open("/?uri=https://new.example/")
+    browser.open("/-/add?uri=https://new.example/")
     browser.find("#tags").click()
     browser.press(typed, Keys.ENTER)
     assert tags_field(browser) == typed
@@ -302,7 +302,7 @@ def test_enter_waits_for_the_known_tags(browser, slow_network, typed, tag):
 
 
 def test_escape_keeps_the_typed_tag(known):
-    known.open("/?uri=https://new.example/")
+    known.open("/-/add?uri=https://new.example/")
     known.find("#tags").send_keys("pyt")
     options(known)
     known.press(Keys.ESCAPE)
@@ -315,7 +315,7 @@ def test_escape_keeps_the_typed_tag(known):
 
 
 def test_a_comma_and_the_tab_key_keep_the_typed_tag(known):
-    known.open("/?uri=https://new.example/")
+    known.open("/-/add?uri=https://new.example/")
     known.find("#tags").send_keys("pyt")
     options(known)
     known.press(", we")
@@ -326,7 +326,7 @@ def test_a_comma_and_the_tab_key_keep_the_typed_tag(known):
 
 
 def test_a_tag_that_is_typed_whole_is_the_first_completion(known):
-    known.open("/?uri=https://new.example/")
+    known.open("/-/add?uri=https://new.example/")
     known.find("#tags").send_keys("py")
     assert options(known) == ["py", "python", "pytest"]
     known.press(Keys.BACKSPACE, Keys.BACKSPACE, "zope")
@@ -335,7 +335,7 @@ def test_a_tag_that_is_typed_whole_is_the_first_completion(known):
 
 
 def test_other_completions_are_chosen_with_arrows_or_the_mouse(known):
-    known.open("/?uri=https://new.example/")
+    known.open("/-/add?uri=https://new.example/")
     known.find("#tags").send_keys("py")
     assert options(known) == ["py", "python", "pytest"]
     known.press(Keys.ARROW_DOWN, Keys.ENTER, "py")
@@ -354,7 +354,7 @@ def test_the_completions_never_cover_the_save_button(browser, width, height):
         mobile=width < 400,
     )  # fmt: skip
     browser.post("https://a.example/", tags=[f"tag {n} " + "x" * n for n in range(99)])
-    browser.open("/?uri=https://new.example/")
+    browser.open("/-/add?uri=https://new.example/")
     # The user may make the description as small as the page allows.
     browser.driver.execute_script("document.querySelector('#description').style.height = 0")
     browser.find("#tags").send_keys("t")
@@ -380,11 +380,11 @@ def test_the_tags_field_keeps_the_caret_when_it_gets_the_focus_again(each_browse
 def test_known_tags_are_completed_with_a_token(browser, serve):
     browser.address = serve(BOOKMARKS_TOKEN="secret").address
     browser.expect(401)
-    browser.open("/?uri=")
+    browser.open("/-/add?uri=")
     browser.fill(token="secret")
     browser.leave(lambda: browser.press(Keys.ENTER))
     browser.fill(uri="https://a.example/", tags="reading")
     browser.leave(browser.find(".editor .primary").click)
-    browser.open("/?uri=")
+    browser.open("/-/add?uri=")
     browser.find("#tags").send_keys("rea")
     browser.wait(lambda: "reading" in browser.find("[role=listbox]").text)

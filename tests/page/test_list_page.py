@@ -93,7 +93,7 @@ def test_actions_are_quiet_until_the_bookmark_is_hovered_or_focused(each_browser
 def test_every_page_has_links_to_add_and_to_the_tags(either, filled):
     either.expect(404)
     id = either.stored()[0]["id"]
-    for path in ("/", "/?tag=web", "/?q=nothing", "/?uri=", f"/{id}", "/tags", "/nothing"):
+    for path in ("/", "/?tag=web", "/?q=nothing", "/-/add?uri=", f"/{id}", "/tags", "/nothing"):
         either.open(path)
         either.leave(either.find(".top").find_element("link text", "Add").click)
         assert either.find("h1").text == "Add a bookmark"

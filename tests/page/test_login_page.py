@@ -23,6 +23,13 @@ def log_in(browser, token=TOKEN):
     browser.leave(browser.find("main .primary").click)
 
 
+def log_out(browser):
+    """Follow the link in the header, and log out."""
+    browser.leave(browser.link("Login").click)
+    browser.leave(browser.find("form[action$='/-/logout'] button").click)
+    browser.console_messages()  # Chromium reports that it has cleared its cache.
+
+
 def path_of(browser):
     return browser.driver.current_url.removeprefix(browser.address)
 
@@ -50,18 +57,28 @@ def test_everything_works_after_a_login(private):
     log_in(private)
     assert path_of(private) == "/?tag=reading"
     assert private.all(".saved") == []
-    private.open("/?uri=")
+    private.open("/-/add?uri=")
     private.fill(uri="https://a.example/", tags="reading")
     private.leave(private.find(".editor .primary").click)
     assert [b["tags"] for b in private.stored(**BEARER)] == [["reading"]]
-    private.leave(lambda: private.find(".top form[method=post] button").click())
+    log_out(private)
     assert private.find("h1").text == "Log in"
     private.open("/")
     assert private.find("h1").text == "Log in"
 
 
+def test_back_after_log_out_does_not_show_the_list(private):
+    private.open("/")
+    log_in(private)
+    assert private.find("#add")
+    log_out(private)
+    for _ in range(2):
+        private.leave(private.driver.back)
+        assert private.find("h1").text == "Log in"
+
+
 def test_a_form_that_is_sent_after_the_login_has_ended_is_not_lost(private):
-    private.open("/?uri=")
+    private.open("/-/add?uri=")
     log_in(private)
     private.fill(uri="https://a.example/", title='A "title"', tags="x, y", description="1\n2 <b>")
     forget_login(private)
@@ -77,7 +94,7 @@ def test_a_form_that_is_sent_after_the_login_has_ended_is_not_lost(private):
 
 
 def test_deleting_and_putting_back_outlast_the_end_of_the_login(private):
-    private.open("/?uri=https://a.example/&tags=x&description=Text&_list=tag%3Dx")
+    private.open("/-/add?uri=https://a.example/&tags=x&description=Text&_list=tag%3Dx")
     log_in(private)
     private.leave(private.find(".editor .primary").click)
     (old,) = private.stored(**BEARER)
@@ -96,7 +113,7 @@ def test_a_login_shows_no_notice_of_saving(browser, serve):
     forget_login(browser)
     browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
     browser.expect(401)
-    browser.open("/?uri=")
+    browser.open("/-/add?uri=")
     log_in(browser)
     browser.fill(uri="https://a.example/")
     browser.leave(browser.find(".editor .primary").click)
@@ -110,19 +127,32 @@ def test_a_login_shows_no_notice_of_saving(browser, serve):
     assert browser.all(".saved") == []
 
 
-def test_a_public_page_has_log_in_and_comes_back_after_it(private, serve):
+def test_a_public_page_has_a_link_to_log_in_and_comes_back_after_it(private, serve):
     service = serve("--public-read", BOOKMARKS_TOKEN=TOKEN)
     private.address = service.address
     private.open("/?tag=x")
     for _ in range(2):
-        private.leave(private.link("Log in").click)
+        private.leave(private.link("Login").click)
         log_in(private)
         assert path_of(private) == "/?tag=x"
-        assert "Log in" not in private.find(".top").text
-        private.leave(lambda: private.find(".top form[method=post] button").click())
-        assert "Log in" in private.find(".top").text
-        private.open("/?tag=x")  # The page of the login must not come from a cache.
-        assert "Log in" in private.find(".top").text
+        log_out(private)
+        private.open("/?tag=x")
+
+
+@pytest.mark.parametrize("hash", ["#b-/evil.example/", "#b-x/../y", "#x"])
+def test_a_forged_hash_makes_no_link(browser, serve, hash):
+    forget_login(browser)
+    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    browser.expect(401)
+    browser.open("/-/login?next=/%23" + hash.removeprefix("#"))
+    log_in(browser)
+    browser.open("/-/add?_list=")
+    browser.driver.execute_script("document.querySelector('[name=_list]').remove()")
+    browser.fill(uri="https://a.example/")
+    browser.driver.execute_script("sessionStorage.setItem('bookmarks-sent', 'yes')")
+    browser.open("/" + hash)
+    time.sleep(0.2)
+    assert browser.all(".saved") == []
 
 
 @pytest.fixture(params=["Chromium", "Firefox"])
@@ -156,7 +186,7 @@ def test_a_login_survives_restarts_of_the_browser_and_of_the_service(start_brows
     service = serve(*options, BOOKMARKS_TOKEN=TOKEN)
     address = service.address.replace("127.0.0.1", HOST)
     with start_browser(address) as browser:
-        browser.open("/?uri=")
+        browser.open("/-/add?uri=")
         log_in(browser)
         browser.fill(uri="https://a.example/", title="Before")
         browser.leave(browser.find(".editor .primary").click)

@@ -81,7 +81,7 @@ def test_a_bookmark_can_be_edited(either, post):
 
 def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post):
     either.expect(422)
-    either.open("/?uri=")
+    either.open("/-/add?uri=")
     either.fill(uri="no address", title="Title", tags="a, b", description="Text")
     either.leave(either.find(".editor .primary").click)
     assert either.find("#uri").get_attribute("aria-invalid") == "true"
@@ -109,7 +109,7 @@ def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
 
 def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, post):
     id = post("https://a.example/", title="Old")["id"]
-    either.expect(410)
+    either.expect(409)
     either.open(f"/{id}")
     either.fill(title="Mine")
     address = f"{either.address}/{id}"
@@ -125,7 +125,7 @@ def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, pos
     [("uri=", "uri"), ("uri=x:y", "title"), ("uri=x:y&title=T&description=D", "tags")],
 )
 def test_the_first_empty_field_of_a_new_bookmark_has_the_focus(either, query, field):
-    either.open(f"/?{query}")
+    either.open(f"/-/add?{query}")
     either.wait(lambda: either.focused == either.find(f"#{field}"))
 
 
@@ -202,7 +202,7 @@ def test_no_page_is_wider_than_the_screen(browser, post, width):
         mobile=width < 400,
     )  # fmt: skip
     browser.open()
-    paths = ["/", "/?q=nothing", "/?uri=", "/?tag=" + "t" * 255]
+    paths = ["/", "/?q=nothing", "/-/add?uri=", "/?tag=" + "t" * 255]
     require_narrow(browser, width)
     paths += [f"/{post(**bookmark)['id']}" for bookmark in LONG]
     for path in paths:

@@ -104,7 +104,7 @@ def test_a_list_that_back_shows_changes_no_tags(browser, filled):
     browser.expect(412)
     browser.fill(**{"add-tags": "seen"})
     browser.leave(lambda: browser.press(Keys.ENTER))
-    assert "Nothing was changed" in browser.find("h1").text
+    assert "No tag was changed" in browser.find(".alert").text
     assert browser.stored("tag=seen") == []
 
 
