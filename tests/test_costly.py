@@ -1,11 +1,13 @@
-"""Files that contain nothing cost little, and other requests stay fast while they are read."""
+"""Requests that contain little cost little, and other requests stay fast meanwhile."""
 
 import http.client
 import json
+import os
 import threading
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +72,41 @@ def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, 
     assert report["created"] == 1
     assert spent < CPU_SECONDS.get(name, 3)
     assert longest.result() < 0.7
+
+
+# --- Searches ---
+
+
+def seconds_of(service, path, accept="*/*"):
+    """Return the CPU time of a request, which anybody may send to a public service."""
+    before = cpu_seconds(service)
+    with connect(service) as connection:
+        connection.request("GET", path, headers={"Accept": accept})
+        assert connection.getresponse().read()
+    return cpu_seconds(service) - before
+
+
+@pytest.mark.parametrize("text", ["#", "#\xa0(", "# ", "#a\xa0"])
+def test_a_long_search_of_linkding_takes_little_time(serve, text):
+    q = urllib.parse.quote(text * (80_000 // len(text)))
+    assert seconds_of(serve(), f"/api/bookmarks/?q={q}") < 1
+
+
+def memory_of(service):
+    """Return the resident memory of the service in bytes."""
+    fields = Path(f"/proc/{service.process.pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
+    service = serve()
+    with connect(service) as connection:
+        connection.request("POST", "/", b'{"uri": "x:y"}', {"Content-Type": JSON})
+        assert connection.getresponse().read()
+        for n in range(520):
+            if n == 300:  # The cache of responses has been full twice.
+                before = memory_of(service)
+            q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])
+            connection.request("GET", f"/?q={q}", headers={"Accept": "text/html"})
+            assert b"<mark>" in connection.getresponse().read()
+    assert memory_of(service) - before < 8_000_000

@@ -22,7 +22,6 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
 from storage.errors import Invalid, Unavailable
 from storage.query import Query, first_values, parse_query
-from storage.search import parse_search
 from storage.store import Store
 from storage.tsid import linkding_number
 
@@ -37,7 +36,7 @@ _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # linkding's clients separate tags by spaces, so a space inside a tag is sent as this character.
 _LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-_SEARCHED_TAG_WITH_LINKDING_SPACE = re.compile(f'#(?P<tag>[^ "()]*{_LINKDING_SPACE}[^ "()]*)')
+_SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 Members = Mapping[str, object]
 # A linkding user's settings, which no request changes. `lax`: a search for a word finds tags, too.
 _PROFILE: dict[str, object] = {
@@ -57,10 +56,8 @@ _NO_SAVED_SEARCHES: dict[str, object] = {"count": 0, "next": None, "previous": N
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """linkding's GET /api/bookmarks/ and .../archived/: respond with a page of bookmarks."""
     parameters = first_values(query_parameters(request))
-    # linkding's clients write a no-break space between the words of the tag in `#two words`. Write
-    # `#"two words"` instead, as `parse_search` expects.
-    quoted = _SEARCHED_TAG_WITH_LINKDING_SPACE.sub(r'#"\g<tag>"', parameters.get("q", ""))
-    query = replace(query, search=parse_search(quoted.replace(_LINKDING_SPACE, " ")))
+    q = _SEARCHED_TAG.sub(_quote_tag, parameters.get("q", "")).replace(_LINKDING_SPACE, " ")
+    query = replace(query, search=parse_query([("q", q)]).search)
     if parameters.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, TAG_BY_FLAG["unread"]))
     # Without its parameter, a date is an empty text, which sorts before every date.
@@ -69,6 +66,14 @@ def list_bookmarks(service: Service, request: Request, query: Query) -> Response
     bookmarks = [entry.bookmark for entry in service.store.select(query).entries]
     matches = [b for b in bookmarks if b.created >= added_since and b.modified >= modified_since]
     return _respond_page(service, request, matches, _bookmark_document)
+
+
+def _quote_tag(searched: re.Match[str]) -> str:
+    """Return a tag in linkding's `q` as a search expression has it.
+
+    linkding's clients write a no-break space between the words of the tag in `#two words`.
+    """
+    return f'#"{searched["tag"]}"' if _LINKDING_SPACE in searched["tag"] else searched[0]
 
 
 def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
