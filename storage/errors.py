@@ -34,12 +34,19 @@ class Unreadable(StorageError):
         )
 
 
+# A body of 1 MiB can have so many wrong members that an error for each would take 9 MiB.
+MAX_ERRORS = 20
+
+
 class Invalid(StorageError):
-    """Values that break rules; `errors` has pairs (field, reason), as in ("uri", "is required")."""
+    """Values that break rules; `errors` has pairs (field, reason), as in ("uri", "is required").
+
+    Of many errors it has the first `MAX_ERRORS`.
+    """
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{field} {reason}" for field, reason in errors))
-        self.errors = list(errors)
+        self.errors = list(errors[:MAX_ERRORS])
+        super().__init__("; ".join(f"{field} {reason}" for field, reason in self.errors))
 
 
 class BadQuery(StorageError):

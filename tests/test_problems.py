@@ -140,6 +140,15 @@ def test_a_422_names_each_invalid_field_with_a_reason(app):
     assert all(error["reason"] and isinstance(error["reason"], str) for error in problem["errors"])
 
 
+def test_of_many_wrong_members_the_first_20_are_named(app, filled):
+    body = {f"member {n}": 1 for n in range(40_000)}
+    for path in ("/", "/a", "/tags", "/api/bookmarks/"):
+        response = app.post_json(path, body, status="*")
+        assert response.status_int in (400, 422) and len(response.body) < 10_000
+    errors = app.post_json("/a", body, status=422).json["errors"]
+    assert [error["field"] for error in errors] == [f"member {n}" for n in range(20)]
+
+
 @pytest.mark.parametrize(
     "tags, shown",
     [
