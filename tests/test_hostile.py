@@ -509,18 +509,27 @@ def body_with_trailer(size):
     return b'd\r\n{"uri":"x:y"}\r\n0\r\nX: ' + b"x" * (size - 7) + b"\r\n\r\n"
 
 
+def body_of_chunks(size, total):
+    """Return a chunked body of about this total size, in chunks of this size."""
+    body = b'{"uri":"x:y","title":"%s"}' % (b" " * total)
+    chunks = (body[start : start + size] for start in range(0, len(body), size))
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     "body, status",
     [
-        (body_with_chunk_line(4096), 201),
-        (body_with_chunk_line(4097), 400),
-        (body_with_trailer(16_384), 201),
-        (body_with_trailer(16_385), 400),
+        (body_with_chunk_line(16_000), 201),
+        (body_with_chunk_line(25_000), 400),
+        (body_with_trailer(16_000), 201),
+        (body_with_trailer(25_000), 400),
+        (body_of_chunks(16, 60_000), 201),
+        (body_of_chunks(1, 60_000), 400),
     ],
-    ids=["line", "long line", "trailer", "long trailer"],
+    ids=["line", "long line", "trailer", "long trailer", "chunks", "small chunks"],
 )
-@pytest.mark.parametrize("step", [1, 1500, 100_000])
-def test_chunk_size_lines_and_trailers_are_limited(service, body, status, step):
+@pytest.mark.parametrize("step", [100, 1500, 100_000])
+def test_the_framing_of_chunks_is_limited(service, body, status, step):
     service.empty()
     with connect(service) as connection:
         connection.sendall(CHUNKED)
@@ -532,10 +541,17 @@ def test_chunk_size_lines_and_trailers_are_limited(service, body, status, step):
 
 @pytest.mark.parametrize(
     "begin, rest",
-    [(b"", b"0"), (b"d;x", b"x"), (b'd;x="', b"\\x"), (b"0\r\nX", b": y\r\nX")],
-    ids=["size", "extension", "quoted extension", "trailer"],
+    [
+        (b"", b"0"),
+        (b"d;x", b"x"),
+        (b'd;x="', b"\\x"),
+        (b"0\r\nX", b": y\r\nX"),
+        (b"", b"1\r\nx\r\n"),
+        (b"", b"1;" + b"x" * 4000 + b"\r\nx\r\n"),
+    ],
+    ids=["size", "extension", "quoted extension", "trailer", "small chunks", "many extensions"],
 )
-def test_endless_chunk_size_lines_and_trailers_take_little_cpu_time(serve, begin, rest):
+def test_endless_framing_of_chunks_takes_little_cpu_time(serve, begin, rest):
     service = serve(BOOKMARKS_TOKEN="none of these requests sends it")
     spent = cpu_seconds(service)
     with connect(service) as connection:

@@ -5,13 +5,15 @@ import json
 import re
 import resource
 import socket
+import subprocess
+import sys
 import time
 import urllib.parse
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import until
+from tests.conftest import ROOT, free_port, until
 
 MIB = 1024 * 1024
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
@@ -104,6 +106,52 @@ def stall(connection):
     """Request the whole list and do not read the response."""
     connection.sendall(LIST)
     return connection
+
+
+# --- Requests that arrive slowly ---
+
+SERVE_WITH_SHORT_TIMES = """
+import sys
+import bookmarks
+from formats.http import process
+short = {"channel_timeout": 1, "cleanup_interval": 1}
+process.WAITRESS_SETTINGS = {**process.WAITRESS_SETTINGS, **short}
+bookmarks.main(["serve", "--data", sys.argv[1], "--listen", sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize("start", [HEAD, BODY], ids=["head", "body"])
+def test_a_request_that_arrives_a_byte_at_a_time_is_closed(data, start):
+    listen = f"127.0.0.1:{free_port()}"
+    command = [sys.executable, "-c", SERVE_WITH_SHORT_TIMES, str(data), listen]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        try:
+            with contextlib.closing(connect_when_ready(listen)) as connection:
+                connection.sendall(start)
+                until(lambda: is_closed_after_a_byte(connection), seconds=15)
+        finally:
+            process.kill()
+
+
+def connect_when_ready(listen):
+    """Return a connection to a service that may still be starting."""
+    host, port = listen.split(":")
+    for _ in range(100):
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection((host, int(port)), timeout=0.2)
+        time.sleep(0.1)
+    raise AssertionError("the service did not start")
+
+
+def is_closed_after_a_byte(connection):
+    """Send one more byte of the request; return whether the service has closed the connection."""
+    try:
+        connection.sendall(b"x")
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 # --- Few file descriptors ---

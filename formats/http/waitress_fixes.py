@@ -1,35 +1,36 @@
 """A channel for waitress 3.0.2 without its defects. Remove each fix once a release has it."""
 
+import time
+
 from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
-# In bytes. Real clients send a few digits in a chunk-size line, and mostly no trailer.
-MAX_CHUNK_SIZE_LINE, MAX_TRAILER = 4096, 16_384
+MAX_STEP = 4096  # In bytes. HTTPChannel passes the rest again.
+# In bytes, of a chunk-size line, of the trailer, and of all framing beside 3/8 of the content: a
+# chunk of 16 bytes has 6 bytes of framing. Real clients send a few digits before some KiB.
+MAX_FRAMING = 16_384
+MIN_RATE = 1024  # In bytes per second, after the first minute (`channel_timeout`).
 
 
 class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress has no types.
-    """A reader of chunked bodies that limits the length of chunk-size lines and of the trailer.
+    """A reader of chunked bodies that limits their framing: chunk sizes, extensions, the trailer.
 
-    waitress limits neither, and joins all of an unfinished line or trailer with each new packet: a
-    line of 8 MiB takes 4 seconds of CPU.
+    waitress has no limit, and joins all of an unfinished line with each new packet: a line of 8 MiB
+    takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
     """
 
+    framing = 0
+
     def received(self, data: bytes) -> int:
-        # Consume only the first bytes, so that a whole line among them cannot exceed the limit.
-        # HTTPChannel passes the rest again, because this method returns how many were consumed.
-        data = data[:MAX_CHUNK_SIZE_LINE]
-        if self.control_line:  # An earlier call has left an unfinished chunk-size line here.
-            max_size = MAX_CHUNK_SIZE_LINE + len(b"\r\n")  # Of the longest allowed line.
-            line = (self.control_line + data)[:max_size]
-            if len(line) == max_size and b"\r\n" not in line:
-                self.error = BadRequest("The chunk-size line is too long")
-                return len(data)  # All of it counts as consumed.
-        consumed: int = super().received(data)
-        if len(self.trailer) > MAX_TRAILER:
-            self.error = BadRequest("The trailer is too long")
+        content = len(self)
+        consumed: int = super().received(data[:MAX_STEP])
+        self.framing += consumed - (len(self) - content)
+        unfinished = len(self.control_line) + len(self.trailer)
+        if unfinished > MAX_FRAMING or self.framing > MAX_FRAMING + len(self) * 3 // 8:
+            self.error = BadRequest("The chunks are too small, or a line between them is too long")
         return consumed
 
 
@@ -43,12 +44,22 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
 
     def parse_header(self, header_plus: bytes) -> None:
         super().parse_header(header_plus)
-        if self.chunked:  # Limit the chunk-size lines and the trailer; waitress has no limit.
+        if self.chunked:  # Limit the framing; waitress has no limit.
             self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
 
 
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
+    started, size = 0.0, 0  # Of the request that is being received.
+
+    def received(self, data: bytes) -> object:
+        if self.request is None:
+            self.started, self.size = time.time(), 0
+        self.size += len(data)
+        result = super().received(data)
+        if self.request is not None:  # A slow request counts as silence, which closes the channel.
+            self.last_activity = min(time.time(), self.started + self.size / MIN_RATE)
+        return result
 
     def write_soon(self, data: bytes) -> object:
         try:
