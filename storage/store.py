@@ -52,6 +52,19 @@ class Change(NamedTuple):
     seen: Entry | None
 
 
+# Python never forgets a fork handler, so all stores share one. With a handler for each, the memory
+# of a process that opens and closes many folders would grow.
+_STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
+
+
+def _reset_stores_in_child() -> None:
+    for store in list(_STORES):
+        store._create_locks_and_reset_follower()
+
+
+os.register_at_fork(after_in_child=_reset_stores_in_child)
+
+
 class Store:
     """The bookmarks and tombstones in `folder`, whose files are the only truth.
 
@@ -73,14 +86,7 @@ class Store:
         for path in self._folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
                 files.sync_folder(path)
-        # The fork handler lasts as long as the process, so it must not keep the store in memory.
-        weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
-
-        def reset_in_child() -> None:
-            if reset := weak_method():  # None if the store is no longer in memory.
-                reset()
-
-        os.register_at_fork(after_in_child=reset_in_child)
+        _STORES.add(self)
 
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import weakref
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -413,6 +414,17 @@ def test_inotify_is_not_used_on_network_file_systems(
 
 
 # --- Forked processes ---
+
+
+def test_a_closed_store_leaves_nothing_in_memory(tmp_path, monkeypatch):
+    handlers = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **functions: handlers.append(functions))
+    store = Store(tmp_path)
+    store.add(bookmark("a"))
+    remaining = weakref.ref(store)
+    del store
+    assert remaining() is None
+    assert handlers == []  # Python would keep one for each store as long as the process lasts.
 
 
 def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
