@@ -119,6 +119,13 @@ class Application:
         responses.add_common_headers(response, cache_control, vary)
         return compress(request, response)
 
+    def close(self) -> None:
+        """Free the inotify instance and the index, while no request uses the application.
+
+        A later request would read the folder again.
+        """
+        self.store.close()
+
     # --- Dispatch ---
 
     def _dispatch(self, request: Request) -> Response:
@@ -459,13 +466,16 @@ def make_app(
     token: str | Sequence[str] | None = None,
     public_read: bool = False,
     base_url: str | None = None,
+    one_machine: bool = False,
 ) -> Application:
     """Return the WSGI application over the folder `data`; `token` is one token or several.
 
+    `one_machine` promises that no other machine writes to a folder on a network or FUSE disk.
     Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created; Invalid if
     `base_url` is no address or `token` is an empty sequence.
     """
-    return Application(Store(Path(data)), encode_tokens(token), public_read, base_url)
+    store = Store(Path(data), one_machine)
+    return Application(store, encode_tokens(token), public_read, base_url)
 
 
 @functools.cache
@@ -510,6 +520,7 @@ def _parser() -> argparse.ArgumentParser:
     add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
     add_flag(serve, "--access-log", "log one line for each request")
     add_option(serve, "--data", "DIR", "the data folder", default="data")
+    add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     commands.add_parsers(subparsers)
     return parser
 
@@ -521,6 +532,7 @@ def _configure(options: argparse.Namespace) -> Application:
         token=read_tokens(file) if file else token,  # A list from a file, else one token or None.
         public_read=options.public_read,
         base_url=options.base_url,
+        one_machine=options.one_machine,
     )
 
 

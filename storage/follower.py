@@ -35,10 +35,10 @@ class Follower:
     thread uses the store.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
-        self.watch = Watch(self.folders)
+        self.watch = Watch(self.folders, one_machine)
         self.reset()  # Creates the empty index.
 
     def reset(self) -> None:

@@ -71,17 +71,18 @@ class Store:
     Every call sees each change that any process finished before it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         """Open the folder and create missing folders.
 
-        Raises Unavailable if the folder cannot be created, Full if the disk is full.
+        Raises Unavailable if the folder cannot be created, Full if the disk is full. With
+        `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
         self._folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
         files.make_folder(self._folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self._folders[TOMBSTONES])
-        self._follower = Follower(folder)  # Keeps the index equal to the files.
+        self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
         for path in self._folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
