@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from wsgiref.types import StartResponse, WSGIEnvironment
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from msgspec.structs import replace
 from webob import Request
@@ -39,7 +40,7 @@ from formats.html.bookmark import write_add_page
 from formats.html.deleted import write_deleted
 from formats.html.list import MAX_TAGS_SHOWN
 from formats.html.report import MEDIA_TYPES, write_report
-from formats.http import access_log, conditional, linkding, login, openapi, problems, process
+from formats.http import access_log, conditional, hosts, linkding, login, openapi, problems, process
 from formats.http import response as responses
 from formats.http import security, share
 from formats.http.base_url import base_url_of, parse_base_url
@@ -62,6 +63,7 @@ from storage.index import Entry
 from storage.query import Query, first_values, parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store, retry_if_stale
+from storage.watch import reports_all_changes
 
 __version__ = "0.1.0"
 Body = Mapping[str, object]
@@ -77,18 +79,13 @@ _UNKNOWN_FIELD_PATH = re.compile(f"/(?P<id>{ID.pattern})/[^/]+")
 class Application:
     """The WSGI callable over one store.
 
-    If there are `tokens`, a request for bookmarks needs one of them; reading needs none if
-    `public_read` is true. `base_url` is the service's address for clients, if it differs from the
-    one in their requests.
+    `base` is the service's address for clients, if it differs from the one in their requests.
     """
 
     def __init__(
-        self, store: Store, tokens: Sequence[bytes], public_read: bool, base_url: str | None
+        self, store: Store, control: security.AccessControl, base: BaseUrl | None = None
     ) -> None:
-        self.store = store
-        self._configured_base = parse_base_url(base_url)
-        url = self._configured_base.url if self._configured_base else None
-        self.access_control = security.AccessControl(tokens, public_read, url)
+        self.store, self.access_control, self._configured_base = store, control, base
         self._cache = ResponseCache(store)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -474,15 +471,46 @@ def make_app(
     Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created; Invalid if
     `base_url` is no address or `token` is an empty sequence.
     """
-    store = Store(Path(data), one_machine)
-    return Application(store, encode_tokens(token), public_read, base_url)
+    base = parse_base_url(base_url)
+    url = base.url if base else None
+    control = security.AccessControl(encode_tokens(token), public_read, url)
+    return Application(Store(Path(data), one_machine), control, base)
+
+
+def make_host_app(
+    root: str | os.PathLike[str],
+    *,
+    max_open: int = hosts.MAX_OPEN,
+    token: str | Sequence[str] | None = None,
+    public_read: bool = False,
+    one_machine: bool = False,
+) -> hosts.HostApplication:
+    """Return the WSGI application over the folders `root/HOST`, one for each host name.
+
+    Up to `max_open` folders stay open. The tokens of a folder are in the file `root/HOST.tokens`;
+    without this file, `token` is its token, or several. Raises OSError if `root` is no folder.
+    """
+    default_tokens = encode_tokens(token)
+
+    def make_app(host: str, tokens: Sequence[str] | None) -> Application:
+        host_tokens = encode_tokens(tokens) or default_tokens
+        control = security.AccessControl(host_tokens, public_read, f"//{host}")
+        app = Application(Store(Path(root, host), one_machine), control)
+        control.warn_of_short_tokens()
+        control.warn_of_public_bookmarks(app.store)
+        return app
+
+    reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
+    control = security.AccessControl(default_tokens, public_read, None)
+    return hosts.HostApplication(os.fspath(root), make_app, max_open, control)
 
 
 @functools.cache
-def _default_application() -> Application:
+def _default_application() -> WSGIApplication:
     """Return the one application that the environment configures."""
     app = _configure(_parser().parse_args(["serve"]))  # The environment sets defaults.
-    app.access_control.warn_of_public_bookmarks(app.store)
+    if isinstance(app, Application):
+        app.access_control.warn_of_public_bookmarks(app.store)
     return app
 
 
@@ -520,20 +548,24 @@ def _parser() -> argparse.ArgumentParser:
     add_option(serve, "--trusted-proxy", "ADDRESS", "a proxy whose X-Forwarded headers are trusted")
     add_flag(serve, "--access-log", "log one line for each request")
     add_option(serve, "--data", "DIR", "the data folder", default="data")
+    add_option(serve, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
+    max_open, max_open_help = str(hosts.MAX_OPEN), "how many folders of --hosts stay open"
+    add_option(serve, "--max-open", "N", max_open_help, default=max_open).type = int
     add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     commands.add_parsers(subparsers)
     return parser
 
 
-def _configure(options: argparse.Namespace) -> Application:
+def _configure(options: argparse.Namespace) -> Application | hosts.HostApplication:
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
-    return make_app(
-        options.data,
-        token=read_tokens(file) if file else token,  # A list from a file, else one token or None.
-        public_read=options.public_read,
-        base_url=options.base_url,
-        one_machine=options.one_machine,
-    )
+    settings: dict[str, Any] = {
+        "token": read_tokens(file) if file else token,  # A list from a file, or one token or None.
+        "public_read": options.public_read,
+        "one_machine": options.one_machine,
+    }
+    if options.hosts:
+        return make_host_app(options.hosts, max_open=options.max_open, **settings)
+    return make_app(options.data, base_url=options.base_url, **settings)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -542,7 +574,9 @@ def _serve(options: argparse.Namespace) -> int:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
     app = _configure(options)
     is_local = security.is_loopback(host.strip("[]"))
-    if not (app.access_control.tokens or options.no_auth or is_local):
+    # A proxy can pass requests for every host. Without `--hosts`, only --base-url permits them.
+    is_private = is_local and not (options.hosts and options.trusted_proxy)
+    if not (app.access_control.tokens or options.no_auth or is_private):
         sys.exit(
             f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
             "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
@@ -559,13 +593,19 @@ def _serve(options: argparse.Namespace) -> int:
     # The kernel replaces port 0. A server on both addresses of `localhost` has no `effective_port`.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
+    if isinstance(app, Application):
+        _read_bookmarks(app)
+    server.run()
+    return 0
+
+
+def _read_bookmarks(app: Application) -> None:
+    """Read all bookmarks now, so that the first request need not."""
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
-    app.store.state()  # Reads all bookmarks now, so that the first request need not.
+    app.store.state()
     app.access_control.warn_of_public_bookmarks(app.store)
     gc.freeze()  # Later collections skip the index: 8 clients add 33 % more bookmarks a second.
     gc.enable()
-    server.run()
-    return 0
 
 
 if __name__ == "__main__":

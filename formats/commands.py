@@ -92,13 +92,13 @@ def add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 def add_option(
     parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
-) -> None:
+) -> argparse.Action:
     """Add an option with a value; an environment variable, if set, gives its default."""
     variable = _environment_variable(name)
     value = os.environ.get(variable) or default
     default_text = f"default: {default}; " if default else ""
     help = f"{help} ({default_text}{variable})"
-    parser.add_argument(name, default=value, metavar=metavar, help=help)
+    return parser.add_argument(name, default=value, metavar=metavar, help=help)
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:

@@ -1,6 +1,5 @@
 """Names of files that have changed in some folders, by inotify."""
 
-import errno
 import fcntl
 import functools
 import logging
@@ -9,7 +8,7 @@ import re
 import stat
 import sys
 import termios
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from storage import files
@@ -113,11 +112,11 @@ class Watch:
         identities = [_identity(folder) for folder in existing_folders]
         self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
         try:
-            if sys.platform == "linux" and reports_all_changes(existing_folders, self._one_machine):
+            if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)
         except OSError as error:
             self.close()
-            _warn_once(_NO_INOTIFY.format(error.strerror) + _ADVICE.get(error.errno or 0, ""))
+            _warn_once(_NO_INOTIFY.format(error.strerror))
 
     def _watch(self, existing_folders: Sequence[Path]) -> None:
         self._inotify = INotify(nonblocking=True)
@@ -151,33 +150,25 @@ _SHARED_FILE_SYSTEM = re.compile(
     r"overlay|gpfs|beegfs|orangefs|pvfs2|wekafs"
 )
 _SHARED = (
-    "The data is on a network, FUSE or overlay file system ({type}): no other machine may write "
-    "there, and each request compares all files. With --one-machine the service trusts that no "
-    "other machine writes, and uses inotify."
+    "The data is on a file system of type {}: no other machine may write there, and each request "
+    "compares all files. With --one-machine the service trusts this promise and uses inotify."
 )
-_NO_INOTIFY = "Without inotify each request compares all files: {}."
-_ADVICE = {  # What the administrator can do about an error of inotify.
-    errno.EMFILE: " If this user has no inotify instance left, allow more: "
-    "sysctl fs.inotify.max_user_instances=1024",
-    errno.ENOSPC: " Allow this user more watches: sysctl fs.inotify.max_user_watches=1048576",
-}
+_NO_INOTIFY = (
+    "Without inotify each request compares all files: {}. If this user has no inotify instance "
+    "left, allow more as root: sysctl fs.inotify.max_user_instances=1024"
+)
 
 
-def reports_all_changes(folders: Iterable[Path], one_machine: bool) -> bool:
-    """Return whether inotify reports every change in these folders; warn once if it does not.
+def reports_all_changes(folder: Path, one_machine: bool) -> bool:
+    """Return whether inotify reports every change in a folder; if not, warn once.
 
-    Raises OSError if a folder cannot be opened.
+    Raises OSError if the folder cannot be opened.
     """
-    types = () if one_machine else {_type_of(folder) for folder in folders}
-    shared = [type for type in types if _SHARED_FILE_SYSTEM.match(type)]
-    for type in shared:
-        _warn_once(_SHARED.format(type=type))
-    return not shared
-
-
-def _type_of(folder: Path) -> str:
     with files.open_folder(folder) as descriptor:
-        return files.file_system(descriptor)
+        type = "" if one_machine else files.file_system(descriptor)
+    if is_shared := bool(_SHARED_FILE_SYSTEM.match(type)):
+        _warn_once(_SHARED.format(type))
+    return sys.platform == "linux" and not is_shared
 
 
 @functools.cache  # One process may open thousands of folders, all with the same text.

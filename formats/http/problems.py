@@ -15,6 +15,7 @@ from formats.errors import HTTPError, Malformed
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.editor import form_values
 from formats.html.problem import SentForm, write_problem
+from formats.http.access_log import HOST_VARIABLE
 from formats.http.conditional import version_text
 from formats.http.login_page import respond_login_page
 from formats.http.negotiation import best_media_type
@@ -103,7 +104,8 @@ def _document(problem: Problem) -> bytes:
 def log_internal_error(request: Request) -> Problem:
     """Log the exception that is being handled; return a problem with the number of this entry."""
     number = secrets.token_hex(8)  # The client gets only the number: the log may have secrets.
-    log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
+    path = request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", "")
+    log.exception("error %s at %s %r", number, request.method, path)
     detail = f"Something went wrong. The server's log has the details of error {number}."
     return Problem(500, detail)
 
