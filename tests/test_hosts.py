@@ -16,7 +16,7 @@ import webtest
 
 import bookmarks
 from bookmarks import make_host_app
-from tests.conftest import ROOT
+from tests.conftest import ROOT, documented_block, require_program
 
 A, B = "alice.example.com", "bob.example.com"
 TOKEN, OTHER = "a-token-of-alice-0123", "another-token-012345"
@@ -196,6 +196,51 @@ def test_only_pages_of_the_same_host_may_change_it(hosts, scheme):
         uri = {"uri": f"x:{origin}"}
         headers = at(A, Origin=origin)
         hosts.post_json("/", uri, headers=headers, extra_environ=environ, status=status)
+
+
+# --- The documented commands ---
+
+
+def run_documented(command, root, other):
+    for written, ours in (("new:/srv/bookmarks", other), ("/srv/bookmarks", root)):
+        command = command.replace(written, str(ours))
+    return subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=20)
+
+
+def test_the_documented_commands_add_a_person(hosts, root, tmp_path):
+    (root / A).rmdir()
+    assert run_documented(documented_block("bash", "mkdir -m 700"), root, "").returncode == 0
+    assert (root / f"{A}.tokens").stat().st_mode & 0o077 == 0
+    token = (root / f"{A}.tokens").read_text().strip()
+    hosts.get("/", headers=at(A), status=401)
+    assert uris(hosts, A, Authorization=f"Bearer {token}") == []
+
+
+@pytest.mark.parametrize("has_served", [False, True])
+def test_the_documented_commands_move_a_folder_to_another_machine(
+    hosts, root, tmp_path, has_served
+):
+    require_program("rsync")
+    other = tmp_path / "other"
+    (other / A).mkdir(parents=True)
+    new = webtest.TestApp(make_host_app(other))
+    write_tokens(root, TOKEN)
+    kept, deleted = (
+        hosts.post_json("/", {"uri": uri}, headers=at(A, **BEARER), status=201).json["id"]
+        for uri in ("x:kept", "x:deleted")
+    )
+    hosts.delete(f"/{deleted}", headers=at(A, **BEARER), status=204)
+    if has_served:
+        assert uris(new, A) == []
+    move = documented_block("bash", "rsync -a --delete .alice")
+    move = move.replace("ssh new '", "bash -c '").replace("'cd /srv/bookmarks", f"'cd {other}")
+    result = run_documented(move, root, other)
+    hosts.get("/", headers=at(A, **BEARER), status=404)
+    assert (result.returncode != 0) == has_served
+    if not has_served:
+        assert [each["id"] for each in new.get("/", headers=at(A, **BEARER)).json] == [kept]
+        new.get(f"/{deleted}", headers=at(A, Accept="application/json", **BEARER), status=410)
+        new.get("/", headers=at(A), status=401)
 
 
 # --- How many folders are open ---
