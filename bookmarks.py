@@ -508,7 +508,9 @@ def make_host_app(
 @functools.cache
 def _default_application() -> WSGIApplication:
     """Return the one application that the environment configures."""
-    app = _configure(_parser().parse_args(["serve"]))  # The environment sets defaults.
+    options = _parser().parse_args(["serve"])  # The environment sets defaults.
+    # Without `--hosts`, the service answers only to loopback names and the host of --base-url.
+    app = _configure(options, is_private=not options.hosts)
     if isinstance(app, Application):
         app.access_control.warn_of_public_bookmarks(app.store)
     return app
@@ -556,31 +558,36 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _configure(options: argparse.Namespace) -> Application | hosts.HostApplication:
+def _configure(
+    options: argparse.Namespace, is_private: bool
+) -> Application | hosts.HostApplication:
+    """Return the configured application. Exit if it has no token and may be reached by others."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
     settings: dict[str, Any] = {
         "token": read_tokens(file) if file else token,  # A list from a file, or one token or None.
         "public_read": options.public_read,
         "one_machine": options.one_machine,
     }
+    app: Application | hosts.HostApplication
     if options.hosts:
-        return make_host_app(options.hosts, max_open=options.max_open, **settings)
-    return make_app(options.data, base_url=options.base_url, **settings)
+        app = make_host_app(options.hosts, max_open=options.max_open, **settings)
+    else:
+        app = make_app(options.data, base_url=options.base_url, **settings)
+    if not (app.access_control.tokens or options.no_auth or is_private):
+        sys.exit(
+            "bookmarks: the service can be reached from other machines. Set a token with "
+            "--token-file or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
+        )
+    return app
 
 
 def _serve(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")  # The last colon: an IPv6 address has others.
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
-    app = _configure(options)
     is_local = security.is_loopback(host.strip("[]"))
     # A proxy can pass requests for every host. Without `--hosts`, only --base-url permits them.
-    is_private = is_local and not (options.hosts and options.trusted_proxy)
-    if not (app.access_control.tokens or options.no_auth or is_private):
-        sys.exit(
-            f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
-            "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
-        )
+    app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))
     may_have_proxy = bool(options.trusted_proxy or options.base_url)
     if not is_local or may_have_proxy:  # Other machines may connect, perhaps through the proxy.
         app.access_control.warn_of_short_tokens()

@@ -9,6 +9,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -401,7 +402,9 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
         "app.get('/', headers={'Host': 'carol.example.com'}, status=404)"
     )
     environment = {**os.environ, "BOOKMARKS_HOSTS": str(root), "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=20)
+    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, timeout=20)
+    assert b"Set a token" in run(env=environment).stderr
+    assert run(env={**environment, "BOOKMARKS_NO_AUTH": "1"}).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -47,20 +47,19 @@ def main() -> None:
         command += ["--hosts", folder, "--max-open", str(options.max_open)]
         with servers.Server(command) as server:
             figures = _measure(server, hosts, options.max_open, options.visits)
-        machine = table.machine(Path(folder))
-    each = (figures.opened - figures.empty) / min(options.max_open, len(hosts))
-    print(_markdown(("what", "measured"), _measured(figures, each, options)))
-    print(_markdown(_HEAD, (_row(people, options, disk, inodes, each) for people in _PEOPLE)))
-    print(machine)
+        each = (figures.opened - figures.empty) / min(options.max_open, len(hosts))
+        print(_markdown(("what", "measured"), _measured(figures, each, options)))
+        print(_markdown(_HEAD, (_row(people, options, disk, inodes, each) for people in _PEOPLE)))
+        print(table.machine(Path(folder)), flush=True)  # Removing the folders takes long.
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--people", type=int, default=1000, metavar="N", help="how many folders (%(default)s)")
+    add("--people", type=int, default=400, metavar="N", help="how many folders (%(default)s)")
     add("--bookmarks", type=int, default=500, metavar="N", help="in each folder (%(default)s)")
     add("--max-open", type=int, default=100, metavar="N", help="open folders (%(default)s)")
-    add("--visits", type=int, default=2000, metavar="N", help="random requests (%(default)s)")
+    add("--visits", type=int, default=500, metavar="N", help="random requests (%(default)s)")
     add("--folder", type=Path, metavar="DIR", help="where to make the folders")
     return parser.parse_args()
 
