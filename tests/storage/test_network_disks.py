@@ -92,7 +92,7 @@ def test_two_processes_of_one_machine_lose_nothing_with_inotify(start, mount):
 def test_two_machines_lose_writes_as_documented(start, mount):
     services = [start(service_of(mount("dir_cache=no") / "data")) for _ in range(2)]
     assert put(services[0].address, "a", "Old").status == 201
-    for number in range(TRIES):
+    for number in range(10 * TRIES):  # How often both win depends on the load of the machine.
         if race(services, number) == [200, 200]:
             return  # The lock was granted to both, and one of two acknowledged writes is lost.
     pytest.fail("both machines wrote one after the other, which the documentation denies")
