@@ -35,11 +35,11 @@ class Follower:
     `is_up_to_date`, and to call `reset` while no other thread uses the store.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
-        self.watch = Watch(self.folders)
-        self.reset()
+        self.watch = Watch(self.folders, one_machine)
+        self.reset()  # Creates the empty index.
 
     def reset(self) -> None:
         """Drop the index and the watch: the next refresh compares all files."""

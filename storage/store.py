@@ -52,23 +52,37 @@ class Page(msgspec.Struct, frozen=True):
     tag_counts: Sequence[tuple[str, int]] = ()
 
 
+# Python never forgets a fork handler, so all stores share one. With a handler for each, the memory
+# of a process that opens and closes many folders would grow.
+_STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
+
+
+def _reset_stores_in_child() -> None:
+    for store in list(_STORES):
+        store._create_locks_and_reset_follower()
+
+
+os.register_at_fork(after_in_child=_reset_stores_in_child)
+
+
 class Store:
     """The bookmarks and tombstones in `folder`, whose files are the only truth.
 
     Every call sees each change that any process finished before it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         """Open the folder and create missing folders.
 
-        Raises Unavailable if the folder cannot be created, Full if the disk is full.
+        Raises Unavailable if the folder cannot be created, Full if the disk is full. With
+        `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
         self.folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
         files.make_folder(self.folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self.folders[TOMBSTONES])
-        self._follower = Follower(folder)  # Keeps the index equal to the files.
+        self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
         for path in self.folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
@@ -76,14 +90,7 @@ class Store:
         # The tags of each selection, by `change_count` and query: counting them for each page of a
         # long list anew would take four times as long as the page.
         self._tag_counts: dict[tuple[int, Query], Sequence[tuple[str, int]]] = {}
-        # The fork handler lasts as long as the process, so it must not keep the store in memory.
-        weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
-
-        def reset_in_child() -> None:
-            if reset := weak_method():  # None if the store is no longer in memory.
-                reset()
-
-        os.register_at_fork(after_in_child=reset_in_child)
+        _STORES.add(self)
 
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""

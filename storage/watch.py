@@ -1,6 +1,7 @@
 """Names of files that have changed in some folders, by inotify."""
 
 import fcntl
+import functools
 import logging
 import os
 import re
@@ -45,14 +46,15 @@ class Watch:
     they differ, the locked folder is not at its path any more.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], one_machine: bool = False) -> None:
+        """`one_machine` promises that no other machine writes to a network or FUSE file system."""
         self._folders = folders
+        self._one_machine = one_machine
         self._folder_names = {folder.name for folder in folders}
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
         self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
         self.first_folder_identity: tuple[int, int] | None = None  # Device and inode.
         self._inotify: INotify | None = None
-        self._has_logged_missing_inotify = False
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -110,14 +112,11 @@ class Watch:
         identities = [_identity(folder) for folder in existing_folders]
         self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
         try:
-            # On a network inotify would miss the changes by other machines.
-            if sys.platform == "linux" and not any(map(_is_on_network, existing_folders)):
+            if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)
-        except OSError as error:  # Such as the limit of inotify instances of this user.
+        except OSError as error:
             self.close()
-            if not self._has_logged_missing_inotify:
-                log.warning("Without inotify each request compares all files: %s", error)
-            self._has_logged_missing_inotify = True
+            _warn_once(_NO_INOTIFY.format(error.strerror))
 
     def _watch(self, existing_folders: Sequence[Path]) -> None:
         self._inotify = INotify(nonblocking=True)
@@ -144,16 +143,37 @@ def _size_of_queue(inotify: "INotify") -> int:
     return int.from_bytes(size, sys.byteorder)
 
 
-# `fuse` and `fuse.sshfs` may be network file systems, but `fuseblk` is a local disk.
-_NETWORK_FILE_SYSTEM = re.compile(
-    r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)"
+# Types on which inotify does not report every change: another machine, or another mount of the same
+# files, may write. `fuse` and `fuse.sshfs` are among them, but `fuseblk` is a local disk.
+_SHARED_FILE_SYSTEM = re.compile(
+    r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)|"
+    r"overlay|gpfs|beegfs|orangefs|pvfs2|wekafs"
+)
+_SHARED = (
+    "The data is on a file system of type {}: no other machine may write there, and each request "
+    "compares all files. With --one-machine the service trusts this promise and uses inotify."
+)
+_NO_INOTIFY = (
+    "Without inotify each request compares all files: {}. If this user has no inotify instance "
+    "left, allow more as root: sysctl fs.inotify.max_user_instances=1024"
 )
 
 
-def _is_on_network(folder: Path) -> bool:
-    """Return whether other machines may write to the folder, unseen by inotify. Raises OSError."""
+def reports_all_changes(folder: Path, one_machine: bool) -> bool:
+    """Return whether inotify reports every change in a folder; if not, warn once.
+
+    Raises OSError if the folder cannot be opened.
+    """
     with files.open_folder(folder) as descriptor:
-        return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
+        type = "" if one_machine else files.file_system(descriptor)
+    if is_shared := bool(_SHARED_FILE_SYSTEM.match(type)):
+        _warn_once(_SHARED.format(type))
+    return sys.platform == "linux" and not is_shared
+
+
+@functools.cache  # One process may open thousands of folders, all with the same text.
+def _warn_once(text: str) -> None:
+    log.warning(text)
 
 
 def _is_missing(folder: Path) -> bool:

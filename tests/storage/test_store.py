@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import weakref
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -429,6 +430,7 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monke
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog
 ):
+    storage.watch._warn_once.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
         for id in "ab":
@@ -466,26 +468,42 @@ def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
 @needs_inotify
 @pytest.mark.parametrize(
     "kind, is_shared",
-    [("ext4", False), ("overlay", False), ("fuseblk", False), ("tmpfs", False), ("", False),
-     ("nfs4", True), ("cifs", True), ("smb3", True), ("fuse", True), ("fuse.sshfs", True)],
+    [("ext4", False), ("fuseblk", False), ("tmpfs", False), ("", False),
+     ("nfs4", True), ("cifs", True), ("smb3", True), ("fuse", True), ("fuse.sshfs", True),
+     ("overlay", True), ("gpfs", True), ("beegfs", True), ("orangefs", True), ("wekafs", True)],
 )  # fmt: skip
-def test_inotify_is_not_used_on_network_file_systems(
-    tmp_path, monkeypatch, kind, is_shared
+@pytest.mark.parametrize("one_machine", [False, True])
+def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
+    tmp_path, monkeypatch, caplog, kind, is_shared, one_machine
 ):
+    storage.watch._warn_once.cache_clear()
     granted = []
     inotify = storage.watch.INotify
     monkeypatch.setattr(
         storage.watch, "INotify", lambda **options: granted.append(1) or inotify(**options)
     )
     monkeypatch.setattr(files, "file_system", lambda descriptor: kind)
-    store = Store(tmp_path)
+    store = Store(tmp_path, one_machine)
     for title in ("One", "Two", "Six"):
         (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title=title)))
         assert titles(store) == {"a": title}
-    assert granted == ([] if is_shared else [1])
+    is_rescanned = is_shared and not one_machine
+    assert granted == ([] if is_rescanned else [1])
+    assert caplog.text.count("no other machine may write") == is_rescanned
 
 
 # --- Forked processes ---
+
+
+def test_a_closed_store_leaves_nothing_in_memory(tmp_path, monkeypatch):
+    handlers = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **functions: handlers.append(functions))
+    store = Store(tmp_path)
+    store.add(bookmark("a"))
+    remaining = weakref.ref(store)
+    del store
+    assert remaining() is None
+    assert handlers == []  # Python would keep one for each store as long as the process lasts.
 
 
 def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
