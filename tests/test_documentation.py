@@ -132,7 +132,7 @@ def test_the_runtime_dependencies_are_named_in_order():
     setup.read(ROOT / "setup.cfg")
     names = re.findall(r"^([\w-]+) >=", setup["options"]["install_requires"], re.MULTILINE)
     stated = documentation("design.md").partition("Runtime dependencies:")[2].partition("\n\n")[0]
-    assert re.findall(r"([\w-]+) \(", stated) == names
+    assert re.findall(r"([\w-]+)\s\(", stated) == names
 
 
 def test_the_readme_is_one_page():
@@ -184,12 +184,11 @@ def test_the_format_that_is_added_as_an_example_works():
     module = {}
     exec(code, module)
     bookmark = create({"uri": "https://example.com/", "title": "An [example]"}, "a")
-    row = re.search(r"`(\"markdown\": .*),`", CONTRIBUTING)[1]
+    row = re.search(r"`(Format\(\"markdown\", .*),`", CONTRIBUTING)[1]
     names = {"Format": formats.Format, "markdown": SimpleNamespace(**module)}
-    format = formats.FormatTable(eval(f"{{{row}}}", names))["markdown"]
-    assert b"".join(format.write([bookmark], None)) == (
-        b"- [An \\[example\\]](<https://example.com/>)\n"
-    )
+    format = formats.FormatTable(eval(row, names))["markdown"]
+    listing = SimpleNamespace(bookmarks=[bookmark])
+    assert b"".join(format.write(listing)) == b"- [An \\[example\\]](<https://example.com/>)\n"
 
 
 def test_the_example_of_a_new_format_names_what_exists():

@@ -170,7 +170,7 @@ def require_long_addresses(port, prefix):
     words = urllib.parse.quote("закладки" * 25)
     status, headers, _ = request(port, "GET", f"{prefix}/?q={words}&limit=1&offset=1")
     assert status == 200 and headers["Link"].count(words) == 3
-    path = f"{prefix}/?uri=x:y&title={words}&description={urllib.parse.quote('😀' * 2000)}"
+    path = f"{prefix}/-/add?uri=x:y&title={words}&description={urllib.parse.quote('😀' * 2000)}"
     status, _, body = request(port, "GET", path, Accept="text/html")
     assert status == 200 and "😀" * 2000 in body.decode()
 
@@ -186,6 +186,8 @@ def require_changes(port, prefix):
     assert [bookmark["uri"] for bookmark in found] == ["x:ü"]
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     status, headers, _ = request(port, "POST", f"{prefix}/", b"uri=x:form", **form)
+    assert status == 201 and headers["Location"].startswith(base + "/")
+    status, headers, _ = request(port, "POST", f"{prefix}/-/add", b"uri=x:page", **form)
     assert status == 303 and headers["Location"].startswith(base + "/")
     large = json.loads(created) | {"title": "New", "description": "ü" * 60_000}
     etag = request(port, "GET", path)[1]["ETag"]

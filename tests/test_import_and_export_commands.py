@@ -46,7 +46,7 @@ def run(*arguments, data, status=0, **options):
 @pytest.fixture
 def filled(data):
     """The data folder with three bookmarks."""
-    webtest.TestApp(make_app(data)).post_json("/", ENTRIES, status=200)
+    webtest.TestApp(make_app(data)).post_json("/-/import", ENTRIES, status=200)
     return data
 
 

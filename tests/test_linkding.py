@@ -167,6 +167,8 @@ def test_the_id_api_is_reserved(app):
     fields = {"uri": URI, "title": "T", "description": "", "tags": []}
     app.put_json("/api", fields, status=404)
     app.put_json("/apis", fields, status=201)
+    app.get("/api", status=404)
+    app.get("/api/title", status=404)
 
 
 def test_put_needs_the_url(app, post):

@@ -275,7 +275,8 @@ def test_the_start_warns_of_private_bookmarks_that_everybody_can_read(
     with contextlib.closing(Store(data)) as store:
         for tag in tags:
             fields = clean({"uri": "x:y", "title": tag, "tags": [tag]})
-            store.add(create(fields | {"uri": f"x:{store.mint()}"}, store.mint()))
+            with store.transaction() as folder:
+                folder.put(create(fields | {"uri": f"x:{tag}"}, folder.mint()), None)
     service = serve(*options, BOOKMARKS_TOKEN="s3cret-0123456789")
     assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
     service.stop()
