@@ -290,7 +290,11 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
                 entries = search_entries(entries, part)
             return entries
         case Any(parts):
-            found = {entry for part in parts for entry in search_entries(entries, part)}
+            found: set[Entry] = set()
+            rest = entries
+            for part in parts:  # Each part is tested only on the entries that met none before it.
+                found.update(search_entries(rest, part))
+                rest = [entry for entry in rest if entry not in found]
             return [entry for entry in entries if entry in found]
         case Not(part):
             excluded = set(search_entries(entries, part))
