@@ -119,6 +119,15 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
 
 
+def is_missing(path: Path) -> bool:
+    """Return whether no file has this name; False if the system cannot find it out."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
+
+
 def changed_at(status: os.stat_result) -> float:
     """Return when a file was last changed, in seconds since 1970: the later of mtime and ctime.
 
