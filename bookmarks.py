@@ -158,7 +158,8 @@ class Application:
         """GET /feed: respond with an Atom feed of the selected bookmarks and the deletions."""
         parameters = query_parameters(request)
         format_name = negotiate(request, formats.FEEDS)
-        query = replace(parse_query(parameters, page_size=FEED_PAGE_SIZE), deletions=True)
+        query = parse_query([pair for pair in parameters if pair[0] != "sort"], FEED_PAGE_SIZE)
+        query = replace(query, deletions=True)
         return self._list(request, format_name, formats.FEEDS[format_name], parameters, query)
 
     def _list(

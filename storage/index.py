@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
-from storage.query import Query
+from storage.query import NEWEST_FIRST, Query
 from storage.search import All, Any, Kind, Not, Search, Term, fold_text
 from storage.tsid import linkding_number
 
@@ -264,6 +264,23 @@ def newest_first(oldest_first: Sequence[_Item], limit: int | None, offset: int) 
     stop = max(len(oldest_first) - offset, 0)
     start = 0 if limit is None else max(stop - limit, 0)
     return oldest_first[start:stop][::-1]
+
+
+# The id decides between equal values.
+_SORT_ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
+    "created": _entry_order,
+    "modified": attrgetter("bookmark.modified", "bookmark.id"),
+    "title": lambda entry: (fold_text(entry.bookmark.title), entry.bookmark.id),
+    "uri": lambda entry: (fold_text(entry.bookmark.uri), entry.bookmark.id),
+}
+
+
+def sort_entries(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
+    """Return the entries in the opposite of the order that `Query.sort` asks for."""
+    if sort == NEWEST_FIRST:
+        return oldest_first
+    order = _SORT_ORDERS[sort.removeprefix("-")]
+    return sorted(oldest_first, key=order, reverse=not sort.startswith("-"))
 
 
 # --- Searching ---

@@ -198,7 +198,7 @@ def test_exactly_the_described_parameters_change_the_response(app, add, path):
         "format": "text", "tag": "x", "q": "word", "uri": "https://a.example/", "limit": "1",
         "offset": "1&limit=5", "title": "T&uri=x:y&format=html", "tags": "t&uri=x:y&format=html",
         "description": "D&uri=x:y&format=html", "changed": "1&format=html",
-        "failed": "1&changed=1&format=html",
+        "failed": "1&changed=1&format=html", "sort": "title",
     }  # fmt: skip
     described = parameters("GET", path, "query")
     assert set(described) <= set(values)
