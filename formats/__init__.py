@@ -18,6 +18,7 @@ from formats.imports import xbel as import_xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.errors import Malformed
+from storage.query import NEWEST_FIRST
 
 # A Reader takes a body and its media type's parameters; it returns the fields of one bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
@@ -75,8 +76,10 @@ LISTS = FormatTable(
     Format("html", HTML, html_list.write, (), 100, {"tag_count_limit": 60}, is_page=True),
     Format("netscape", HTML, netscape.write, download_name="bookmarks.html"),
 )
+# A feed is always sorted by date, and has the deletions too.
+_FEED_QUERY: Mapping[str, object] = {"deletions": True, "sort": NEWEST_FIRST}
 FEEDS = FormatTable(
-    Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, {"deletions": True})
+    Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, _FEED_QUERY)
 )
 # The writers of one bookmark take its Entry and a View.
 ONE_BOOKMARK = FormatTable(

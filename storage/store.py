@@ -21,8 +21,8 @@ from storage import files
 from storage.bookmark import Bookmark, Tombstone, timestamp
 from storage.errors import Busy, Conflict, NotFound, StorageError, Unavailable
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
-from storage.index import Entry, State, count_tags, newest_first, search_entries
-from storage.query import Query
+from storage.index import Entry, State, count_tags, newest_first, search_entries, sort_entries
+from storage.query import NEWEST_FIRST, Query
 from storage.record import digest, encode
 from storage.tsid import Minter, linkding_number
 from storage.uri import host_of, uri_key
@@ -37,7 +37,7 @@ _MAX_COUNTED_SELECTIONS = 500  # In about 2 MiB.
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of the entries that match a query, newest first, and of all tombstones if asked for.
+    """One page of the entries that match a query, in its order, and of all tombstones if asked for.
 
     `total` and `tombstone_count` are the numbers on all pages; `latest` is the time of the latest
     change or deletion in the collection; `tag_counts` has the most used tags of all matches.
@@ -185,7 +185,7 @@ class Store:
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, deleted = index.matches(query), index.tombstones if query.deletions else []
-            counted = self.change_count, replace(query, limit=None, offset=0)
+            counted = self.change_count, replace(query, limit=None, offset=0, sort=NEWEST_FIRST)
             page = Page(
                 entries=newest_first(matches, query.limit, query.offset),
                 total=len(matches),
@@ -195,14 +195,15 @@ class Store:
                 latest=index.latest,
                 tag_counts=self._tag_counts.get(counted, ()),
             )
-            if not query.search and (page.tag_counts or not query.tag_count_limit):
+            is_counted = page.tag_counts or not query.tag_count_limit
+            if is_counted and not query.search and query.sort == NEWEST_FIRST:
                 return page
             matches = list(matches)
-        # Searching and counting take long, so other threads must not wait for the mutex meanwhile.
+        # All that follows takes long, so other threads must not wait for the mutex meanwhile.
         matches = search_entries(matches, query.search)
         counts = page.tag_counts or count_tags(matches, query.tag_count_limit)
         self._keep_tag_counts(counted, counts)
-        entries = newest_first(matches, query.limit, query.offset)
+        entries = newest_first(sort_entries(matches, query.sort), query.limit, query.offset)
         return replace(page, entries=entries, total=len(matches), tag_counts=counts)
 
     def _keep_tag_counts(

@@ -53,8 +53,13 @@ class Watch:
         self._folder_names = {folder.name for folder in folders}
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
         self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
-        self.first_folder_identity: tuple[int, int] | None = None  # Device and inode.
+        self._identities: list[tuple[int, int] | None] = [None]  # Of the folders.
         self._inotify: INotify | None = None
+
+    @property
+    def first_folder_identity(self) -> tuple[int, int] | None:
+        """The device and inode of the first folder; None if it is missing."""
+        return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -64,7 +69,7 @@ class Watch:
         overflow, and at each call without inotify. Raises Unavailable if the first folder
         cannot be found, or a folder is a link.
         """
-        if self._inotify is None or self._is_first_folder_replaced():
+        if self._inotify is None or self._is_folder_replaced():
             self._open()
             return None
         size = _size_of_queue(self._inotify)
@@ -88,29 +93,29 @@ class Watch:
         Raises Unavailable if the first folder cannot be found or is a link.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
-        if inotify is None or self._is_first_folder_replaced():
+        if inotify is None or self._is_folder_replaced():
             return False
         try:
             return _size_of_queue(inotify) == 0
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
-    def _is_first_folder_replaced(self) -> bool:
-        """Return whether the first path leads to another folder than when the watch was opened.
+    def _is_folder_replaced(self) -> bool:
+        """Return whether a path leads to another folder than when the watch was opened.
 
-        If the parent of the folders was replaced, or a disk was mounted over it, no event says so.
+        If their parent was replaced, or a disk was mounted over one of them, no event says so.
         """
-        return _identity(self._folders[0]) != self.first_folder_identity
+        return list(map(_identity, self._folders)) != self._identities
 
     def _open(self) -> None:
         """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
-        first, *others = self._folders
-        # `bookmarks/` comes first and must exist; `tombstones/` may be missing.
-        existing_folders = [first, *(folder for folder in others if not _is_missing(folder))]
         # `_identity` refuses a link, which could leave the data folder.
-        identities = [_identity(folder) for folder in existing_folders]
-        self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
+        self._identities = list(map(_identity, self._folders))
+        if self.first_folder_identity is None:  # `tombstones/` may be missing.
+            raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
+        both = zip(self._folders, self._identities, strict=True)
+        existing_folders = [folder for folder, identity in both if identity]
         try:
             if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)
@@ -176,21 +181,15 @@ def _warn_once(text: str) -> None:
     log.warning(text)
 
 
-def _is_missing(folder: Path) -> bool:
-    try:
-        os.lstat(folder)
-    except OSError as error:  # For any other error, `_identity` raises Unavailable.
-        return isinstance(error, FileNotFoundError)
-    return False
-
-
-def _identity(folder: Path) -> tuple[int, int]:
-    """Return a folder's device and inode, to notice that it was replaced.
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return a folder's device and inode, to notice that it was replaced; None if it is missing.
 
     Raises Unavailable if the folder is a link, or `lstat` fails.
     """
     try:
         status = os.lstat(folder)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         message = f"The data folder cannot be read: {folder.name}: {error.strerror}."
         raise Unavailable(message) from error
