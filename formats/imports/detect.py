@@ -22,7 +22,7 @@ _OTHER_FILES = (
 # The beginning of an object or array, but not `[a`, with which Markdown and INI files may begin.
 _JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
 _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
-    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.DOTALL | re.IGNORECASE
+    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*", re.DOTALL | re.IGNORECASE
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.

@@ -11,8 +11,9 @@ from formats.imports.roles import fields_of_roles, group_by_role
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _FOLDER_END = "-"
-# A line with the kind of the record, and below it a line `name=value` for each member.
-_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?![#-]).*)*+)")
+# A line with the kind of the record, and below it a line `name=value` for each member. The last
+# pass of `*+` must not fail half-way: https://github.com/python/cpython/issues/100061.
+_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?:[^#\n-].*)?)*+)")
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
 
