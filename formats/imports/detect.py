@@ -28,7 +28,7 @@ _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 # An address in a later cell: CSV without a header. `is_list` examines addresses in first cells.
-_CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.IGNORECASE)
+_CELL_WITH_ADDRESS = re.compile(r'[,;\t|] *"?[a-z]+://', re.IGNORECASE)
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 

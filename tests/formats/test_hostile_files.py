@@ -127,3 +127,13 @@ def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
         times.append(time.process_time() - started)
         assert count <= size
     assert times[1] < 8 * times[0] + 0.2
+
+
+@pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
+@pytest.mark.parametrize("part", [*(b"\t", b" ", b"\n", b",", b"]"), b"-->", b",\t", b'"', b"<a "])
+def test_the_time_to_detect_a_format_is_short(begin, part):
+    data = begin + part * (40_000 // len(part))
+    started = time.process_time()
+    with suppress(Malformed):
+        detect_format(data)
+    assert time.process_time() - started < 0.5
