@@ -27,6 +27,10 @@ NETSCAPE = b"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
     <DT><A HREF="https://example.com/2">Two</A>
 </DL><p>
 """
+XBEL = b"""<xbel>
+<bookmark href="https://example.com/"/>
+<bookmark href="%s"><title>%s</title></bookmark>
+</xbel>"""
 NUMBERS = ("created", "updated", "unchanged", "ignored", "skipped")
 MULTIPART = "multipart/form-data; boundary=b"
 MEDIA_TYPES = {
@@ -156,6 +160,20 @@ def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     (entry,) = report["entries"]
     assert (entry["line"], entry["value"]) == (5, "/relative")
     assert "absolute" in entry["reason"]
+
+
+@pytest.mark.parametrize(
+    "uri, title, reason",
+    [
+        ("not a uri", "T", "must be an absolute address"),
+        ("https://a.example/x y", "T" * 4097, "must be at most"),
+    ],
+)
+def test_the_report_quotes_an_address_as_it_stands_in_the_file(app, uri, title, reason):
+    report = post_file(app, "xbel", XBEL % (uri.encode(), title.encode()))
+    (entry,) = report["entries"]
+    assert (counts(report), entry["value"]) == ((1, 0, 0, 0, 1), uri)
+    assert reason in entry["reason"]
 
 
 def test_a_browser_gets_the_report_as_a_page(app):
