@@ -64,7 +64,7 @@ EXPECTED = {
                 {
                     "uri": "https://i.example/",
                     "title": "I",
-                    "tags": ["private", "toread", "Left open"],
+                    "tags": ["private", "unread", "Left open"],
                 },
             ),
             (17, {"uri": "https://j.example/", "title": "J", "tags": ["Left open"]}),
@@ -409,6 +409,22 @@ EXPECTED = {
             (16, {"uri": "http://b.example/", "tags": ["Folder"]}),
         ],
     ),
+    # GitHub's API: starred repositories.
+    "github.json": (
+        "json",
+        [
+            (
+                2,
+                {
+                    "uri": "https://github.example/o/a",
+                    "title": "a",
+                    "description": "D",
+                    "created": "2011-01-26T19:01:12Z",
+                    "modified": "2011-01-26T19:14:43Z",
+                },
+            ),
+        ],
+    ),
     # GTK's recently-used.xbel (Desktop Bookmark Specification).
     "gnome.xml": (
         "xbel",
@@ -455,16 +471,33 @@ EXPECTED = {
                     "created": "2020-09-13T12:26:40Z",
                 },
             ),
-            (3, {"uri": "https://b.example/", "title": "B", "created": "2020-09-13T12:26:41Z"}),
+            (
+                3,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["archived"],
+                    "created": "2020-09-13T12:26:41Z",
+                },
+            ),
             (
                 4,
                 {
                     "uri": "https://c.example/",
                     "title": "C",
-                    "tags": ["Starred"],
+                    "tags": ["starred"],
                     "created": "2020-09-13T12:26:42Z",
                 },
             ),
+        ],
+    ),
+    # Instapaper's HTML.
+    "instapaper.html": (
+        "netscape",
+        [
+            (7, {"uri": "https://a.example/", "title": "A", "tags": ["unread"]}),
+            (11, {"uri": "https://b.example/", "title": "B", "tags": ["starred"]}),
+            (15, {"uri": "https://c.example/", "title": "C", "tags": ["Recipes"]}),
         ],
     ),
     # Internet Explorer, with CRLF.
@@ -511,11 +544,18 @@ EXPECTED = {
                     "uri": "https://a.example/?a=1&b=2",
                     "title": "A",
                     "description": "Noted",
-                    "tags": ["one", "two words"],
+                    "tags": ["one", "two words", "L"],
                     "created": "2023-11-14T22:13:20Z",
                 },
             ),
-            (4, {"uri": "https://b.example/", "created": "2023-11-14T22:13:21Z"}),
+            (
+                4,
+                {
+                    "uri": "https://b.example/",
+                    "tags": ["archived"],
+                    "created": "2023-11-14T22:13:21Z",
+                },
+            ),
             (
                 5,
                 {"title": "Text", "created": "2023-11-14T22:13:22Z"},
@@ -578,8 +618,8 @@ EXPECTED = {
                 {
                     "uri": "https://a.example/",
                     "title": "<A>",
-                    "description": "Described[linkding-notes]## Notes\n* kept[/linkding-notes]",
-                    "tags": ["one", "two", "private", "toread"],
+                    "description": "Described\n\n## Notes\n* kept",
+                    "tags": ["one", "two", "unread"],
                     "created": "2022-04-15T05:20:00Z",
                     "modified": "2022-04-15T05:20:01Z",
                 },
@@ -589,6 +629,7 @@ EXPECTED = {
                 {
                     "uri": "https://b.example/",
                     "title": "B",
+                    "tags": ["shared", "archived"],
                     "created": "2022-04-15T05:20:02Z",
                     "modified": "2022-04-15T05:20:02Z",
                 },
@@ -615,8 +656,24 @@ EXPECTED = {
                 {
                     "uri": "https://b.example/",
                     "title": "B",
+                    "tags": ["shared"],
                     "created": "2020-09-26T09:46:24Z",
                     "modified": "2020-09-26T09:46:24Z",
+                },
+            ),
+        ],
+    ),
+    # Linkwarden, with a collection inside another.
+    "linkwarden-nested.json": (
+        "json",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["Dev", "Python"],
+                    "created": "2024-01-02T03:04:08Z",
                 },
             ),
         ],
@@ -648,11 +705,35 @@ EXPECTED = {
             ),
         ],
     ),
+    # lynx.
+    "lynx.html": (
+        "netscape",
+        [
+            (8, {"uri": "https://a.example/", "title": "A", "tags": ["Dev"]}),
+            (9, {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]}),
+        ],
+    ),
     # Old browsers on a Mac.
     "mac.html": (
         "netscape",
         [
             (3, {"uri": "http://a.example/", "title": "Café “quoted” €", "tags": ["été"]}),
+        ],
+    ),
+    # Matter.
+    "matter.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["starred", "unread"],
+                    "created": "2024-12-24T03:05:06Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "2024-12-24T03:05:07Z"}),
         ],
     ),
     # Netscape 4.
@@ -710,6 +791,23 @@ EXPECTED = {
             (6, {"uri": "no address;Third"}, "does not begin with a uri"),
         ],
     ),
+    # Omnivore.
+    "omnivore.json": (
+        "json",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "D",
+                    "tags": ["one", "archived"],
+                    "created": "2024-12-24T03:05:06Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "2024-12-24T03:05:07Z"}),
+        ],
+    ),
     # OneTab.
     "onetab.txt": (
         "text",
@@ -750,7 +848,7 @@ EXPECTED = {
                     "uri": "https://a.example/",
                     "title": "A",
                     "description": 'Noted "so"',
-                    "tags": ["one", "two words", "private", "toread"],
+                    "tags": ["one", "two words", "private", "unread"],
                     "created": "2010-01-12T21:20:00Z",
                 },
             ),
@@ -774,7 +872,7 @@ EXPECTED = {
                     "uri": "https://a.example/?a=1&b=2",
                     "title": "A ü",
                     "description": "Two\nlines",
-                    "tags": ["one", "two", "three", "private", "toread"],
+                    "tags": ["one", "two", "three", "private", "unread"],
                     "created": "2011-10-07T00:51:42Z",
                 },
             ),
@@ -799,6 +897,31 @@ EXPECTED = {
                 {
                     "uri": "https://b.example/",
                     "title": "https://b.example/",
+                    "tags": ["archived"],
+                    "created": "2020-09-13T12:26:41Z",
+                },
+            ),
+        ],
+    ),
+    # Pocket's HTML.
+    "pocket.html": (
+        "netscape",
+        [
+            (
+                8,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two words", "unread"],
+                    "created": "2020-09-13T12:26:40Z",
+                },
+            ),
+            (
+                13,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["archived"],
                     "created": "2020-09-13T12:26:41Z",
                 },
             ),
@@ -818,11 +941,43 @@ EXPECTED = {
                     "created": "2022-03-04T05:06:07Z",
                 },
             ),
-            (3, {"uri": "https://b.example/", "title": "B", "created": "2022-03-04T05:06:08Z"}),
+            (
+                3,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["starred"],
+                    "created": "2022-03-04T05:06:08Z",
+                },
+            ),
             (
                 5,
                 {"title": "113, No address, Unsorted, 2022-03-04T05:06:08.000Z, false"},
                 "has no uri",
+            ),
+        ],
+    ),
+    # Readwise Reader.
+    "readwise.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two words", "archived"],
+                    "created": "2024-12-24T03:05:06Z",
+                },
+            ),
+            (
+                3,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["unread"],
+                    "created": "2024-12-24T03:05:07Z",
+                },
             ),
         ],
     ),
@@ -833,7 +988,7 @@ EXPECTED = {
             (8, {"uri": "https://a.example/", "title": "A"}),
             (11, {"uri": "https://b.example/?q=1&r=2", "title": "B", "tags": ["News"]}),
             (17, {"uri": "https://c.example/", "title": "C"}),
-            (20, {"uri": "https://d.example/", "title": "D", "tags": ["toread"]}),
+            (20, {"uri": "https://d.example/", "title": "D", "tags": ["unread"]}),
         ],
     ),
     # Scuttle and SemanticScuttle, with dates as text.
@@ -851,7 +1006,32 @@ EXPECTED = {
                     "modified": "2010-01-12T21:20:01Z",
                 },
             ),
-            (9, {"uri": "http://b.example/", "title": "B"}),
+            (9, {"uri": "http://b.example/", "title": "B", "created": "yesterday"}),
+        ],
+    ),
+    # Shaarli, with a thumbnail in the description.
+    "shaarli-thumbnail.html": (
+        "netscape",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one"],
+                    "created": "2016-03-30T20:56:37Z",
+                },
+            ),
+            (
+                10,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "description": "Read this",
+                    "created": "2016-03-30T20:56:38Z",
+                },
+            ),
         ],
     ),
     # Shaarli, whose notes have a relative address.
@@ -909,7 +1089,7 @@ EXPECTED = {
                     "created": "2020-01-02T00:00:00Z",
                 },
             ),
-            (5, {"uri": "https://c.example/", "title": "C"}),
+            (5, {"uri": "https://c.example/", "title": "C", "created": "not known"}),
             (6, {"title": "E"}, "has 1 cells, not 6"),
             (7, *NO_BOOKMARK),
         ],
@@ -973,6 +1153,79 @@ EXPECTED = {
             (5, {"uri": "mailto:somebody@c.example"}),
             (6, {"uri": "no address at all"}, "does not begin with a uri"),
             (7, {"uri": "Note: this is none either"}, "does not begin with a uri"),
+        ],
+    ),
+    # The file Bookmarks in a profile of Vivaldi.
+    "vivaldi.json": (
+        "json",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "D",
+                    "created": "2024-01-17T21:20:00Z",
+                },
+            ),
+        ],
+    ),
+    # w3m.
+    "w3m.html": (
+        "netscape",
+        [
+            (6, {"uri": "https://a.example/", "title": "A", "tags": ["Dev"]}),
+            (11, {"uri": "https://b.example/", "title": "B", "tags": ["News"]}),
+        ],
+    ),
+    # wallabag.
+    "wallabag.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two words"],
+                    "created": "2024-12-24T03:05:06Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "02/01/2023 03:04:05"}),
+        ],
+    ),
+    # wallabag's JSON.
+    "wallabag.json": (
+        "json",
+        [
+            (
+                1,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "starred", "archived"],
+                    "created": "2024-12-24T02:05:06Z",
+                    "modified": "2024-12-24T02:05:07Z",
+                },
+            ),
+            (2, {"uri": "https://b.example/", "title": "B", "created": "2024-12-24T03:05:08Z"}),
+        ],
+    ),
+    # Zotero, whose Date is that of the publication.
+    "zotero.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two words"],
+                    "created": "2024-12-24T03:05:06Z",
+                    "modified": "2024-12-24T03:05:07Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "soon"}),
         ],
     ),
 }
