@@ -40,6 +40,8 @@ from formats.imports.detect import detect_format
         (b"https://a.example/?x=1;url\nhttps://b.example/\n", "text"),
         (b"\r\nurl,title\nhttps://a.example/,A\n", "csv"),
         (b"- [A](https://a.example/)\n", "text"),
+        (b"[not json](https://a.example/)", "text"),
+        (b"name https://a.example/", "text"),
         (b"* [[https://a.example/]]\n", "text"),
         (b"https://a.example/;A\nhttps://b.example/;B\n", "text"),
         (b"https://a.example/, A title\n", "text"),
@@ -76,7 +78,6 @@ def test_a_known_format_is_detected(head, name):
         (b'1;"https://a.example/"\n', "CSV without a header"),
         (b"https://a.example/,A,x\nhttps://b.example/,B,y\n", "CSV without a header"),
         (b"https://a.example/;A title;x\n", "CSV without a header"),
-        (b"[not json](https://a.example/)", "text of an unknown kind"),
         (b"# only a comment", "text of an unknown kind"),
     ],
 )

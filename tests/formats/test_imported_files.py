@@ -232,6 +232,14 @@ EXPECTED = {
             ),
         ],
     ),
+    # No program in particular: titles after dashes.
+    "dashes.txt": (
+        "text",
+        [
+            (1, {"uri": "https://a.example/", "title": "A title"}),
+            (2, {"uri": "https://b.example/", "title": "B"}),
+        ],
+    ),
     # No program in particular: numbers as dates, under several names.
     "dates.json": (
         "json",
@@ -772,6 +780,15 @@ EXPECTED = {
             ),
         ],
     ),
+    # newsboat.
+    "newsboat-urls.txt": (
+        "text",
+        [
+            (2, {"uri": "https://a.example/feed", "title": "A title", "tags": ["tag one"]}),
+            (3, {"uri": "https://b.example/feed"}),
+            (4, {"uri": '"query:Unread:unread = \\"yes\\""'}, "does not begin with a uri"),
+        ],
+    ),
     # CSV without a header.
     "no-header-comma.csv": (
         "text",
@@ -836,6 +853,29 @@ EXPECTED = {
             (31, {"uri": "http://b.example/", "title": "B", "tags": ["Dev", "Python"]}),
             (41, {"title": "No address", "created": "2011-09-28T21:20:17Z"}, "has no uri"),
             (47, *NO_BOOKMARK),
+        ],
+    ),
+    # Markdown as people write it.
+    "people.md": (
+        "text",
+        [
+            (2, {"uri": "Some prose."}, "does not begin with a uri"),
+            (
+                4,
+                {
+                    "uri": "https://foo.example/a",
+                    "title": "Foo",
+                    "tags": ["Dev"],
+                    "description": "text (see docs)",
+                },
+            ),
+            (5, {"uri": "https://a.example/", "title": "A", "tags": ["Dev"]}),
+            (5, {"uri": "https://b.example/w_(x)", "title": "B", "tags": ["Dev"]}),
+            (6, {"uri": "https://x.example/", "title": "x", "tags": ["Dev"]}),
+            (8, {"uri": "https://p.example/", "title": "", "tags": ["Dev", "Python"]}),
+            (9, {"uri": "https://q.example/", "title": "Q", "tags": ["Dev", "Python"]}),
+            (10, *NO_BOOKMARK),
+            (12, {"uri": "https://n.example/", "title": "N", "tags": ["News"]}),
         ],
     ),
     # Pinboard.
@@ -924,6 +964,27 @@ EXPECTED = {
                     "tags": ["archived"],
                     "created": "2020-09-13T12:26:41Z",
                 },
+            ),
+        ],
+    ),
+    # qutebrowser: quickmarks.
+    "qutebrowser-quickmarks.txt": (
+        "text",
+        [
+            (1, {"title": "a", "uri": "https://a.example/"}),
+            (2, {"title": "two words", "uri": "https://b.example/{}"}),
+        ],
+    ),
+    # qutebrowser: bookmarks/urls.
+    "qutebrowser-urls.txt": (
+        "text",
+        [
+            (1, {"uri": "https://a.example/", "title": "A title, with (more)"}),
+            (2, {"uri": "https://b.example/x"}),
+            (
+                3,
+                {"uri": "https://c.example/ see https://d.example/"},
+                "has two readings: write one address in a line, with its title after a tab",
             ),
         ],
     ),
