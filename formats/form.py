@@ -116,6 +116,7 @@ class UploadedFile(NamedTuple):
     """A file that a user sends in a multipart form, to import it; such a form has no fields."""
 
     content: bytes
+    name: str
 
 
 def read_multipart_or_file(
@@ -143,7 +144,7 @@ def parse_multipart(
             if len(parts) > 1:
                 others = [other.name for other in parts if other is not part]
                 raise Invalid([(other, "cannot be sent with a file") for other in others])
-            return UploadedFile(bytes(value))
+            return UploadedFile(bytes(value), file_name)
         # A browser sends an empty file name for a file field in which no file was chosen.
         if file_name == "" and not value:
             raise Invalid([(name, "must be a file that you choose")])

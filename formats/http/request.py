@@ -81,7 +81,7 @@ def read_bookmark_or_file(
     if is_multipart:
         content = form.read_multipart_or_file(body, parameters)
         if isinstance(content, form.UploadedFile):
-            return _read_file(content.content), None
+            return _read_file(content.content, file_name=content.name), None
         return content, form.take_hidden_fields(content)
     # Limit the number of values before `is_file` parses them. A body of up to MAX_BODY bytes needs
     # no limit here, because parsing so few bytes takes little time.
@@ -102,13 +102,13 @@ def _take_hidden_fields(fields: dict[str, object], media_type: str) -> form.Hidd
     return form.take_hidden_fields(fields) if media_type in formats.FORM_READERS else None
 
 
-def _read_file(data: bytes, format: str = "") -> Iterator[ImportedEntry]:
+def _read_file(data: bytes, format: str = "", file_name: str = "") -> Iterator[ImportedEntry]:
     """Return the entries of a file, whose format is detected if the argument is empty."""
     format = format or detect_format(data)
     # Decoding many values takes long. A long body sent as JSON has passed this check before.
     if format == "json":
         limit_json_values(data)
-    return formats.read_entries(data, format)
+    return formats.read_entries(data, format, file_name)
 
 
 def read_field(request: Request, field: str) -> object:

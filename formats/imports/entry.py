@@ -12,6 +12,7 @@ MAX_ENTRY = 1024 * 1024
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
+CUT_OFF = "is cut off at the end of the file"
 
 # Browsers percent-encode white space in an address: https://url.spec.whatwg.org/#url-parsing. No
 # character after U+3000 is white space.

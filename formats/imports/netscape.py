@@ -10,7 +10,7 @@ from typing import NamedTuple
 from formats.errors import Malformed
 from formats.imports.charset import decode
 from formats.imports.dates import parse_date_or_keep
-from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
 from storage.bookmark import split_tags
@@ -278,7 +278,7 @@ class _Reader:
         is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BREAK_MARK))
         is_title_cut_off = self._text_being_read == "title" and not is_line_ended
         if may_be_cut_off and (link.is_unclosed or is_title_cut_off):
-            return ImportedEntry(link.line, fields, "is cut off at the end of the file")
+            return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:

@@ -11,7 +11,11 @@ from storage.importer import IGNORED
 
 FOLDER = Path(__file__).parent / "files"
 
-CHARSETS_OF_FILES = {"latin-1.html": "cp1252", "mac.html": "mac_roman", "tabs.csv": "cp1252"}
+FILES_IN_CP1252 = ("latin-1.html", "tabs.csv", "windows-1252.json", "windows-1252.xml")
+CHARSETS_OF_FILES = {
+    **dict.fromkeys(FILES_IN_CP1252, "cp1252"),
+    "mac.html": "mac_roman",
+}
 NO_BOOKMARK = ({}, IGNORED)
 
 # By file name: the format, and the line, fields and skip reason of each entry.
@@ -232,6 +236,14 @@ EXPECTED = {
             ),
         ],
     ),
+    # No program in particular: cut off in the last row.
+    "cut.csv": (
+        "csv",
+        [
+            (2, {"uri": "https://a.example/", "title": "A"}),
+            (3, {"title": "https://b.exam"}, "is cut off at the end of the file"),
+        ],
+    ),
     # No program in particular: titles after dashes.
     "dashes.txt": (
         "text",
@@ -313,6 +325,23 @@ EXPECTED = {
             (5, {"uri": "https://a.example/", "title": "A", "description": "Described"}),
             (13, *NO_BOOKMARK),
             (27, {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]}),
+        ],
+    ),
+    # Feed readers.
+    "feeds.opml": (
+        "outline",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A title",
+                    "description": "https://a.example/feed",
+                    "tags": ["Dev"],
+                },
+            ),
+            (7, {"uri": "https://b.example/feed", "title": "B", "tags": ["Dev"]}),
+            (9, {"uri": "https://c.example/", "title": "C"}),
         ],
     ),
     # Firefox in French: only attributes mark the folders that it creates itself.
@@ -414,7 +443,7 @@ EXPECTED = {
             (13, *NO_BOOKMARK),
             (14, *NO_BOOKMARK),
             (15, {"title": "Nowhere", "tags": ["Folder"]}, "has no uri"),
-            (16, {"uri": "http://b.example/", "tags": ["Folder"]}),
+            (16, {"uri": "http://b.example/", "created": "yesterday", "tags": ["Folder"]}),
         ],
     ),
     # GitHub's API: starred repositories.
@@ -835,6 +864,15 @@ EXPECTED = {
             (5, {"uri": "https://d.example/", "title": ""}),
         ],
     ),
+    # Opera 12, with its trash.
+    "opera-trash.adr": (
+        "opera",
+        [
+            (11, *NO_BOOKMARK),
+            (18, *NO_BOOKMARK),
+            (25, {"uri": "https://a.example/", "title": "A"}),
+        ],
+    ),
     # Opera 12.
     "opera.adr": (
         "opera",
@@ -967,6 +1005,23 @@ EXPECTED = {
             ),
         ],
     ),
+    # Delicious, Scuttle and Pinboard.
+    "posts.xml": (
+        "outline",
+        [
+            (
+                3,
+                {
+                    "uri": "https://a.example/?a=1&b=2",
+                    "title": "A",
+                    "description": "Noted",
+                    "tags": ["one", "two", "private", "unread"],
+                    "created": "2010-01-12T21:20:00Z",
+                },
+            ),
+            (4, {"uri": "https://b.example/", "title": "B", "created": "2010-01-12T21:20:01Z"}),
+        ],
+    ),
     # qutebrowser: quickmarks.
     "qutebrowser-quickmarks.txt": (
         "text",
@@ -1040,6 +1095,13 @@ EXPECTED = {
                     "created": "2024-12-24T03:05:07Z",
                 },
             ),
+        ],
+    ),
+    # Reddit: saved posts.
+    "reddit.csv": (
+        "csv",
+        [
+            (2, {"uri": "https://www.reddit.example/r/x/comments/abc/a/"}),
         ],
     ),
     # Safari.
@@ -1134,6 +1196,27 @@ EXPECTED = {
                 {"title": '"https://c.example/'},
                 "has a misplaced quotation mark: unexpected end of data, up to line 8",
             ),
+        ],
+    ),
+    # A shortcut of Linux.
+    "shortcut.desktop": (
+        "shortcut",
+        [
+            (5, {"uri": "https://a.example/", "title": "A title"}),
+        ],
+    ),
+    # A shortcut of Windows.
+    "shortcut.url": (
+        "shortcut",
+        [
+            (5, {"uri": "https://a.example/?a=1&b=2"}),
+        ],
+    ),
+    # A shortcut of macOS.
+    "shortcut.webloc": (
+        "shortcut",
+        [
+            (5, {"uri": "https://a.example/?a=1&b=2"}),
         ],
     ),
     # A spreadsheet in a locale whose delimiter is the semicolon.
@@ -1272,6 +1355,21 @@ EXPECTED = {
             (2, {"uri": "https://b.example/", "title": "B", "created": "2024-12-24T03:05:08Z"}),
         ],
     ),
+    # JSON in windows-1252.
+    "windows-1252.json": (
+        "json",
+        [
+            (1, {"uri": "https://a.example/", "title": "Café “quoted”"}),
+        ],
+    ),
+    # XBEL in windows-1252, which it does not declare, after blank lines.
+    "windows-1252.xml": (
+        "xbel",
+        [
+            (5, {"uri": "https://a.example/", "title": "Café “quoted”"}),
+            (6, *NO_BOOKMARK),
+        ],
+    ),
     # Zotero, whose Date is that of the publication.
     "zotero.csv": (
         "csv",
@@ -1313,7 +1411,7 @@ CHARSETS = [
     for file, (format, _) in EXPECTED.items()
     for charset in ("utf-8-sig", "utf-16", "utf-16-le")
     if file not in ("latin-1.html", "mac.html", "undeclared.html")
-    and (format, charset) != ("xbel", "utf-16-le")
+    and not (format in ("xbel", "outline") and charset == "utf-16-le")
 ]
 
 
