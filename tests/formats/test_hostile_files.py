@@ -106,6 +106,13 @@ REPETITIONS = [
     *(("text", b"- [", part) for part in (b"[", b"](", b")", b" <!-- TAGS: ", b"- [](a:b)\n")),
     *(("text", b"* [[", part) for part in (b"[", b"]", b"][", b"]]", b" :", b"* [[a:b]]\n")),
     *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
+    *(("text", b"", part) for part in (b"[a](b", b"[[a]", b"](", b" a", b'a://b "', b"[a](b)")),
+    *(("text", b"a://b ", part) for part in (b'"', b'"a" ', b"a://b ", b"\\", b"<a:b> ", b"   a")),
+    *(
+        ("outline", b"<opml>", part)
+        for part in (b"<outline>", b"<outline text='a'/>", b"<post href='a:b'/>", b"x", b"<a ")
+    ),
+    *(("shortcut", b"", part) for part in (b"URL=", b"URL", b"\n", b" ", b"<key>URL</key> ")),
     *(
         ("opera", b"Opera Hotlist version 2.0\n", part)
         for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
