@@ -194,7 +194,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
     reported_before = len(importer.report.entries)
     error_text = ""
     try:
-        entries = formats.read_entries(_read(name), format)
+        entries = formats.read_entries(_read(name), format, name)
         for line, fields, skip_reason in _show_progress(entries, name):
             importer.add(line, fields, skip_reason)
     except Malformed as error:
