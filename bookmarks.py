@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from msgspec.structs import replace
 from webob import Request
@@ -25,12 +25,10 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
 
 import formats
 from formats import FormatTable, commands
-from formats.html import MEDIA_TYPE as HTML
 from formats.html.assets import assets
-from formats.html.view import Listing
-from formats.http import linkding, openapi, pages, problems
+from formats.html.view import Listing, Site
+from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
-from formats.http import security
 from formats.http.cache import ResponseCache
 from formats.http.compression import compress
 from formats.http.conditional import require_conditions, respond, respond_asset
@@ -39,6 +37,7 @@ from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, VARY, HTTPError, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
+from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
 from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
@@ -47,6 +46,7 @@ from storage.index import Entry
 from storage.query import parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
+from storage.watch import reports_all_changes
 
 __version__ = "0.1.0"
 
@@ -224,18 +224,24 @@ DOORS = (linkding.DOOR, pages.DOOR, Door(".*", ROUTES, problems.respond_problem)
 class Application(Service):
     """The WSGI callable over one store.
 
-    If there are `tokens`, a request for bookmarks needs one of them; reading needs none if
-    `public_read` is true. `base_url` is the service's address for clients, if it differs from the
-    one in their requests.
+    `site` is the service's address for clients, if it differs from the one in their requests.
     """
 
-    def __init__(
-        self, store: Store, tokens: Sequence[bytes], public_read: bool, base_url: str | None
-    ) -> None:
-        site = parse_base_url(base_url, has_login=bool(tokens))
-        control = security.AccessControl(tokens, public_read, site.url if site else None)
+    def __init__(self, store: Store, control: AccessControl, site: Site | None = None) -> None:
         super().__init__(store, control, site)
         self._cache = ResponseCache(store)
+
+    def open(self) -> None:
+        """Read all bookmarks now, so that the first request need not; log warnings about them."""
+        self.store.state()
+        self.access_control.warn_of_public_bookmarks(self.store)
+
+    def close(self) -> None:
+        """Free the inotify instance and the index, while no request uses the application.
+
+        A later request would read the folder again.
+        """
+        self.store.close()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -253,25 +259,17 @@ class Application(Service):
             return self._respond_problem(request, error)
 
     def _respond_problem(self, request: Request, error: Exception) -> Response:
-        problem = problems.problem_of(request, error, self.site(request))
+        site = self.site(request)
+        problem = problems.problem_of(request, error, site)
         if isinstance(error, Gone):  # No id is used again, so caches may keep it for a day.
             scope = "private" if self.access_control.tokens else "public"
             problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
-        return self._finish(request, _door(request).respond_problem(self, request, problem))
+        return self._finish(request, _door(request).respond_problem(request, problem, site))
 
     def _finish(self, request: Request, response: Response) -> Response:
-        cache_control, vary = "no-cache", VARY
-        if self.access_control.tokens:
-            # After "Log out", Back must not show a page that needed the login.
-            is_shown_by_login = _is_page(response) and not self.access_control.public_read
-            cache_control = "private, no-store" if is_shown_by_login else "private, no-cache"
-            vary = f"{VARY}, Authorization, Cookie"
-        responses.add_common_headers(response, cache_control, vary)
+        control = self.access_control
+        responses.add_common_headers(response, bool(control.tokens), control.public_read)
         return compress(request, response)
-
-
-def _is_page(response: Response) -> bool:
-    return ("Content-Type", HTML) in response.headers
 
 
 def _door(request: Request) -> Door:
@@ -284,21 +282,49 @@ def make_app(
     token: str | Sequence[str] | None = None,
     public_read: bool = False,
     base_url: str | None = None,
+    one_machine: bool = False,
 ) -> Application:
     """Return the WSGI application over the folder `data`; `token` is one token or several.
 
+    `one_machine` promises that no other machine writes to a folder on a network or FUSE disk.
     Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created; Invalid if
     `base_url` is no address or `token` is an empty sequence.
     """
-    return Application(Store(Path(data)), encode_tokens(token), public_read, base_url)
+    tokens = encode_tokens(token)
+    site = parse_base_url(base_url, has_login=bool(tokens))
+    control = AccessControl(tokens, public_read, site.url if site else None)
+    return Application(Store(Path(data), one_machine), control, site)
+
+
+def make_host_app(
+    root: str | os.PathLike[str],
+    *,
+    max_open: int = hosts.MAX_OPEN,
+    token: str | Sequence[str] | None = None,
+    public_read: bool = False,
+    one_machine: bool = False,
+) -> hosts.HostApplication:
+    """Return the WSGI application over the folders `root/HOST`, one for each host name.
+
+    Up to `max_open` folders stay open. The tokens of a folder are in the file `root/HOST.tokens`;
+    without this file, `token` is its token, or several. Raises OSError if `root` is no folder.
+    """
+
+    def open_folder(folder: Path, control: AccessControl) -> Application:
+        app = Application(Store(folder, one_machine), control)
+        app.open()
+        return app
+
+    reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
+    control = AccessControl(encode_tokens(token), public_read, None)
+    return hosts.HostApplication(Path(root), open_folder, max_open, control)
 
 
 @functools.cache
-def _default_application() -> Application:
+def _default_application() -> WSGIApplication:
     """Return the one application that the environment configures."""
-    # The environment sets the defaults of the options.
-    app: Application = commands.configure(commands.parse(["serve"], __version__), make_app)
-    app.access_control.warn_of_public_bookmarks(app.store)
+    app: WSGIApplication
+    app = commands.configured_application(make_app, make_host_app, __version__)
     return app
 
 
@@ -309,7 +335,8 @@ def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iter
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
-    return commands.main(sys.argv[1:] if arguments is None else arguments, make_app, __version__)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    return commands.main(arguments, make_app, make_host_app, __version__)
 
 
 if __name__ == "__main__":

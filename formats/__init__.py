@@ -1,6 +1,7 @@
 """The registry of formats: writers by name, readers by media type."""
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import NamedTuple
 
 from formats import atom, csv, form, json, netscape, text, xbel
@@ -13,11 +14,14 @@ from formats.imports import csv as import_csv
 from formats.imports import json as import_json
 from formats.imports import netscape as import_netscape
 from formats.imports import opera as import_opera
+from formats.imports import outline as import_outline
+from formats.imports import shortcut as import_shortcut
 from formats.imports import text as import_text
 from formats.imports import xbel as import_xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.errors import Malformed
+from storage.query import NEWEST_FIRST
 
 # A Reader takes a body and its media type's parameters; it returns the fields of one bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
@@ -75,8 +79,10 @@ LISTS = FormatTable(
     Format("html", HTML, html_list.write, (), 100, {"tag_count_limit": 60}, is_page=True),
     Format("netscape", HTML, netscape.write, download_name="bookmarks.html"),
 )
+# A feed is always sorted by date, and has the deletions too.
+_FEED_QUERY: Mapping[str, object] = {"deletions": True, "sort": NEWEST_FIRST}
 FEEDS = FormatTable(
-    Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, {"deletions": True})
+    Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, _FEED_QUERY)
 )
 # The writers of one bookmark take its Entry and a View.
 ONE_BOOKMARK = FormatTable(
@@ -130,30 +136,38 @@ FILE_READERS: Mapping[str, FileReader] = {
     "csv": import_csv.read_file,
     "netscape": import_netscape.read_file,
     "opera": import_opera.read_file,
+    "outline": import_outline.read_file,
+    "shortcut": import_shortcut.read_file,
     "text": import_text.read_file,
 }
 # The format of a file by its media type; the format of an empty name is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
-    **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), "xbel"),
+    **dict.fromkeys(("application/x-xbel", "application/xbel+xml"), "xbel"),
     "text/csv": "csv",
     "text/html": "netscape",
-    "text/plain": "",
+    **dict.fromkeys(("text/plain", *_XML_TYPES), ""),
     "multipart/form-data": "",  # A file that a user has chosen in a form.
 }
 
 
-def read_entries(data: bytes, format: str | None = None) -> Iterator[ImportedEntry]:
+def read_entries(
+    data: bytes, format: str | None = None, file_name: str = ""
+) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one.
+
+    The file's name without its suffix is the title of a shortcut, such as a `.url`, without one.
 
     Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
     entry, which has no fields, so that the entries before the error can be imported.
     """
     is_empty = True
     try:
-        for entry in FILE_READERS[format or detect_format(data)](data):
+        format = format or detect_format(data)
+        title = {"title": PurePath(file_name).stem} if format == "shortcut" and file_name else {}
+        for entry in FILE_READERS[format](data):
             is_empty = False
-            yield entry
+            yield entry._replace(fields=title | entry.fields) if title else entry
     except Malformed as error:
         if is_empty:
             raise

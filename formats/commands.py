@@ -19,6 +19,7 @@ import formats
 from formats.html.view import Listing
 from formats.http import access_log, process, security
 from formats.http.credentials import read_tokens
+from formats.http.hosts import MAX_OPEN
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
@@ -42,19 +43,19 @@ _T = TypeVar("_T")
 MakeApp = Callable[..., Any]
 
 
-def main(arguments: Sequence[str], make_app: MakeApp, version: str) -> int:
+def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, version: str) -> int:
     """Run the command `bookmarks`; return its exit status."""
     arguments = list(arguments)
     general_options = ("-h", "--help", "--version")
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in general_options):
         arguments.insert(0, "serve")  # `bookmarks --data x` means `bookmarks serve --data x`.
-    options = parse(arguments, version)
-    options.make_app = make_app
+    options = _parse(arguments, version)
+    options.make_app, options.make_host_app = make_app, make_host_app
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     return _run(options)
 
 
-def parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
+def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
     parser.add_argument("--version", action="version", version=f"bookmarks {version}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds a default.
@@ -71,6 +72,11 @@ def parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _add_option(serve, "--trusted-proxy", "ADDRESS", proxy_help)
     _add_flag(serve, "--access-log", "log one line for each request")
     _add_option(serve, "--data", "DIR", "the data folder", default="data")
+    hosts_help = "serve the folder ROOT/HOST for each host, not --data"
+    _add_option(serve, "--hosts", "ROOT", hosts_help)
+    max_open_help = "how many folders of --hosts stay open"
+    _add_option(serve, "--max-open", "N", max_open_help, default=str(MAX_OPEN)).type = int
+    _add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     _add_parsers(subparsers)
     return parser.parse_args(arguments)
 
@@ -129,13 +135,13 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def _add_option(
     parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
-) -> None:
+) -> argparse.Action:
     """Add an option with a value; an environment variable, if set, gives its default."""
     variable = _environment_variable(name)
     value = os.environ.get(variable) or default
     default_text = f"default: {default}; " if default else ""
     help = f"{help} ({default_text}{variable})"
-    parser.add_argument(name, default=value, metavar=metavar, help=help)
+    return parser.add_argument(name, default=value, metavar=metavar, help=help)
 
 
 def _add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
@@ -188,7 +194,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
     reported_before = len(importer.report.entries)
     error_text = ""
     try:
-        entries = formats.read_entries(_read(name), format)
+        entries = formats.read_entries(_read(name), format, name)
         for line, fields, skip_reason in _show_progress(entries, name):
             importer.add(line, fields, skip_reason)
     except Malformed as error:
@@ -329,28 +335,43 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 # --- Serving ---
 
 
-def configure(options: argparse.Namespace, make_app: MakeApp) -> Any:
-    """Return the application with these options."""
+def configured_application(make_app: MakeApp, make_host_app: MakeApp, version: str) -> Any:
+    """Return the application that the environment configures, for other servers."""
+    options = _parse(["serve"], version)  # The environment sets the defaults of the options.
+    options.make_app, options.make_host_app = make_app, make_host_app
+    # Without `--hosts`, the service answers only to loopback names and the host of --base-url.
+    app = _configure(options, is_private=not options.hosts)
+    app.open()
+    return app
+
+
+def _configure(options: argparse.Namespace, is_private: bool) -> Any:
+    """Return the configured application. Exit if it has no token and others may reach it."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
-    return make_app(
-        options.data,
-        token=read_tokens(file) if file else token,  # A list from a file, else one token or None.
-        public_read=options.public_read,
-        base_url=options.base_url,
-    )
+    settings: dict[str, Any] = {
+        "token": read_tokens(file) if file else token,  # A list from a file, or one token or None.
+        "public_read": options.public_read,
+        "one_machine": options.one_machine,
+    }
+    if options.hosts:
+        app = options.make_host_app(options.hosts, max_open=options.max_open, **settings)
+    else:
+        app = options.make_app(options.data, base_url=options.base_url, **settings)
+    if not (app.access_control.tokens or options.no_auth or is_private):
+        sys.exit(
+            "bookmarks: the service can be reached from other machines. Set a token with "
+            "--token-file or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
+        )
+    return app
 
 
 def _serve(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")  # The last colon: an IPv6 address has others.
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
-    app = configure(options, options.make_app)
     is_local = security.is_loopback(host.strip("[]"))
-    if not (app.access_control.tokens or options.no_auth or is_local):
-        sys.exit(
-            f"bookmarks: {host} can be reached from other machines. Set a token with --token-file "
-            "or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
-        )
+    # A proxy can pass requests for every host. Without `--hosts`, only --base-url permits them.
+    app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))
     may_have_proxy = bool(options.trusted_proxy or options.base_url)
     if not is_local or may_have_proxy:  # Other machines may connect, perhaps through the proxy.
         app.access_control.warn_of_short_tokens()
@@ -364,8 +385,7 @@ def _serve(options: argparse.Namespace) -> int:
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
-    app.store.state()  # Reads all bookmarks now, so that the first request need not.
-    app.access_control.warn_of_public_bookmarks(app.store)
+    app.open()
     gc.freeze()  # Later collections skip the index: 8 clients add 33 % more bookmarks a second.
     gc.enable()
     server.run()

@@ -51,12 +51,12 @@ def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[st
     return [(part.name, _decode(part.value)) for part in parts]
 
 
-def read_upload(body: bytes, parameters: Mapping[str, str]) -> bytes:
-    """Return the content of the one file in a multipart form. Raises Malformed or Invalid."""
+def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, bytes]]:
+    """Return the name and content of each file in a multipart form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
-    if len(parts) != 1 or not parts[0].file_name:
+    if not parts or not all(part.file_name for part in parts):
         raise Invalid([("file", "must be a file that you choose, without other fields")])
-    return bytes(parts[0].value)
+    return [(str(part.file_name), bytes(part.value)) for part in parts]
 
 
 class _Part(NamedTuple):

@@ -10,6 +10,7 @@ from formats.html.view import Listing, View
 from storage.bookmark import Bookmark
 from storage.errors import Invalid, Malformed
 from storage.index import Entry
+from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
 _CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
@@ -73,10 +74,10 @@ def parse_strictly(text: str) -> object:
 
     Raises Malformed with a message to put after a subject, such as "is nested too deeply".
     """
+    if is_too_deep(text.encode("utf-8", "surrogatepass")):
+        raise Malformed("is nested too deeply")
     try:
         return _decoder.decode(text)
-    except RecursionError:
-        raise Malformed("is nested too deeply") from None
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
         # Python puts a position after messages such as "Unterminated string starting at".

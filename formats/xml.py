@@ -35,8 +35,7 @@ def parse(document: bytes, target: Any) -> None:
     a document of any size. A charset of the Encoding Standard is decoded here, because expat knows
     few of them.
     """
-    declaration = _CHARSET.match(document)
-    charset = declaration[1].decode("ascii").lower() if declaration else ""
+    charset = declared_charset(document)
     # The Encoding Standard reads ASCII as windows-1252, so leave ASCII to expat, which refuses
     # other bytes.
     is_ascii = charset.startswith(("ascii", "us-ascii"))
@@ -55,6 +54,12 @@ def parse(document: bytes, target: Any) -> None:
         raise Malformed(f"The XML is malformed: {error}.") from None
     except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
+
+
+def declared_charset(document: bytes) -> str:
+    """Return the charset that the XML declaration names, in lower case; empty without one."""
+    declaration = _CHARSET.match(document)
+    return declaration[1].decode("ascii").lower() if declaration else ""
 
 
 def _refuse_default_value(

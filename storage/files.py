@@ -72,7 +72,7 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
                 raise BadFile(f"is larger than {MAX_FILE_SIZE:,} bytes")
             return _read_bytes(descriptor, status.st_size), status
         finally:
-            os.close(descriptor)
+            _close(descriptor)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -110,7 +110,22 @@ def open_file(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
     try:
         yield descriptor
     finally:
+        _close(descriptor)
+
+
+def _close(descriptor: int) -> None:
+    """Close a file that was only read or is synced, so that an error loses nothing."""
+    with suppress(OSError):  # Linux has closed the descriptor then, too.
         os.close(descriptor)
+
+
+def is_missing(path: Path) -> bool:
+    """Return whether no file has this name; False if the system cannot find it out."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+    return False
 
 
 def changed_at(status: os.stat_result) -> float:
@@ -180,12 +195,13 @@ class Staged:
             try:
                 self._link(self._target)
             except FileExistsError:
-                raise Busy("Another program has just added this file. Try again.") from None
+                raise Busy(_NAME_IS_TAKEN) from None
             except OSError as error:
                 if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
                     raise
-                # FAT has no links, so rename the file. A rename would replace a file of this name,
-                # but the caller has locked the folder and checked that there is none.
+                # FAT has no links, so rename the file, unless that would replace another one.
+                if os.path.lexists(self._target):
+                    raise Busy(_NAME_IS_TAKEN) from None
                 os.rename(self._temporary, self._target)
                 self._has_temporary_name = False
 
@@ -210,13 +226,16 @@ class Staged:
         if self._has_temporary_name:
             with suppress(OSError):  # `bookmarks check --repair` removes it later.
                 os.unlink(self._temporary)
-        os.close(self.descriptor)
+        _close(self.descriptor)
 
     def __enter__(self) -> "Staged":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._discard()
+
+
+_NAME_IS_TAKEN = "Another program has just added this file. Try again."
 
 
 def _write_bytes(descriptor: int, data: bytes) -> None:
@@ -360,7 +379,7 @@ class Lock:
                     status = os.fstat(descriptor)
                 _flock(descriptor, deadline)
             except BaseException:
-                os.close(descriptor)
+                _close(descriptor)
                 raise
         except BaseException:
             self._thread_lock.release()
@@ -374,7 +393,7 @@ class Lock:
                 # If this process forked meanwhile, its child shares the lock, and closing the
                 # folder alone would not release the lock.
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            os.close(self._descriptor)
+            _close(self._descriptor)
         finally:
             self._thread_lock.release()
 

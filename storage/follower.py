@@ -35,17 +35,18 @@ class Follower:
     `is_up_to_date`, and to call `reset` while no other thread uses the store.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.change_count = 0
-        self.watch = Watch(self.folders)
-        self.reset()
+        self.watch = Watch(self.folders, one_machine)
+        self.reset()  # Creates the empty index.
 
     def reset(self) -> None:
         """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
         self.index = Index()
         self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
+        self._synced_tombstones: set[str] = set()  # Their ids.
         self._failed: set[str] = set()  # The ids among them whose file may be readable later.
         self._retry_at = 0.0  # When to read their files again, by the monotonic clock.
         # By folder and id: a hash of inode, size and times, to notice a change.
@@ -91,8 +92,21 @@ class Follower:
             raise Unreadable(id, str(error))
         item = self.index.items.get(id)
         if isinstance(item, TombstoneEntry):
+            self._sync_tombstone(id)
             raise Gone(id, item.tombstone.deleted)
         return item
+
+    def _sync_tombstone(self, id: str) -> None:
+        """Make a deletion durable before a client first sees it. Raises Full or Unavailable.
+
+        The writer of the tombstone may have failed to sync it, or may be about to.
+        """
+        if id in self._synced_tombstones:
+            return
+        folder = self.folders[TOMBSTONES]
+        with files.translate_disk_errors(), files.open_file(folder / (id + SUFFIX)) as descriptor:
+            files.sync_folder(folder, descriptor)
+        self._synced_tombstones.add(id)
 
     def reread(self, id: str) -> None:
         """Read the files of one id again, for a change that no inotify event has reported.
@@ -188,9 +202,11 @@ class Follower:
                 if str(error) != str(self._errors.get(id)):
                     log.warning("%s is skipped: %s", path, error)
                 last = self.index.items.get(id)
-                # A bookmark does not stay if its new tombstone cannot be read.
-                stays = isinstance(error, files.ReadFailed) and isinstance(last, _ITEMS[kind])
-                return last if stays else None, error
+                # A deletion removes the bookmark's file, even if its tombstone cannot be read now.
+                file = self.folders[BOOKMARKS] / (id + SUFFIX)
+                is_deleted = isinstance(last, Entry) and files.is_missing(file)
+                has_failed = isinstance(error, files.ReadFailed)
+                return last if has_failed and not is_deleted else None, error
         return None, None
 
     def _record_error(self, id: str, error: StorageError | None) -> bool:
@@ -227,9 +243,7 @@ def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
     return TombstoneEntry(decode_tombstone(id, data), digest(data), changed_at)
 
 
-# By BOOKMARKS and TOMBSTONES.
-_PARSERS = (_parse_bookmark, _parse_tombstone)
-_ITEMS = (Entry, TombstoneEntry)
+_PARSERS = (_parse_bookmark, _parse_tombstone)  # By BOOKMARKS and TOMBSTONES.
 
 
 def _id_of(file_name: str) -> str | None:

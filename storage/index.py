@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
-from storage.query import Query
+from storage.query import NEWEST_FIRST, Query
 from storage.search import All, Any, Kind, Not, Search, Term, fold_text
 from storage.tsid import linkding_number
 
@@ -266,6 +266,23 @@ def newest_first(oldest_first: Sequence[_Item], limit: int | None, offset: int) 
     return oldest_first[start:stop][::-1]
 
 
+# The id decides between equal values.
+_SORT_ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
+    "created": _entry_order,
+    "modified": attrgetter("bookmark.modified", "bookmark.id"),
+    "title": lambda entry: (fold_text(entry.bookmark.title), entry.bookmark.id),
+    "uri": lambda entry: (fold_text(entry.bookmark.uri), entry.bookmark.id),
+}
+
+
+def sort_entries(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
+    """Return the entries in the opposite of the order that `Query.sort` asks for."""
+    if sort == NEWEST_FIRST:
+        return oldest_first
+    order = _SORT_ORDERS[sort.removeprefix("-")]
+    return sorted(oldest_first, key=order, reverse=not sort.startswith("-"))
+
+
 # --- Searching ---
 
 
@@ -290,7 +307,11 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
                 entries = search_entries(entries, part)
             return entries
         case Any(parts):
-            found = {entry for part in parts for entry in search_entries(entries, part)}
+            found: set[Entry] = set()
+            rest = entries
+            for part in parts:  # Each part is tested only on the entries that met none before it.
+                found.update(search_entries(rest, part))
+                rest = [entry for entry in rest if entry not in found]
             return [entry for entry in entries if entry in found]
         case Not(part):
             excluded = set(search_entries(entries, part))

@@ -15,12 +15,20 @@ MAX_NUMBER = 10**18 - 1  # openapi.json has it, too. A client's 64-bit integer c
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 
+# In bytes: of each search or tag, and of all together.
+MAX_VALUE = 4_096
+MAX_VALUES = 16_384
+SORT_KEYS = ("created", "modified", "title", "uri")
+SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # The minus stands for descending.
+NEWEST_FIRST = "-created"
+
+
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return.
 
     A match has all folded `tags`, meets `search`, has the comparison key `uri_key` and does not
     have the folded tag `without_tag`, such as `archived` for linkding. The page leaves out the
-    `offset` newest matches and has the next `limit` ones. `deletions` asks for tombstones too, with
+    `offset` first matches and has the next `limit` ones. `deletions` asks for tombstones too, with
     this `limit` and `offset`. `tag_count_limit` asks for so many of the most used tags of matches.
     """
 
@@ -32,13 +40,15 @@ class Query(msgspec.Struct, frozen=True):
     offset: int = 0
     deletions: bool = False
     tag_count_limit: int = 0  # 0: count no tags.
+    sort: str = NEWEST_FIRST  # One of `SORTS`.
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
-    """Return the query of the parameters tag, q, uri, limit and offset; ignore all others.
+    """Return the query of the parameters tag, q, uri, sort, limit and offset; ignore all others.
 
     Without the parameter limit, the limit is `page_size`. Raises BadQuery.
     """
+    require_short([value for name, value in parameters if name in ("q", "tag")])
     values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
@@ -49,9 +59,20 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
         tags=fold_tags(value for name, value in parameters if name == "tag"),
         search=parse_search(" ".join(value for name, value in parameters if name == "q")),
         uri_key=uri_key(uri) if uri else None,
+        sort=_parse_sort(values),
         limit=limit,
         offset=offset,
     )
+
+
+def require_short(values: Sequence[str]) -> None:
+    """Raise BadQuery if searches and tags of a query are too long, one or all together."""
+    lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
+    if max(lengths, default=0) > MAX_VALUE or sum(lengths) > MAX_VALUES:
+        raise BadQuery(
+            f"q and each tag have at most {MAX_VALUE:,} bytes, and all together at most "
+            f"{MAX_VALUES:,}. Shorten them."
+        )
 
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -65,6 +86,13 @@ def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
     return tuple(sorted(set(tags) - {""}))  # Sorted, so that equal filters are equal tuples.
+
+
+def _parse_sort(values: Mapping[str, str]) -> str:
+    sort = values.get("sort", NEWEST_FIRST)
+    if sort not in SORTS:
+        raise BadQuery(f"The parameter sort must be one of {', '.join(SORTS)}.")
+    return sort
 
 
 def _parse_number(values: Mapping[str, str], name: str) -> int | None:

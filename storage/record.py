@@ -8,6 +8,7 @@ import msgspec
 from storage.bookmark import Bookmark, Tombstone, clean, create, cut_and_replace_unprintable
 from storage.errors import Invalid
 from storage.files import MAX_FILE_SIZE
+from storage.nesting import MAX_DEPTH, is_too_deep
 
 
 class _BookmarkRecord(msgspec.Struct, kw_only=True):
@@ -57,9 +58,9 @@ def _decode(decoder: msgspec.json.Decoder[_Record], id: str, data: bytes) -> _Re
     """Return the known members of the file `{id}.json`; check only their types and the id."""
     try:
         data.decode()  # msgspec does not check that unknown members are valid UTF-8.
+        if is_too_deep(data):
+            raise Invalid([("file", f"is nested in more than {MAX_DEPTH} levels")])
         record = decoder.decode(data.removeprefix(_BOM))
-    except RecursionError:
-        raise Invalid([("file", "is nested too deeply")]) from None
     except ValueError as error:  # The base of UnicodeDecodeError and of msgspec's errors.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
     if record.id != id:  # For example, the file was renamed or copied.
@@ -71,18 +72,15 @@ def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
     Unknown members of the file's `previous_content` are kept in their place; it is empty for a new
-    file. Raises Invalid if the result is larger than a file may be, or nested too deeply.
+    file. Raises Invalid if the result is larger than a file may be.
     """
     compact = msgspec.json.encode(value)  # In one line; `format` indents it below.
-    try:
-        if previous_content:
-            previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
-            new_members = _members_decoder.decode(compact)
-            # `new_members` has every field, even an empty one, so no old value of a field remains.
-            compact = msgspec.json.encode(previous_members | new_members)
-        data = msgspec.json.format(compact, indent=2) + b"\n"
-    except RecursionError:
-        raise Invalid([("file", "is nested too deeply")]) from None
+    if previous_content:
+        previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
+        new_members = _members_decoder.decode(compact)
+        # `new_members` has every field, even an empty one, so no old value of a field remains.
+        compact = msgspec.json.encode(previous_members | new_members)
+    data = msgspec.json.format(compact, indent=2) + b"\n"
     if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse it. Unknown members may be large.
         raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data

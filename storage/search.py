@@ -13,7 +13,7 @@ from itertools import filterfalse
 
 import msgspec
 
-from storage.bookmark import MAX_TAGS, fold
+from storage.bookmark import MAX_TAGS, fold, normalize
 from storage.errors import BadQuery
 
 # Each term costs a pass over the collection. With this limit a search can still name every tag of
@@ -120,7 +120,7 @@ def fold_text(text: str) -> str:
     original text.
     """
     if not text.isascii():
-        text = "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFKD", text)))
+        text = "".join(filterfalse(unicodedata.combining, normalize("NFKD", text)))
     # With spaces for line breaks, a phrase also matches across two lines of a description.
     return text.casefold().replace("\n", " ")
 
@@ -129,7 +129,7 @@ def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
     # NFC puts the marks of a letter in order. Do this before `fold`, which turns the mark U+0345
     # into a letter, so that the marks around it cannot be put in order any more.
-    return fold(unicodedata.normalize("NFC", text.strip()))
+    return fold(normalize("NFC", text.strip()))
 
 
 def _tokens(text: str) -> Iterator[Term | str]:

@@ -21,8 +21,8 @@ from storage import files
 from storage.bookmark import Bookmark, Tombstone, timestamp
 from storage.errors import Busy, Conflict, NotFound, StorageError, Unavailable
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
-from storage.index import Entry, State, count_tags, newest_first, search_entries
-from storage.query import Query
+from storage.index import Entry, State, count_tags, newest_first, search_entries, sort_entries
+from storage.query import NEWEST_FIRST, Query
 from storage.record import digest, encode
 from storage.tsid import Minter, linkding_number
 from storage.uri import host_of, uri_key
@@ -37,7 +37,7 @@ _MAX_COUNTED_SELECTIONS = 500  # In about 2 MiB.
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of the entries that match a query, newest first, and of all tombstones if asked for.
+    """One page of the entries that match a query, in its order, and of all tombstones if asked for.
 
     `total` and `tombstone_count` are the numbers on all pages; `latest` is the time of the latest
     change or deletion in the collection; `tag_counts` has the most used tags of all matches.
@@ -52,23 +52,37 @@ class Page(msgspec.Struct, frozen=True):
     tag_counts: Sequence[tuple[str, int]] = ()
 
 
+# Python never forgets a fork handler, so all stores share one. With a handler for each, the memory
+# of a process that opens and closes many folders would grow.
+_STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
+
+
+def _reset_stores_in_child() -> None:
+    for store in list(_STORES):
+        store._create_locks_and_reset_follower()
+
+
+os.register_at_fork(after_in_child=_reset_stores_in_child)
+
+
 class Store:
     """The bookmarks and tombstones in `folder`, whose files are the only truth.
 
     Every call sees each change that any process finished before it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         """Open the folder and create missing folders.
 
-        Raises Unavailable if the folder cannot be created, Full if the disk is full.
+        Raises Unavailable if the folder cannot be created, Full if the disk is full. With
+        `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
         self.folders = (folder / "bookmarks", folder / "tombstones")
         files.make_folder(folder)
         files.make_folder(self.folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self.folders[TOMBSTONES])
-        self._follower = Follower(folder)  # Keeps the index equal to the files.
+        self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
         for path in self.folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
@@ -76,14 +90,7 @@ class Store:
         # The tags of each selection, by `change_count` and query: counting them for each page of a
         # long list anew would take four times as long as the page.
         self._tag_counts: dict[tuple[int, Query], Sequence[tuple[str, int]]] = {}
-        # The fork handler lasts as long as the process, so it must not keep the store in memory.
-        weak_method = weakref.WeakMethod(self._create_locks_and_reset_follower)
-
-        def reset_in_child() -> None:
-            if reset := weak_method():  # None if the store is no longer in memory.
-                reset()
-
-        os.register_at_fork(after_in_child=reset_in_child)
+        _STORES.add(self)
 
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""
@@ -178,7 +185,7 @@ class Store:
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             matches, deleted = index.matches(query), index.tombstones if query.deletions else []
-            counted = self.change_count, replace(query, limit=None, offset=0)
+            counted = self.change_count, replace(query, limit=None, offset=0, sort=NEWEST_FIRST)
             page = Page(
                 entries=newest_first(matches, query.limit, query.offset),
                 total=len(matches),
@@ -188,14 +195,15 @@ class Store:
                 latest=index.latest,
                 tag_counts=self._tag_counts.get(counted, ()),
             )
-            if not query.search and (page.tag_counts or not query.tag_count_limit):
+            is_counted = page.tag_counts or not query.tag_count_limit
+            if is_counted and not query.search and query.sort == NEWEST_FIRST:
                 return page
             matches = list(matches)
-        # Searching and counting take long, so other threads must not wait for the mutex meanwhile.
+        # All that follows takes long, so other threads must not wait for the mutex meanwhile.
         matches = search_entries(matches, query.search)
         counts = page.tag_counts or count_tags(matches, query.tag_count_limit)
         self._keep_tag_counts(counted, counts)
-        entries = newest_first(matches, query.limit, query.offset)
+        entries = newest_first(sort_entries(matches, query.sort), query.limit, query.offset)
         return replace(page, entries=entries, total=len(matches), tag_counts=counts)
 
     def _keep_tag_counts(

@@ -1,6 +1,7 @@
 """Names of files that have changed in some folders, by inotify."""
 
 import fcntl
+import functools
 import logging
 import os
 import re
@@ -45,14 +46,20 @@ class Watch:
     they differ, the locked folder is not at its path any more.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], one_machine: bool = False) -> None:
+        """`one_machine` promises that no other machine writes to a network or FUSE file system."""
         self._folders = folders
+        self._one_machine = one_machine
         self._folder_names = {folder.name for folder in folders}
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
         self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
-        self.first_folder_identity: tuple[int, int] | None = None  # Device and inode.
+        self._identities: list[tuple[int, int] | None] = [None]  # Of the folders.
         self._inotify: INotify | None = None
-        self._has_logged_missing_inotify = False
+
+    @property
+    def first_folder_identity(self) -> tuple[int, int] | None:
+        """The device and inode of the first folder; None if it is missing."""
+        return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -62,7 +69,7 @@ class Watch:
         overflow, and at each call without inotify. Raises Unavailable if the first folder
         cannot be found, or a folder is a link.
         """
-        if self._inotify is None or self._is_first_folder_replaced():
+        if self._inotify is None or self._is_folder_replaced():
             self._open()
             return None
         size = _size_of_queue(self._inotify)
@@ -86,38 +93,35 @@ class Watch:
         Raises Unavailable if the first folder cannot be found or is a link.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
-        if inotify is None or self._is_first_folder_replaced():
+        if inotify is None or self._is_folder_replaced():
             return False
         try:
             return _size_of_queue(inotify) == 0
         except (OSError, ValueError):  # Another thread has closed the watch.
             return False
 
-    def _is_first_folder_replaced(self) -> bool:
-        """Return whether the first path leads to another folder than when the watch was opened.
+    def _is_folder_replaced(self) -> bool:
+        """Return whether a path leads to another folder than when the watch was opened.
 
-        If the parent of the folders was replaced, or a disk was mounted over it, no event says so.
+        If their parent was replaced, or a disk was mounted over one of them, no event says so.
         """
-        return _identity(self._folders[0]) != self.first_folder_identity
+        return list(map(_identity, self._folders)) != self._identities
 
     def _open(self) -> None:
         """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
-        first, *others = self._folders
-        # `bookmarks/` comes first and must exist; `tombstones/` may be missing.
-        existing_folders = [first, *(folder for folder in others if not _is_missing(folder))]
         # `_identity` refuses a link, which could leave the data folder.
-        identities = [_identity(folder) for folder in existing_folders]
-        self.first_folder_identity = identities[0]  # Writers compare the locked folder with it.
+        self._identities = list(map(_identity, self._folders))
+        if self.first_folder_identity is None:  # `tombstones/` may be missing.
+            raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
+        both = zip(self._folders, self._identities, strict=True)
+        existing_folders = [folder for folder, identity in both if identity]
         try:
-            # On a network inotify would miss the changes by other machines.
-            if sys.platform == "linux" and not any(map(_is_on_network, existing_folders)):
+            if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)
-        except OSError as error:  # Such as the limit of inotify instances of this user.
+        except OSError as error:
             self.close()
-            if not self._has_logged_missing_inotify:
-                log.warning("Without inotify each request compares all files: %s", error)
-            self._has_logged_missing_inotify = True
+            _warn_once(_NO_INOTIFY.format(error.strerror))
 
     def _watch(self, existing_folders: Sequence[Path]) -> None:
         self._inotify = INotify(nonblocking=True)
@@ -144,33 +148,48 @@ def _size_of_queue(inotify: "INotify") -> int:
     return int.from_bytes(size, sys.byteorder)
 
 
-# `fuse` and `fuse.sshfs` may be network file systems, but `fuseblk` is a local disk.
-_NETWORK_FILE_SYSTEM = re.compile(
-    r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)"
+# Types on which inotify does not report every change: another machine, or another mount of the same
+# files, may write. `fuse` and `fuse.sshfs` are among them, but `fuseblk` is a local disk.
+_SHARED_FILE_SYSTEM = re.compile(
+    r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)|"
+    r"overlay|gpfs|beegfs|orangefs|pvfs2|wekafs"
+)
+_SHARED = (
+    "The data is on a file system of type {}: no other machine may write there, and each request "
+    "compares all files. With --one-machine the service trusts this promise and uses inotify."
+)
+_NO_INOTIFY = (
+    "Without inotify each request compares all files: {}. If this user has no inotify instance "
+    "left, allow more as root: sysctl fs.inotify.max_user_instances=1024"
 )
 
 
-def _is_on_network(folder: Path) -> bool:
-    """Return whether other machines may write to the folder, unseen by inotify. Raises OSError."""
+def reports_all_changes(folder: Path, one_machine: bool) -> bool:
+    """Return whether inotify reports every change in a folder; if not, warn once.
+
+    Raises OSError if the folder cannot be opened.
+    """
     with files.open_folder(folder) as descriptor:
-        return bool(_NETWORK_FILE_SYSTEM.match(files.file_system(descriptor)))
+        type = "" if one_machine else files.file_system(descriptor)
+    if is_shared := bool(_SHARED_FILE_SYSTEM.match(type)):
+        _warn_once(_SHARED.format(type))
+    return sys.platform == "linux" and not is_shared
 
 
-def _is_missing(folder: Path) -> bool:
-    try:
-        os.lstat(folder)
-    except OSError as error:  # For any other error, `_identity` raises Unavailable.
-        return isinstance(error, FileNotFoundError)
-    return False
+@functools.cache  # One process may open thousands of folders, all with the same text.
+def _warn_once(text: str) -> None:
+    log.warning(text)
 
 
-def _identity(folder: Path) -> tuple[int, int]:
-    """Return a folder's device and inode, to notice that it was replaced.
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Return a folder's device and inode, to notice that it was replaced; None if it is missing.
 
     Raises Unavailable if the folder is a link, or `lstat` fails.
     """
     try:
         status = os.lstat(folder)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         message = f"The data folder cannot be read: {folder.name}: {error.strerror}."
         raise Unavailable(message) from error

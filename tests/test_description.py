@@ -197,7 +197,7 @@ def test_exactly_the_described_parameters_change_the_response(app, add, path):
     values = {
         "format": "text", "tag": "x", "q": "word", "uri": "https://a.example/", "limit": "1",
         "offset": "1&limit=5", "title": "T&uri=x:y&format=html", "tags": "t&uri=x:y&format=html",
-        "changed": "1&format=html", "failed": "1&changed=1&format=html",
+        "changed": "1&format=html", "failed": "1&changed=1&format=html", "sort": "title",
     }  # fmt: skip
     if path == "/feed":  # See `test_the_feed_has_one_format`.
         values = {name: value.replace("&format=html", "") for name, value in values.items()}

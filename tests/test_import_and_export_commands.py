@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import plistlib
 import pty
 import re
 import signal
@@ -61,6 +62,19 @@ def test_an_import_prints_its_numbers_and_each_skipped_entry(data, tmp_path):
     (message,) = messages.splitlines()  # It is no terminal, so there is no progress bar.
     assert message.startswith("one.html:5: /relative: ")
     assert len(list((data / "bookmarks").iterdir())) == 3
+
+
+def test_the_names_of_shortcuts_are_their_titles(data, tmp_path):
+    (tmp_path / "A title.url").write_text("[InternetShortcut]\r\nURL=https://a.example/\r\n")
+    (tmp_path / "B.desktop").write_text("[Desktop Entry]\nURL=https://b.example/\n")
+    webloc = plistlib.dumps({"URL": "https://c.example/"}, fmt=plistlib.FMT_BINARY)
+    (tmp_path / "C.webloc").write_bytes(webloc)
+    run("import", *tmp_path.iterdir(), data=data)
+    exported, _ = run("export", "--format", "text", data=data)
+    titles = {line.split("\t")[0]: line.split("\t")[1] for line in exported.splitlines()}
+    assert titles == {
+        "https://a.example/": "A title", "https://b.example/": "B", "https://c.example/": "C"
+    }  # fmt: skip
 
 
 def test_all_golden_files_are_imported_once(data):

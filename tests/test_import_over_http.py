@@ -27,11 +27,16 @@ NETSCAPE = b"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
     <DT><A HREF="https://example.com/2">Two</A>
 </DL><p>
 """
+XBEL = b"""<xbel>
+<bookmark href="https://example.com/"/>
+<bookmark href="%s"><title>%s</title></bookmark>
+</xbel>"""
 NUMBERS = ("created", "updated", "unchanged", "ignored", "skipped")
 MULTIPART = "multipart/form-data; boundary=b"
 MEDIA_TYPES = {
     "json": "application/json", "xbel": "application/x-xbel", "csv": "text/csv",
     "netscape": "text/html", "text": "text/plain", "opera": "text/plain",
+    "outline": "text/plain", "shortcut": "text/plain",
 }  # fmt: skip
 COMPLETE = ("json", "xbel", "csv", "netscape")  # Formats with every field.
 
@@ -154,6 +159,12 @@ def test_an_uploaded_file_is_imported_in_its_detected_format(app, other, name):
     assert upload(app, other.get(f"/?format={name}").body)["created"] == 3
 
 
+def test_the_name_of_a_shortcut_is_its_title(app):
+    file = ("file", "A title.url", b"[InternetShortcut]\r\nURL=https://example.com/\r\n")
+    assert app.post("/", upload_files=[file], status=200).json["created"] == 1
+    assert app.get("/").json[0]["title"] == "A title"
+
+
 def test_an_uploaded_list_of_addresses_is_imported(app):
     assert upload(app, b"https://example.com/\n")["created"] == 1
 
@@ -173,6 +184,20 @@ def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     (entry,) = report["entries"]
     assert (entry["line"], entry["value"]) == (5, "/relative")
     assert "absolute" in entry["reason"]
+
+
+@pytest.mark.parametrize(
+    "uri, title, reason",
+    [
+        ("not a uri", "T", "must be an absolute address"),
+        ("https://a.example/x y", "T" * 4097, "must be at most"),
+    ],
+)
+def test_the_report_quotes_an_address_as_it_stands_in_the_file(app, uri, title, reason):
+    report = post_file(app, "xbel", XBEL % (uri.encode(), title.encode()))
+    (entry,) = report["entries"]
+    assert (counts(report), entry["value"]) == ((1, 0, 0, 0, 1), uri)
+    assert reason in entry["reason"]
 
 
 def test_a_browser_gets_the_report_as_a_page(app):

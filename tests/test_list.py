@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 from xml.etree import ElementTree
 
 import pytest
@@ -267,6 +267,78 @@ def test_q_can_be_combined_with_pages(app, seven):
     assert ids(response) == seven[2:4]
     assert response.headers["X-Total-Count"] == "7"
     assert "q=number" in response.headers["Link"]
+
+
+@pytest.mark.parametrize("path", ["/", "/feed"])
+@pytest.mark.parametrize(
+    "values, status",
+    [
+        ({"q": "a" * 4_096}, 200),
+        ({"q": "a" * 4_097}, 400),
+        ({"q": "ä" * 2_048}, 200),
+        ({"q": "ä" * 2_049}, 400),
+        ({"tag": "a" * 4_097}, 400),
+        ({"tag": ["a" * 4_096] * 3, "q": "a" * 4_096}, 200),
+        ({"tag": ["a" * 4_096] * 4, "q": "a"}, 400),
+    ],
+)
+def test_searches_and_tags_have_a_limited_length(app, path, values, status):
+    app.get(f"{path}?{urlencode(values, doseq=True)}", status=status)
+
+
+# --- The order ---
+
+
+@pytest.fixture
+def unsorted(app, put):
+    """Four bookmarks, stored in this order: b, a, d, c."""
+    for id, title, uri, created in [
+        ("b", "Éclair", "x:2", 3), ("a", "eclair", "X:1", 4), ("d", "Zoo", "x:3", 1),
+        ("c", "apple", "x:4", 2),
+    ]:  # fmt: skip
+        put(id, uri, title, f"2024-01-0{created}T00:00:00Z")
+
+
+@pytest.fixture
+def put(app):
+    def put(id, uri, title, created):
+        fields = {"uri": uri, "title": title, "description": "", "tags": [], "created": created}
+        app.put_json(f"/{id}", fields, status=201)
+
+    return put
+
+
+@pytest.mark.parametrize(
+    "sort, order",
+    [
+        ("created", "dcba"),
+        ("-created", "abcd"),
+        ("modified", "cbad"),
+        ("-modified", "dabc"),
+        ("title", "cabd"),
+        ("-title", "dbac"),
+        ("uri", "abdc"),
+        ("-uri", "cdba"),
+    ],
+)
+def test_a_list_is_sorted(app, unsorted, sort, order):
+    app.post_json("/d", {"description": "Now"})
+    assert ids(app.get("/", {"sort": sort}, status=200)) == list(order)
+    response = app.get("/", {"sort": sort, "limit": 2, "offset": 1, "q": "x"}, status=200)
+    assert response.headers["X-Total-Count"] == "4"
+    assert ids(response) == ids(app.get("/", {"sort": sort}))[1:3]
+    assert f"sort={sort}" in links(response)["next"]
+    assert app.get("/", {"sort": sort, "format": "html"}, status=200)
+
+
+@pytest.mark.parametrize("sort", ["", "-", "id", "Title", "--title", "title,uri"])
+def test_another_order_is_400(app, sort):
+    assert "-created" in app.get("/", {"sort": sort}, status=400).json["detail"]
+
+
+def test_the_feed_is_always_newest_first(app, unsorted):
+    first = app.get("/feed", {"sort": "title"}, status=200).text
+    assert first.index("2024-01-04") < first.index("2024-01-03") < first.index("2024-01-01")
 
 
 # --- One uri ---

@@ -74,8 +74,8 @@ def served(folder, *options, **environment):
 
 
 @contextmanager
-def nginx(folder, service, port=None, prefix="/", host=HOST):
-    """Run nginx with the documented servers in front of a service."""
+def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
+    """Run nginx with the documented servers, which `edit` may change, in front of a service."""
     require_program("nginx", "openssl")
     port, plain = port or free_port(), free_port()
     certificate, key = folder / "cert.pem", folder / "key.pem"
@@ -94,6 +94,7 @@ def nginx(folder, service, port=None, prefix="/", host=HOST):
     }.items():
         assert servers.count(written) == 1
         servers = servers.replace(written, ours)
+    servers = edit(servers)
     temporary = "".join(
         f"{kind}_temp_path {folder}/{kind};\n"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")

@@ -1,15 +1,22 @@
 """The parameter q: the grammar of search expressions, and the folding of texts."""
 
 import random
+import time
 import unicodedata
 from collections import Counter
 
 import pytest
 
-from storage.bookmark import clean, create
+from storage.bookmark import clean, create, normalize
 from storage.follower import new_entry
 from storage.index import search_entries
-from storage.search import MAX_TERMS, fold_text, parse_search, words_to_mark
+from storage.search import (
+    MAX_TERMS,
+    fold_text,
+    normalize_and_fold_tag,
+    parse_search,
+    words_to_mark,
+)
 
 TITLES = {
     "a": {"title": "Rust and Python", "tags": ["Programming", "unread"]},
@@ -242,6 +249,10 @@ def test_the_second_of_two_words_is_searched_only_where_the_first_occurs():
     assert searched_words("rare often", "often", "often", "rare often") == [*["rare"] * 3, "often"]
 
 
+def test_a_bookmark_that_meets_a_part_of_or_is_not_tested_on_the_later_parts():
+    assert searched_words("a or b or c", "a", "b", "c") == [*"aaa", *"bb", "c"]
+
+
 def searched_words(q, *texts):
     """Return every word that the search for `q` looks for in one of the texts, in order."""
     searched = []
@@ -287,6 +298,30 @@ def test_each_character_is_folded_by_itself_and_only_once():
         assert folded == "".join(map(fold_text, text))
         assert folded == fold_text(folded) == fold_text(unicodedata.normalize("NFC", text))
         assert not any(map(unicodedata.combining, folded))
+
+
+MARKS = [chr(c) for c in range(0x110000) if unicodedata.combining(chr(c))]
+# These are no marks, but become some: a vowel sign, and a halfwidth sound mark of Japanese in NFKD.
+MARKS += ["\u0f73", "\uff9e"]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFKD"])
+def test_long_runs_of_marks_are_normalized_as_unicode_defines(form):
+    chance = random.Random(1)
+    for _ in range(100):
+        text = "".join(chance.choices([*MARKS, "a", "é", "가", "ﬁ", "☃", " "], k=2_100))
+        assert normalize(form, text) == unicodedata.normalize(form, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["\u0316\u0301" * 50_000, "\u0f73\u0316" * 50_000], ids=["marks", "vowel signs"]
+)
+def test_normalizing_takes_time_in_proportion_to_the_length(text):
+    start = time.process_time()
+    fold_text(text)
+    normalize_and_fold_tag(text)
+    clean({"description": text[:40_000]})
+    assert time.process_time() - start < 4  # unicodedata alone takes more than 30 seconds.
 
 
 # --- Marking ---

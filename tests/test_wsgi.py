@@ -327,3 +327,20 @@ def test_a_server_that_gives_no_host_name_is_served(data, missing):
     started = []
     make_app(data)(environ, lambda *arguments: started.append(arguments))
     assert started[0][0] == "200 OK"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+def test_a_closed_application_frees_its_inotify_instance_and_serves_again(data):
+    def instances():
+        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+        opened = [os.readlink(link) for link in links if os.path.lexists(link)]
+        return opened.count("anon_inode:inotify")
+
+    before, app = instances(), make_app(data)
+    _, _, made = call(app, "POST", "/", {"uri": URI})
+    assert instances() == before + 1
+    app.close()
+    assert instances() == before
+    write_file(data, "by-hand")
+    listed = json.loads(call(app, "GET", "/")[2])
+    assert [each["id"] for each in listed] == [json.loads(made)["id"], "by-hand"]

@@ -157,7 +157,7 @@ def list_address(base: str, list_query: str, id: str = "") -> str:
 
 def _selection_and_range(parameters: Parameters) -> Parameters:
     """Return the parameters that select bookmarks and a range of them, without a notice."""
-    names = ("tag", "q", "limit", "offset")
+    names = ("tag", "q", "sort", "limit", "offset")
     return [(name, value) for name, value in parameters if name in names]
 
 

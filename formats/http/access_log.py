@@ -7,6 +7,8 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
+# The key of the WSGI environment for the host whose folder is served, if the process serves many.
+HOST_VARIABLE = "bookmarks.host"
 MAX_ADDRESS = 64  # In characters. A client can send an X-Forwarded-For of any length.
 
 
@@ -43,8 +45,9 @@ def _escape(text: str) -> str:
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address for a log, `-` without one.
+    """Return the client's address for a log, `-` without one, and the host that HOST_VARIABLE has.
 
     waitress takes REMOTE_ADDR from X-Forwarded-For if the request comes from the trusted proxy.
     """
-    return _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
+    address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
+    return f"{address} ({environ[HOST_VARIABLE]})" if HOST_VARIABLE in environ else address

@@ -40,9 +40,14 @@ def read_tokens(file: str) -> list[str]:
     """
     if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
         log.warning("Other users can read the tokens: chmod 600 %s", file)
+    return parse_tokens(Path(file).read_bytes(), file)
+
+
+def parse_tokens(data: bytes, file: str) -> list[str]:
+    """Return the tokens in the content of this token file. Raises Invalid."""
     try:
         # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
-        lines = Path(file).read_text(encoding="utf-8-sig").split("\n")
+        lines = data.decode("utf-8-sig").replace("\r", "\n").split("\n")
     except UnicodeDecodeError:
         raise Invalid([(f"The token file {file}", "is not UTF-8.")]) from None
     stripped = (line.strip() for line in lines)

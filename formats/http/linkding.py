@@ -13,7 +13,7 @@ from webob import Request
 
 import formats
 from formats.html.problem import Problem
-from formats.html.view import with_query
+from formats.html.view import Site, with_query
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Door, Route, Service
@@ -317,7 +317,7 @@ def _respond(document: object, status: str = OK) -> Response:
     return respond_with("application/json", msgspec.json.encode(document), status)
 
 
-def respond_problem(service: Service, request: Request, problem: Problem) -> Response:
+def respond_problem(_request: Request, problem: Problem, _site: Site) -> Response:
     """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
     errors_by_status = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
     reasons_by_member: dict[str, list[str]] = {}

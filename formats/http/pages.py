@@ -20,7 +20,7 @@ from formats.html.view import list_address, retagged_address
 from formats.http import login, problems
 from formats.http.conditional import require_conditions
 from formats.http.negotiation import negotiate
-from formats.http.request import query_parameters, read_file, read_form
+from formats.http.request import query_parameters, read_files, read_form
 from formats.http.response import Response, respond_with, see_other
 from formats.http.routing import Door, Route, Service, path_of
 from formats.imports.shared import read_shared
@@ -152,7 +152,7 @@ def import_file(service: Service, request: Request) -> Response:
     format = negotiate(request, formats.IMPORT_REPORTS)
     require_conditions(request, service.store.state())
     importer = Importer(service.store)
-    for entry in read_file(request):
+    for entry in read_files(request):
         importer.add(*entry)
     report = format.write(importer.finish(), service.view(request))
     return respond_with(format.media_type, b"".join(report))

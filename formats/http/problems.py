@@ -11,10 +11,10 @@ from webob import Request
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.problem import Problem, write_problem
 from formats.html.view import Site
+from formats.http.access_log import HOST_VARIABLE
 from formats.http.login_page import respond_login_page
 from formats.http.negotiation import best_media_type
 from formats.http.response import HTTPError, Response, respond_with
-from formats.http.routing import Service
 from formats.http.security import BEARER
 from storage import errors
 from storage.errors import Malformed
@@ -57,17 +57,16 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
     return problem
 
 
-def respond_problem(service: Service, request: Request, problem: Problem) -> Response:
+def respond_problem(request: Request, problem: Problem, site: Site) -> Response:
     """Return the problem as a document, or as a page for a browser."""
     with suppress(HTTPError):  # If Accept excludes all MEDIA_TYPES, send a document anyway.
         if best_media_type(request, MEDIA_TYPES) == "text/html":
-            return respond_page(service, request, problem)
+            return respond_page(request, problem, site)
     return _finish(respond_with(PROBLEM_JSON, _document(problem)), problem)
 
 
-def respond_page(service: Service, request: Request, problem: Problem) -> Response:
+def respond_page(request: Request, problem: Problem, site: Site) -> Response:
     """Return the problem as a page; for 401, the page to log in."""
-    site = service.site(request)
     if problem.status == 401:
         # For the challenge `Basic`, a browser would open its own dialog over the login page.
         problem.headers["WWW-Authenticate"] = BEARER
@@ -98,6 +97,7 @@ def _document(problem: Problem) -> bytes:
 def _log_internal_error(request: Request) -> Problem:
     """Log the exception that is being handled; return a problem with the number of this entry."""
     number = secrets.token_hex(8)  # The client gets only the number: the log may have secrets.
-    log.exception("error %s at %s %r", number, request.method, request.environ.get("PATH_INFO"))
+    path = request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", "")
+    log.exception("error %s at %s %r", number, request.method, path)
     detail = f"Something went wrong. The server's log has the details of error {number}."
     return Problem(500, detail)

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from multipart import parse_options_header
 from webob import Request
@@ -49,19 +50,29 @@ def read_fields(request: Request, readers: Mapping[str, formats.Reader]) -> dict
     return readers[media_type](_read_body(request), parameters)
 
 
-def read_file(request: Request) -> Iterator[ImportedEntry]:
-    """Return the entries of the file in the body. Raises HTTPError, Malformed or Invalid."""
+def read_files(request: Request) -> Iterator[ImportedEntry]:
+    """Return the entries of the file in the body, or of the files that a user has chosen in a form.
+
+    Raises HTTPError, Malformed or Invalid.
+    """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # In a multipart form, boundaries and headers surround the file: allow MAX_BODY more bytes.
-    data = _read_body(request, MAX_FILE + MAX_BODY)
+    # In a multipart form, boundaries and headers surround the files: allow MAX_BODY more bytes.
+    body = _read_body(request, MAX_FILE + MAX_BODY)
+    files = [("", body)]
     if media_type == "multipart/form-data":
-        data = form.read_upload(data, parameters)
-    if len(data) > MAX_FILE:
+        files = form.read_uploads(body, parameters)
+    if sum(len(data) for _, data in files) > MAX_FILE:
         raise _too_large(MAX_FILE)
-    format = formats.FILE_TYPES[media_type] or detect_format(data)
+    format = formats.FILE_TYPES[media_type]
+    return chain.from_iterable([_read_file(data, format, name) for name, data in files])
+
+
+def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
+    """Return the entries of a file, whose format is detected if the argument is empty."""
+    format = format or detect_format(data)
     if format == "json":
         limit_json_values(data)  # Decoding many values takes long.
-    return formats.read_entries(data, format)
+    return formats.read_entries(data, format, file_name)
 
 
 def read_field(request: Request, field: str) -> object:

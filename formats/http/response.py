@@ -7,6 +7,8 @@ from wsgiref.types import StartResponse
 import msgspec
 from webob import Request
 
+from formats.html import MEDIA_TYPE as HTML
+
 OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 
 # The headers of a request that determine the format and the compression of the response.
@@ -62,9 +64,19 @@ def see_other(url: str) -> Response:
     return Response("303 See Other", headers)
 
 
-def add_common_headers(response: Response, cache_control: str, vary: str) -> Response:
-    """Add the headers that every response has, and Cache-Control and Vary unless they are set."""
+def add_common_headers(response: Response, has_tokens: bool, is_public: bool) -> Response:
+    """Add the headers that every response has, and Cache-Control and Vary unless they are set.
+
+    With `has_tokens`, a response depends on the credentials of the request, and only with
+    `is_public` anybody may read it.
+    """
     present = {name for name, _ in response.headers}
+    cache_control, vary = "no-cache", VARY
+    if has_tokens:
+        # After "Log out", Back must not show a page that needed the login.
+        is_shown_by_login = ("Content-Type", HTML) in response.headers and not is_public
+        cache_control = "private, no-store" if is_shown_by_login else "private, no-cache"
+        vary = f"{VARY}, Authorization, Cookie"
     defaults = (("Cache-Control", cache_control), ("Vary", vary))
     response.headers += [(name, value) for name, value in defaults if name not in present]
     response.headers += COMMON_HEADERS

@@ -81,7 +81,7 @@ class Door:
 
     paths: str  # The pattern of all its paths.
     routes: Sequence[Route]
-    respond_problem: Callable[[Service, Request, Problem], Response]
+    respond_problem: Callable[[Request, Problem, Site], Response]
 
     def serves(self, path: str) -> bool:
         """Return whether this is the path of the interface."""

@@ -55,7 +55,8 @@ class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token.
 
     If there are `tokens`, a request needs one of them or a login, except for the paths that match
-    _PUBLIC_PATH. If `public_read` is true too, GET and HEAD need neither.
+    _PUBLIC_PATH. If `public_read` is true too, GET and HEAD need neither. `base_url` is the
+    service's own address; `//HOST` stands for this host with any scheme and port.
     """
 
     tokens: Sequence[bytes]
@@ -124,26 +125,33 @@ class AccessControl:
             log.warning("With --public-read anybody can read bookmarks tagged private: %d.", count)
 
     def _check_host(self, request: Request) -> None:
-        host = request.environ.get("HTTP_HOST")
-        if host is None:
-            if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
-                raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
-            # HTTP/1.0 permits this. Browsers always send Host, so there is no DNS rebinding here.
+        host = requested_host(request)
+        if host is None:  # Browsers always send Host, so there is no DNS rebinding here.
             return
-        if len(host) > MAX_HOST:
-            raise HTTPError(400, "The Host header is too long.")
-        if not HOST.fullmatch(host):
-            raise HTTPError(400, "The Host header is not the name or address of a host.")
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
         # and may then read and write here. Tokens prevent this, because that page knows none.
         if not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host))
 
 
-def _host_name(url: str) -> str:
-    """Return the host in an address, empty if the address is invalid or has no host."""
+def requested_host(request: Request) -> str | None:
+    """Return the header Host, None if HTTP/1.0 leaves it out. Raises HTTPError if it is wrong."""
+    host: str | None = request.environ.get("HTTP_HOST")
+    if host is None:
+        if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
+            raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
+        return None
+    if len(host) > MAX_HOST:
+        raise HTTPError(400, "The Host header is too long.")
+    if not HOST.fullmatch(host):
+        raise HTTPError(400, "The Host header is not the name or address of a host.")
+    return host
+
+
+def host_name(url: str) -> str:
+    """Return the host in an address, without a final dot; empty if there is none."""
     try:
-        return urlsplit(url).hostname or ""
+        return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
 
@@ -159,8 +167,8 @@ def is_loopback(name: str) -> bool:
 @functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
 def _is_own_host(host: str, base_url: str | None) -> bool:
     """Return whether a Host is loopback or that of `base_url`, not one used for DNS rebinding."""
-    name = _host_name("//" + host)
-    return is_loopback(name) or (base_url is not None and name == _host_name(base_url))
+    name = host_name("//" + host)
+    return is_loopback(name) or (base_url is not None and name == host_name(base_url))
 
 
 def _is_cross_site(request: Request, base_url: str | None) -> bool:

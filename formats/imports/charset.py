@@ -37,14 +37,18 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
 
 
 def decode_strictly(data: bytes) -> str:
-    """Return the text of a file in UTF-8 or UTF-16. Raises Malformed, naming the line."""
+    """Return the text of a file in UTF-8, windows-1252 or UTF-16.
+
+    Raises Malformed, naming the line, for invalid UTF-16.
+    """
     codec, _ = _choose_codec(data, None)
     try:
         return data.decode(codec)
     except UnicodeDecodeError as error:
+        if codec == "utf-8-sig":
+            return decode(data)
         line = data[: error.start].decode(codec, "ignore").count("\n") + 1
-        charset = "UTF-8" if codec == "utf-8-sig" else "UTF-16"
-        raise Malformed(f"It is not valid {charset} in line {line}.") from None
+        raise Malformed(f"It is not valid UTF-16 in line {line}.") from None
 
 
 def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]:

@@ -9,7 +9,14 @@ from contextlib import suppress
 
 from formats.csv import FORMULA
 from formats.imports.charset import decode
-from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import (
+    CUT_OFF,
+    MAX_ENTRY,
+    TOO_LARGE,
+    ImportedEntry,
+    entry_with_uri,
+    ignored_entry,
+)
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Malformed
@@ -39,7 +46,10 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     while beginning_for_report := lines.skip_blanks_and_peek():  # Empty at the end of the file.
         first_line = lines.read_count + 1
         try:
-            entry = _entry(first_line, names, next(reader))
+            cells = next(reader)
+            entry = _entry(first_line, names, cells)
+            if lines.is_last_unended and len(cells) < len(names):
+                entry = ImportedEntry(first_line, {"title": beginning_for_report}, CUT_OFF)
         except csv.Error as error:  # The next row begins after the line that has the error.
             is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
             reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
@@ -66,6 +76,12 @@ class _Lines:
         self._text = text if text.endswith("\n") else text + "\n"  # For `_BLANK_LINES`.
         self._stream = io.StringIO(self._text)
         self.read_count = 0
+        self._has_final_line_break = text.endswith("\n")
+
+    @property
+    def is_last_unended(self) -> bool:
+        """Whether the line that was read last is the file's last one, and has no line break."""
+        return not self._has_final_line_break and self._stream.tell() == len(self._text)
 
     def __iter__(self) -> Iterator[str]:
         for line in self._stream:

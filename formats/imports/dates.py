@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -14,10 +15,16 @@ _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
+_DATABASES_UNKNOWN_DATE = "0000-00-00"  # MySQL writes it for an unknown date.
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
-# The first two are formats of Notion, the last one is of IFTTT.
-_DATES_WITH_MONTH_NAMES = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%B %d, %Y at %I:%M%p")
+_FORMATS = (
+    *("%B %d, %Y %I:%M %p", "%B %d, %Y"),  # Notion
+    "%B %d, %Y at %I:%M%p",  # IFTTT
+    "%Y-%m-%d %H:%M:%S UTC",
+    "%Y/%m/%d %H:%M:%S %z",
+    *("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"),  # The first is wallabag's.
+)
 
 
 def parse_date(value: object) -> str | None:
@@ -39,16 +46,25 @@ def parse_date(value: object) -> str | None:
     return _from_number(int(number[1])) if number else _from_text(text)
 
 
+def parse_date_or_keep(value: object) -> str | None:
+    """Return a date as RFC 3339 text, and a text that is no date as it is: the importer reports it.
+
+    None for a text that stands for an unknown date, and for any other value.
+    """
+    text = value.strip() if isinstance(value, str) else ""
+    is_unknown = text in TEXTS_OF_UNKNOWN_DATES or text.startswith(_DATABASES_UNKNOWN_DATE)
+    return None if is_unknown else parse_date(value) or text or None
+
+
 def parse_plausible_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, None for any other value or an unlikely number.
+    """Return a date as RFC 3339 text, None for an unlikely number. Keep a text that is no date.
 
     A number may count other things than time, so it must give a date between 1990 and tomorrow. A
     number that gives a later date is read as microseconds since 1601, which Chromium writes.
     """
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return parse_date_or_keep(value)
     date = parse_date(value)
-    is_text_of_date = isinstance(value, str) and not _NUMBER.fullmatch(value.strip())
-    if is_text_of_date:
-        return date
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
     if date and date > tomorrow:  # Such a number counts from 1601.
         microseconds_since_1601 = int(float(str(value)))  # `float` also reads the text "1.0".
@@ -67,10 +83,24 @@ def _from_number(number: int) -> str | None:
 def _from_text(text: str) -> str | None:
     with suppress(Invalid):  # Most dates are RFC 3339, which the rule of `created` parses.
         return str(clean({"created": text})["created"])
-    parsers = [lambda text, f=f: datetime.strptime(text, f) for f in _DATES_WITH_MONTH_NAMES]
-    for parse in (datetime.fromisoformat, *parsers, parsedate_to_datetime):
-        with suppress(ValueError, OverflowError):
-            moment = parse(text.upper())  # `fromisoformat` reads no lower-case t and z.
-            utc = moment.astimezone(UTC) if moment.tzinfo else moment
-            return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
+    readings = {_parse(parse, text.upper()) for parse in _PARSERS} - {None}
+    # In 02/01/2023, the first number may be the day or the month: such a text is no date.
+    if readings:
+        return readings.pop() if len(readings) == 1 else None
+    return _parse(parsedate_to_datetime, text)
+
+
+def _parse(parse: Callable[[str], datetime], text: str) -> str | None:
+    with suppress(ValueError, OverflowError):
+        moment = parse(text)
+        utc = moment.astimezone(UTC) if moment.tzinfo else moment
+        return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
     return None
+
+
+def _parser(format: str) -> Callable[[str], datetime]:
+    return lambda text: datetime.strptime(text, format)
+
+
+# `fromisoformat` reads no lower-case t and z.
+_PARSERS = (datetime.fromisoformat, *map(_parser, _FORMATS))

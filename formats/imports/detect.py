@@ -6,6 +6,7 @@ from formats.imports.charset import decode
 from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
+from formats.imports.shortcut import SHORTCUT_BEGINNINGS
 from formats.imports.text import NO_HEADER, is_list
 from storage.errors import Malformed
 
@@ -14,21 +15,28 @@ _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list 
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
-    (b"bplist0", "a property list of macOS: export the bookmarks from Safari"),
     (b"PK\3\4", "a ZIP archive: unpack it"),
     (b"\x1f\x8b", "compressed: unpack it"),
-    (b"%PDF-", "a PDF document"),
+    (b"%PDF-", "a PDF document: save the page or list as HTML or text"),
+    (b"{\\rtf", "an RTF document: save it as plain text"),
 )
-# The beginning of an object or array, but not `[a`, with which Markdown and INI files may begin.
-_JSON = re.compile(r'\s*+(?:\{\s*+["}]|\[\s*+[\[{"\]\d])')
+# By its root element in lower case, the format of an XML document.
+_FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
+# By the beginning of a file, the format of a text or of a binary property list.
+_FORMAT_BY_BEGINNING = {
+    OPERA_BEGINNING: "opera",
+    **dict.fromkeys((*SHORTCUT_BEGINNINGS, "bplist00"), "shortcut"),
+}
+# The beginning of an object or array, but not `[a` or `[{a`, with which other texts may begin.
+_JSON = re.compile(r'\s*+(?:(?:\[\s*+)*\{\s*+["}]|(?:\[\s*+)+["\]\d])')
 _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
-    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*+", re.DOTALL | re.IGNORECASE
+    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*", re.DOTALL | re.IGNORECASE
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 # An address in a later cell: CSV without a header. `is_list` examines addresses in first cells.
-_CELL_WITH_ADDRESS = re.compile(r'[,;\t|]\s*"?[a-z]+://', re.IGNORECASE)
+_CELL_WITH_ADDRESS = re.compile(r'[,;\t|] *"?[a-z]+://', re.IGNORECASE)
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
@@ -39,25 +47,27 @@ def detect_format(data: bytes) -> str:
             raise Malformed(f"It is {description}.")
     beginning = decode(data[:_HEAD])
     if not beginning.strip():
-        raise Malformed("It is empty.")
+        raise Malformed("It is empty: export the bookmarks again.")
     if _JSON.match(beginning):
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
-    if beginning.startswith(OPERA_BEGINNING):
-        return "opera"
-    return _detect_plain_text(beginning)
+    formats = (f for text, f in _FORMAT_BY_BEGINNING.items() if beginning.lstrip().startswith(text))
+    return next(formats, "") or _detect_plain_text(beginning)
 
 
 def _detect_markup(beginning: str) -> str:
     prolog = _PROLOG.match(beginning)
     root = _START_TAG.match(beginning, prolog.end() if prolog else 0)
-    if root and root[1].lower() == "xbel":
-        return "xbel"
+    if root and root[1].lower() in _FORMAT_BY_ROOT:
+        return _FORMAT_BY_ROOT[root[1].lower()]
     if is_bookmark_file(beginning):  # Its root may have any name.
         return "netscape"
     root_name = f"whose first element is {root[1][:32]}" if root else "without any element"
-    raise Malformed(f"It is an XML or HTML document {root_name}, and has no bookmarks.")
+    raise Malformed(
+        f"It is an XML or HTML document {root_name}, and has no bookmarks: export them from their "
+        "program as a bookmark file, JSON or CSV."
+    )
 
 
 def _detect_plain_text(beginning: str) -> str:

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 from urllib.parse import quote
 
-from storage.bookmark import MAX_URI
+from storage.bookmark import MAX_URI, clean
+from storage.errors import Invalid
 from storage.importer import IGNORED
 
 # No entry may be larger. Every valid bookmark is smaller, even with each character escaped.
@@ -11,6 +12,7 @@ MAX_ENTRY = 1024 * 1024
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
+CUT_OFF = "is cut off at the end of the file"
 
 # Browsers percent-encode white space in an address: https://url.spec.whatwg.org/#url-parsing. No
 # character after U+3000 is white space.
@@ -31,10 +33,22 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
-        if len(uri) <= MAX_URI:  # The importer skips longer ones, and encoding them takes long.
-            uri = uri.translate(_ENCODED_SPACES)
         fields = fields | {"uri": uri}
+        # The importer skips longer ones, and encoding them takes long.
+        encoded = uri.translate(_ENCODED_SPACES) if len(uri) <= MAX_URI else uri
+        if encoded != uri:
+            return _with_encoded_uri(line, fields, encoded)
     return ImportedEntry(line, fields, skip_reason="" if uri else NO_URI)
+
+
+def _with_encoded_uri(line: int, fields: dict[str, object], uri: str) -> ImportedEntry:
+    """Return the entry with this uri, or else with its own: reports quote what the file has."""
+    encoded = fields | {"uri": uri}
+    try:
+        clean({name: value for name, value in encoded.items() if name != "id"})
+    except Invalid as error:
+        return ImportedEntry(line, fields, skip_reason=str(error))
+    return ImportedEntry(line, encoded)
 
 
 def ignored_entry(line: int) -> ImportedEntry:

@@ -14,8 +14,15 @@ _BUILT_IN_FOLDERS = frozenset(
     "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
     "mobile favorites, favourites, favourites bar, other favourites, mobile favourites".split(", ")
 )
-# The built-in folders of Chromium and Safari for pages to read later: they become the tag `toread`.
+# The built-in folders of Chromium and Safari for pages to read later: they become the tag `unread`.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
+# By name in lower case, the tags for the lists that Pocket, Instapaper and Raindrop create.
+_TAGS_OF_SERVICE_LISTS = {
+    "unsorted": (),
+    "unread": ("unread",),
+    "starred": ("starred",),
+    **dict.fromkeys(("archive", "read archive"), ("archived",)),
+}
 # Control characters, line separators and characters that XML excludes: no tag may have them.
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
@@ -24,15 +31,21 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for a folder: its name, or the parts of a name with commas.
 
     A browser's own folders, such as Other Bookmarks, are only at the top and become no tags, but
-    the one for pages to read later becomes the tag `toread`.
+    the one for pages to read later becomes the tag `unread`.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
         return ()
     if may_be_built_in and name.lower() in _READING_LISTS:
-        return ("toread",)
+        return ("unread",)
     normalized = unicodedata.normalize("NFC", name)
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(normalized))[:MAX_TAGS]
+
+
+def list_tags(name: str) -> tuple[str, ...]:
+    """Return the tags for a list of a service, such as Unread of Pocket, or for a user's own."""
+    own_tags = _TAGS_OF_SERVICE_LISTS.get(name.lower())
+    return folder_tags(name, may_be_built_in=True) if own_tags is None else own_tags
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:

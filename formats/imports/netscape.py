@@ -8,9 +8,9 @@ from html.entities import html5
 from typing import NamedTuple
 
 from formats.imports.charset import decode
-from formats.imports.dates import parse_date
-from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import Folders, folder_tags
+from formats.imports.dates import parse_date_or_keep
+from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
 from storage.bookmark import split_tags
 from storage.errors import Malformed
@@ -28,8 +28,11 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 
 # A file is split into parts, mostly of one entry each. A part begins at a <DT>, or at a line that
 # begins with one of the other tags. In the middle of a line, the other tags may be part of a text.
+# A link on the first line of a description, such as Shaarli's picture, begins no part.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
-_PART = re.compile(r"<DT(?=[\s>])|\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE)
+_PART = re.compile(
+    r"<DT(?=[\s>])|(?<!<DD>)\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE
+)
 
 # In place of a tag's name, such as `dt`, a token that is no tag has one of these names.
 _TEXT, _PART_END, _FILE_END = "", "end of part", "end of file"
@@ -42,15 +45,16 @@ _ATTRIBUTE = re.compile(
 _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before another tag or at the end.
 # Only with a semicolon: in `?a=1&copy=2`, a program did not escape the `&` of an address.
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")  # Names of folders, but <H1> is the file's title.
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")  # Names of folders.
+_LISTS = ("dl", "ul", "ol")
 _LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
 _BREAK_MARK = "\r"  # Stands for a tag of `_LINE_BREAK_TAGS`; `decode` leaves no other "\r".
 # The open title or description also ends at these tags, which have no other effect.
 _TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
 # Tags to drop from texts. An unknown name in angle brackets is a part of the text: `list<int>`.
 _MARKUP_TAGS = frozenset(
-    "abbr b big blockquote center cite code del em font i img ins kbd mark ol pre q s samp small "
-    "span strike strong sub sup tt u ul var wbr".split()
+    "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
+    "strike strong sub sup tt u var wbr".split()
 )
 _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})")
 _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the head of the file.
@@ -92,6 +96,11 @@ def _find_charset(head: bytes) -> str | None:
     entry = _FIRST_ENTRY.search(head)
     meta = _META_CHARSET.search(head, 0, entry.start() if entry else len(head))
     return meta[1].decode("ascii", "replace") if meta else None
+
+
+# linkding writes exactly these attributes, in this order.
+_LINKDING_ATTRIBUTES = ("href", "add_date", "last_modified", "private", "toread", "tags")
+_LINKDING_ARCHIVED = "linkding:bookmarks.archived"  # The tag of archived bookmarks.
 
 
 class _Token(NamedTuple):
@@ -188,7 +197,7 @@ class _Reader:
     def __init__(self) -> None:
         self._entries: list[ImportedEntry] = []
         self._folders = Folders()
-        self._next_folder_tags: tuple[str, ...] = ()  # A heading names the list that follows it.
+        self._next_heading: tuple[_Token, str] | None = None  # It names the list that follows it.
         self._link: _Token | None = None
         self._heading: _Token | None = None
         # Texts of the open link or heading: both have a "title", a link also has a "description".
@@ -232,13 +241,17 @@ class _Reader:
         self._heading, self._text_being_read = token, "title"
 
     def begin_list(self, token: _Token) -> None:
-        """Handle <DL>: open the folder."""
+        """Handle <DL>, <UL> and <OL>: open the folder. Drop a list in a description."""
+        if token.name != "dl" and self._text_being_read == "description":
+            return self.add_text(_Token(_TEXT, _BREAK_MARK))
         self.end_entry_or_heading(token)
-        self._folders.open(self._next_folder_tags)
-        self._next_folder_tags = ()
+        heading, self._next_heading = self._next_heading, None
+        self._folders.open(self._folder_tags(*heading, token.name) if heading else ())
 
     def end_list(self, token: _Token) -> None:
-        """Handle </DL>: close the folder."""
+        """Handle </DL>, </UL> and </OL>: close the folder."""
+        if token.name != "/dl" and self._text_being_read == "description":
+            return
         self.end_entry_or_heading(token)
         self._folders.close()
 
@@ -252,7 +265,7 @@ class _Reader:
         if self._link:
             self._entries.append(self._entry(self._link, may_be_cut_off=token.name == _FILE_END))
         elif self._heading:
-            self._next_folder_tags = self._folder_tags(self._heading)
+            self._next_heading = (self._heading, _one_line(self._texts["title"]))
         self._link = self._heading = None
         self._text_being_read = ""
         self._texts.clear()
@@ -265,35 +278,55 @@ class _Reader:
         is_line_ended = "".join(self._texts["title"]).endswith(("\n", _BREAK_MARK))
         is_title_cut_off = self._text_being_read == "title" and not is_line_ended
         if may_be_cut_off and (link.is_unclosed or is_title_cut_off):
-            return ImportedEntry(link.line, fields, "is cut off at the end of the file")
+            return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
         unescaped = {name: _unescape(value).strip() for name, value in attributes.items()}
+        description = _join_lines(self._texts["description"])
+        if tuple(attributes) == _LINKDING_ATTRIBUTES:
+            unescaped, description = _from_linkding(unescaped, description)
         values_by_role = group_by_role(unescaped.items())  # The role of HREF is `uri`.
         values_by_role["title"] = [_one_line(self._texts["title"])]
-        values_by_role["description"] = [_join_lines(self._texts["description"])]
+        values_by_role["description"] = [description]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
         # All numbers in these attributes are dates, but `fields_of_roles` drops unlikely ones.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
-            if date := parse_date(attributes.get(attribute)):
+            if date := parse_date_or_keep(attributes.get(attribute)):
                 fields[field] = date
         return fields
 
-    def _folder_tags(self, heading: _Token) -> tuple[str, ...]:
+    def _folder_tags(self, heading: _Token, name: str, list: str) -> tuple[str, ...]:
+        """Return the tags for a list of this kind, <DL> or other, below a heading of this name."""
         attributes = heading.attributes
         is_root = any(attributes.get(name, "").lower() == "true" for name in _ROOT_ATTRIBUTES)
-        name = _one_line(self._texts["title"])
         # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
         # Internet Explorer writes FOLDED and creates Links at the top; users create other Links.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
-        if is_root or is_from_explorer or heading.name == "h1":  # <H1> is the title of the file.
+        is_title_of_file = heading.name == "h1" and list == "dl"
+        if is_root or is_from_explorer or is_title_of_file:
             return ()
         if attributes.get("id") == "com.apple.ReadingList":  # Safari's pages to read later.
-            return ("toread",)
-        return folder_tags(name, may_be_built_in=is_top)
+            return ("unread",)
+        return folder_tags(name, may_be_built_in=is_top) if list == "dl" else list_tags(name)
+
+
+def _from_linkding(
+    attributes: dict[str, str], description: str
+) -> tuple[dict[str, str], str]:
+    """Return what linkding exports with the meaning that its API has here."""
+    tags = attributes["tags"].split(",")
+    is_archived = _LINKDING_ARCHIVED in tags
+    attributes = attributes | {
+        "tags": ",".join(tag for tag in tags if tag != _LINKDING_ARCHIVED),
+        "archived": "yes" if is_archived else "",
+        "shared": "true" if attributes["private"] == "0" else "",
+        "private": "",  # It is 1 for all bookmarks that are not shared.
+    }
+    description, _, notes = description.partition("[linkding-notes]")
+    return attributes, f"{description}\n\n{notes.removesuffix('[/linkding-notes]')}".strip()
 
 
 _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
@@ -304,8 +337,8 @@ _HANDLERS: Mapping[str, Callable[[_Reader, _Token], None]] = {
     **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
     **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
     **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_entry_or_heading),
-    "dl": _Reader.begin_list,
-    "/dl": _Reader.end_list,
+    **dict.fromkeys(_LISTS, _Reader.begin_list),
+    **dict.fromkeys((f"/{name}" for name in _LISTS), _Reader.end_list),
     "dt": _Reader.end_entry_or_heading,
     "hr": _Reader.add_separator,
     _PART_END: _Reader.end_entry_or_heading,  # No entry goes on in the next part of the file.

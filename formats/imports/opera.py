@@ -11,18 +11,21 @@ from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _FOLDER_END = "-"
-# A line with the kind of the record, and below it a line `name=value` for each member.
-_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?![#-]).*)*+)")
+# A line with the kind of the record, and below it a line `name=value` for each member. The last
+# pass of `*+` must not fail half-way: https://github.com/python/cpython/issues/100061.
+_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?:[^#\n-].*)?)*+)")
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
+_TRASH_FOLDER = "TRASH FOLDER=YES"
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders become tags. Raises Malformed for other files."""
     text = decode(data)
-    if not text.startswith(OPERA_BEGINNING):
+    if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders, line_number, line_start = Folders(), 1, 0
+    trash_depth = 0  # The number of folders around the trash folder and with it, 0 outside of it.
     for record in _RECORD.finditer(text):
         line_number += text.count("\n", line_start, record.start())
         line_start = record.start()
@@ -31,12 +34,15 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         values_by_role = group_by_role(members)  # The role of a member URL is `uri`.
         fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
         if record["kind"] == _FOLDER_END:
+            trash_depth = 0 if folders.depth == trash_depth else trash_depth
             folders.close()
         elif record["kind"] == "#FOLDER":
             name = str(fields.get("title", ""))
             is_top = folders.depth == 0  # Browsers create their own folders only at the top.
             folders.open(folder_tags(name, may_be_built_in=is_top))
-        elif record["kind"] in _IGNORED_RECORDS:
+            if not trash_depth and _TRASH_FOLDER in record["members"]:
+                trash_depth = folders.depth
+        elif trash_depth or record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:
             yield entry_with_uri(line_number, fields)

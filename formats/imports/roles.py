@@ -1,34 +1,61 @@
 """The roles of columns and members: what they mean in files of other programs, by their names."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from formats.imports.dates import parse_plausible_date
-from formats.imports.folders import folder_tags, merge_tags
+from formats.imports.folders import folder_tags, list_tags, merge_tags
 
 # By role, the names of its columns and members, without regard to case, spaces, `_` and hyphens.
 _NAMES_BY_ROLE = {
-    "uri": "uri url link href address givenurl bookmarkurl",
-    "title": "title name giventitle websitetitle",
-    "custom_title": "customtitle",  # The title by the user, which replaces the page's own.
     "description": "description desc note notes comment comments excerpt selection extended "
     "customdescription",
-    "tags": "tags tag labels label keywords taglist tagnames documenttags category categories",
+    "tags": "tags tag labels label keywords taglist tagnames documenttags manualtags category "
+    "categories",
     "folder": "folder folders foldername collection",
-    "status": "status",  # Pocket writes unread or archive.
-    "created": "created createdat createdon createdtime creationdate creationtime datecreated "
-    "timecreated date dateadded timeadded added addedat addedon adddate addtime importdate "
-    "timestamp time savedat saved saveddate datesaved",
+    "private": "private",
+    "unread": "toread unread isunread readlater",
+    "read": "read isread",
+    "starred": "starred isstarred favorite isfavorite favorited favourite isfavourite favourited "
+    "important",
+    "archived": "archived isarchived",
+    "shared": "shared",
+    "status": "status state location",
+}
+# The same for roles of which one value counts: that of the first of these names. GitHub writes its
+# API's address as `url`, Zotero the date of a publication as `Date`.
+_NAMES_BY_PREFERENCE = {
+    "uri": "htmlurl uri url href link address givenurl bookmarkurl permalink contenturl",
+    "title": "customtitle title name giventitle websitetitle",
+    "created": "importdate created createdat createdon createdtime creationdate creationtime "
+    "datecreated timecreated dateadded timeadded added addedat addedon adddate addtime savedat "
+    "saved saveddate datesaved timestamp time date lastinteractiondate",
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-# Flags, which are true or false: a member `private: true` becomes the tag `private`.
-_FLAGS = ("private", "toread", "unread")
-_ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
-_ROLE_BY_NAME |= {flag: flag for flag in _FLAGS}
-_TRUE_VALUES = ("1", "1.0", "true", "yes")  # `parse_strictly` reads each number as a float.
-# By name in lower case, the tags for the folders that Raindrop and Instapaper create themselves.
-_TAGS_OF_SERVICE_FOLDERS = {"unsorted": (), "archive": (), "unread": ("unread",)}
+_TEXT_ROLES = ("uri", "title")
+_TRUE_WORDS, _FALSE_WORDS = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
+# By role of a flag or state, the tags for its words. A JSON number such as 1 is read as 1.0.
+_TAGS_BY_WORD = {
+    "private": dict.fromkeys(_TRUE_WORDS, "private"),
+    "shared": {"true": "shared", "no": "private"},  # linkding writes true, Pinboard yes and no.
+    **{tag: dict.fromkeys(_TRUE_WORDS, tag) for tag in ("unread", "starred", "archived")},
+    "read": dict.fromkeys(_FALSE_WORDS, "unread"),
+    "status": {
+        **dict.fromkeys(("unread", "new", "later", "shortlist"), "unread"),
+        **dict.fromkeys(("archive", "archived"), "archived"),
+    },
+}
+_ROLE_BY_NAME = {
+    name: role
+    for role, names in (_NAMES_BY_ROLE | _NAMES_BY_PREFERENCE).items()
+    for name in names.split()
+}
+_RANKS = {
+    name: rank
+    for names in _NAMES_BY_PREFERENCE.values()
+    for rank, name in enumerate(names.split())
+}
 
 
 def is_firefox_query(uri: object) -> bool:
@@ -38,15 +65,20 @@ def is_firefox_query(uri: object) -> bool:
 
 def role_of(name: str) -> str:
     """Return the role, or meaning, of a column or member: `uri` for `Link`, empty if unknown."""
-    return _ROLE_BY_NAME.get(re.sub(r"[\s_-]", "", name).lower(), "")
+    return _ROLE_BY_NAME.get(_fold(name), "")
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
-    """Return lists of non-empty values by role: a program may write several values of one role."""
+    """Return lists of non-empty values by role, those of preferred names first."""
     values_by_role: dict[str, list[object]] = {}
-    for name, value in members:
-        # Drop 0, too, which equals False: programs write 0 for unknown dates and false flags.
-        if value not in (None, "", [], False) and (role := role_of(name)):
+    for name, value in sorted(members, key=lambda member: _RANKS.get(_fold(member[0]), 0)):
+        role = role_of(name)
+        # Drop 0, too, which equals False: programs write 0 for unknown dates.
+        if role and (value not in (None, "", [], False) or role == "read"):
             values_by_role.setdefault(role, []).append(value)
     return values_by_role
 
@@ -58,21 +90,15 @@ def fields_of_roles(
 ) -> dict[str, object]:
     """Return the fields of an entry. Each format splits tags differently, so the caller does it.
 
-    The first text of a role counts; descriptions are joined. True flags and folders become tags.
+    The first text of a role counts; descriptions are joined. Flags and folders become tags.
     """
     texts = {role: [v for v in vs if isinstance(v, str)] for role, vs in values_by_role.items()}
-    fields: dict[str, object] = {}
-    # The custom title comes last, to overwrite the title.
-    for role, field in (("uri", "uri"), ("title", "title"), ("custom_title", "title")):
-        if texts.get(role):
-            fields[field] = texts[role][0]
+    fields: dict[str, object] = {role: texts[role][0] for role in _TEXT_ROLES if texts.get(role)}
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
-    flags = [flag for flag in _FLAGS if any(map(_is_true, values_by_role.get(flag, ())))]
-    if "unread" in (status.lower() for status in texts.get("status", ())):
-        flags.append("unread")
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
-    if tags := merge_tags(own_tags, (*flags, *tags_of_paths, *tags_of_folders)):
+    further_tags = (*_tags_of_words(values_by_role), *tags_of_paths, *tags_of_folders)
+    if tags := merge_tags(own_tags, further_tags):
         fields["tags"] = tags
     for role in ("created", "modified"):
         dates = map(parse_plausible_date, values_by_role.get(role, ()))
@@ -81,14 +107,17 @@ def fields_of_roles(
     return fields
 
 
-def _is_true(value: object) -> bool:
-    return str(value).strip().lower() in _TRUE_VALUES
+def _tags_of_words(values_by_role: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Yield the tags for flags and states, such as `private` for `private: true`."""
+    tags = (
+        tag_by_word.get(str(value).strip().lower())
+        for role, tag_by_word in _TAGS_BY_WORD.items()
+        for value in values_by_role.get(role, ())
+    )
+    yield from dict.fromkeys(filter(None, tags))
 
 
-def _path_tags(path: str) -> Sequence[str]:
+def _path_tags(path: str) -> tuple[str, ...]:
     """Return the tags for a path of folders, such as `Travel/Cities`."""
-    if path.lower() in _TAGS_OF_SERVICE_FOLDERS:  # Such as Unread of Instapaper.
-        return _TAGS_OF_SERVICE_FOLDERS[path.lower()]
     top, *inner = path.split("/")
-    tags = folder_tags(top, may_be_built_in=True)  # Such as Other Bookmarks.
-    return [*tags, *(tag for name in inner for tag in folder_tags(name, may_be_built_in=False))]
+    return (*list_tags(top), *(t for name in inner for t in folder_tags(name, False)))

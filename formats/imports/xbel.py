@@ -1,14 +1,19 @@
 """Read XBEL documents: this service's own, and those of KDE, GNOME and browser extensions."""
 
+import re
 from collections.abc import Iterator
 
 from formats import xbel_document as xbel
 from formats import xml
-from formats.imports.dates import parse_date
+from formats.imports.charset import decode
+from formats.imports.dates import parse_date, parse_date_or_keep
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import merge_tags
+from formats.imports.roles import is_firefox_query
 from storage.bookmark import split_tags
 from storage.errors import Malformed
+
+_DECLARATION = re.compile(r"\A\s*(?:<\?xml\s[^>]*>)?")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -17,6 +22,10 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     Raises Malformed after the entries that precede an error.
     """
     document, error = xbel.XbelDocument(), None
+    if xml.declared_charset(data) in ("", "utf-8"):
+        # Old programs write windows-1252 all the same, or blank lines before the declaration.
+        text = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), decode(data), 1)
+        data = text.encode("utf-8", "replace")
     try:
         xml.parse(data, document)
     except Malformed as reason:
@@ -30,11 +39,13 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     """Return the entry of an element. Its tags and dates may be in the forms of other programs."""
-    if entry.kind in xbel.IGNORED_ELEMENTS:
+    # This service writes ids as `b-…`. Ids of other programs are dropped.
+    is_ours = entry.attributes.get("id", "").startswith("b-")
+    is_query = not is_ours and is_firefox_query(entry.attributes.get("href"))
+    if is_query or entry.kind in xbel.IGNORED_ELEMENTS:
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
-    # This service writes ids as `b-…`. Ids of other programs are dropped.
-    if not entry.attributes.get("id", "").startswith("b-"):
+    if not is_ours:
         fields.pop("id", None)
     if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
         fields["tags"] = tags
@@ -50,7 +61,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
 def _read_date(value: str) -> str | None:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
     omitted_end_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
-    return parse_date(value + omitted_end_by_length.get(len(value), ""))
+    return parse_date_or_keep(value + omitted_end_by_length.get(len(value), ""))
 
 
 def _own_tags(entry: xbel.XbelEntry) -> list[str]:

@@ -53,3 +53,16 @@ def test_one_row_is_measured_over_an_existing_collection(tmp_path):
     output = run(*options)
     assert re.findall(r"^(?:met|not met) +(.*)$", output, re.MULTILINE) == ["`GET /feed`"]
     assert "\n0 bookmarks; " in output
+
+
+def test_many_folders_are_measured():
+    small = ["--people", "3", "--bookmarks", "5", "--max-open", "2", "--visits", "6"]
+    command = [sys.executable, str(Path(__file__).with_name("many_folders.py")), *small]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    output = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environment, check=True
+    ).stdout
+    documented = (ROOT / "docs" / "scale.md").read_text()
+    measured, stated = (re.findall(r"^\| .*", text, re.MULTILINE) for text in (output, documented))
+    labels = {re.sub("[0-9,]+", "N", row.split(" | ")[0]) for row in stated}
+    assert {re.sub("[0-9,]+", "N", row.split(" | ")[0]) for row in measured} - labels == set()

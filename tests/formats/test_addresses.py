@@ -12,7 +12,7 @@ FILES_WITH_ADDRESS = {
     "json": lambda uri: json.dumps([{"uri": uri}, {"url": uri}], ensure_ascii=False),
     "xbel": lambda uri: f'<xbel><bookmark href="{uri}"/></xbel>',
     "csv": lambda uri: f'url,title\n"{uri}",A\n',
-    "text": lambda uri: f"{uri}\n{uri}\tA\n{uri} | A\n- [A]({uri})\n* [[{uri}][A]]\n",
+    "text": lambda uri: f"{uri}\tA\n- [A]({uri})\n* [[{uri}][A]]\n",
     "opera": lambda uri: f"Opera Hotlist version 2.0\n\n#URL\n\tURL={uri}\n",
     "netscape": lambda uri: f'<DT><A HREF="{uri}">A</A>\n',
 }

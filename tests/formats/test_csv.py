@@ -218,7 +218,7 @@ def test_columns_are_recognized_by_their_names_and_any_delimiter(name, delimiter
         (
             "Title,URL,ID,Document tags,Saved date,Reading progress,Location,Seen",
             "T,a:b,01,\"['x', 'y z']\",2023-01-02 03:04:05+00:00,0,archive,True",
-            {"tags": ["x", "y z"]},
+            {"tags": ["x", "y z", "archived"]},
         ),
         # Wallabag.
         (
@@ -226,6 +226,18 @@ def test_columns_are_recognized_by_their_names_and_any_delimiter(name, delimiter
             "T;a:b;<p>;x, y z;text/html;en;02/01/2023 03:04:05\n"
             "T;a:b;<p>;x, y z;text/html;en;2023-01-02 03:04:05",
             {"tags": ["x", "y z"]},
+        ),
+        # Zotero.
+        (
+            "Key,Title,Url,Date,Date Added,Date Modified,Manual Tags",
+            "K,T,a:b,May 2001,2023-01-02 03:04:05,,x; y z",
+            {"tags": ["x", "y z"]},
+        ),
+        # Matter.
+        (
+            "Title,URL,Tags,In Queue,Favorited,Read,Last Interaction Date",
+            "T,a:b,,True,True,False,2023-01-02 03:04:05",
+            {"tags": ["starred", "unread"]},
         ),
     ],
 )
@@ -259,8 +271,8 @@ def test_tags_are_split_at_the_separators_of_other_programs(cell, tags):
 @pytest.mark.parametrize(
     "cells, tags",
     [
-        ("1,1,1", ["x", "private", "toread", "unread"]),
-        ("true,Yes,no", ["x", "private", "toread"]),
+        ("1,1,1", ["x", "private", "unread"]),
+        ("true,Yes,no", ["x", "private", "unread"]),
         ("0,false,", ["x"]),
         ("2,public,maybe", ["x"]),
     ],

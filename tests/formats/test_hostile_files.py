@@ -106,6 +106,13 @@ REPETITIONS = [
     *(("text", b"- [", part) for part in (b"[", b"](", b")", b" <!-- TAGS: ", b"- [](a:b)\n")),
     *(("text", b"* [[", part) for part in (b"[", b"]", b"][", b"]]", b" :", b"* [[a:b]]\n")),
     *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
+    *(("text", b"", part) for part in (b"[a](b", b"[[a]", b"](", b" a", b'a://b "', b"[a](b)")),
+    *(("text", b"a://b ", part) for part in (b'"', b'"a" ', b"a://b ", b"\\", b"<a:b> ", b"   a")),
+    *(
+        ("outline", b"<opml>", part)
+        for part in (b"<outline>", b"<outline text='a'/>", b"<post href='a:b'/>", b"x", b"<a ")
+    ),
+    *(("shortcut", b"", part) for part in (b"URL=", b"URL", b"\n", b" ", b"<key>URL</key> ")),
     *(
         ("opera", b"Opera Hotlist version 2.0\n", part)
         for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
@@ -127,3 +134,13 @@ def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
         times.append(time.process_time() - started)
         assert count <= size
     assert times[1] < 8 * times[0] + 0.2
+
+
+@pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
+@pytest.mark.parametrize("part", [*(b"\t", b" ", b"\n", b",", b"]"), b"-->", b",\t", b'"', b"<a "])
+def test_the_time_to_detect_a_format_is_short(begin, part):
+    data = begin + part * (40_000 // len(part))
+    started = time.process_time()
+    with suppress(Malformed):
+        detect_format(data)
+    assert time.process_time() - started < 0.5

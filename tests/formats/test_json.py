@@ -60,7 +60,7 @@ def test_the_fields_of_this_services_own_objects_are_kept_as_they_are(more):
         ({"created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
         ({"created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
         ({"modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
-        ({"created": "never"}, {}),
+        ({"created": "never"}, {"created": "never"}),
     ],
 )
 def test_an_object_of_another_program_may_have_the_member_uri(more, fields):
@@ -138,16 +138,21 @@ def test_a_document_must_be_an_array_or_an_object(text):
 @pytest.mark.parametrize(
     "data, line",
     [
-        (b'[{"uri": "a:b",\n"title": "\xe9"}]', 2),
-        (b'[\r\n\r\n{"uri": "a:b", "title": "\xc3', 3),
-        (b"[" + b"\n" * 100_000 + b'"\xed\xa0\x80"]', 100_001),
         ('[\n\n"'.encode("utf-16") + b"\x00\xd8" + '"]'.encode("utf-16-le"), 3),
         ("[\n]".encode("utf-16") + b"\x00", 2),
     ],
-    ids=["latin-1", "cut off", "surrogate", "utf-16 surrogate", "utf-16 cut off"],
+    ids=["surrogate", "cut off"],
 )
 def test_bytes_that_are_invalid_in_the_charset_are_malformed(data, line):
     assert read_error(data).endswith(f"in line {line}.")
+
+
+def test_a_character_of_utf_8_that_is_cut_off_is_malformed():
+    assert "line 3" in read_error(b'[\r\n\r\n{"uri": "a:b", "title": "\xc3')
+
+
+def test_bytes_that_are_invalid_in_utf_8_are_read_as_windows_1252():
+    assert list(read_file(b'[{"uri": "a:\xe9\x80"}]')) == [(1, {"uri": "a:é€"}, "")]
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-16-le"])
@@ -186,7 +191,7 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         # Pinboard, where `description` is the title.
         ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
         ({"href": "a:b", "description": False, "tags": None}, {}),
-        ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "toread"]}),
+        ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "unread"]}),
         ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
         (
             {"href": "a:b", "time": DATES[0], "extended": "E"},
@@ -194,14 +199,18 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         ),
         (
             {"href": "a:b", "title": "", "description": "P", "tags": "x y", "toread": "yes"},
-            {"title": "P", "tags": ["x", "y", "toread"]},
+            {"title": "P", "tags": ["x", "y", "unread"]},
         ),
         ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
         # linkding.
         ({"url": "a:b", "tag_names": ["x, y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
         ({"url": "a:b", "notes": "N", "description": ""}, {"description": "N"}),
-        # Names of members in other cases and spellings; the first member of a role counts.
-        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "N"}),
+        # Names of members in other cases and spellings; the preferred member of a role counts.
+        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
+        ({"url": "https://api.example/1", "html_url": "a:b"}, {}),
+        ({"url": "a:b", "permalink": "/r/x/1"}, {}),
+        ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
+        ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
         ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
         ({"Link": "a:b", "Title": "T"}, {"title": "T"}),
         ({"url": "a:b", "name": "N", "comments": 5, "folder": 5, "roots": [1]}, {"title": "N"}),
@@ -306,7 +315,7 @@ def test_all_different_texts_of_an_object_are_its_description(texts, description
     "value, tags",
     [
         *(
-            (value, ["private", "toread", "unread"])
+            (value, ["private", "unread"])
             for value in (True, 1, "1", "yes", "TRUE ", "yes\u00a0")
         ),
         *((value, []) for value in (False, 0, 2, 1.5, "0", "no", "", None, [True], {"x": 1})),
@@ -376,11 +385,61 @@ def test_a_separator_is_no_bookmark(type):
 def test_a_list_that_is_not_read_is_named():
     objects = [{"pages": [{"url": "a:1"}], "title": "T", "other pages": [{"url": "a:2"}], "x": [1]}]
     (entry,) = read(json.dumps(objects))
-    reason = "has no uri, and its lists are not read: pages, other pages"
+    reason = "has no uri, and has lists that are not read: pages, other pages"
     assert (entry.fields["title"], entry.skip_reason) == ("T", reason)
     (entry,) = read(json.dumps({"groups": objects}))
     assert entry.skip_reason == reason
     assert reason in read_error(json.dumps(objects[0]))
+
+
+@pytest.mark.parametrize("list", [[{"url": "a:2"}], ["https://a.example/2"]])
+def test_a_list_beside_a_known_one_is_named(list):
+    first, entry = read(json.dumps({"archive": list, "bookmarks": [{"url": "a:1"}], "tags": [{}]}))
+    assert first.skip_reason == "has lists that are not read: archive"
+    assert entry.fields == {"uri": "a:1"}
+
+
+@pytest.mark.parametrize("value", [{"k1": {"url": "a:1"}}, {"items": [{"url": "a:1"}], "count": 1}])
+def test_an_object_of_bookmarks_is_read_like_a_list(value):
+    assert [e.fields["uri"] for e in read(json.dumps({"bookmarks": value, "n": 1}))] == ["a:1"]
+
+
+def test_a_folder_whose_addresses_are_not_read_is_no_empty_folder():
+    group = {"name": "A", "pages": {"x": {"url": "https://a.example/"}}}
+    (entry,) = read(json.dumps({"groups": [group]}))
+    assert (entry.fields, entry.skip_reason) == ({"title": "A"}, "has no uri")
+
+
+def test_an_empty_folder_of_firefox_may_have_annotations():
+    folder = {"type": "text/x-moz-place-container", "title": "A", "annos": [{"name": "x"}]}
+    assert read(json.dumps({"root": "placesRoot", "children": [folder]})) == []
+
+
+def test_folders_that_name_each_other_as_their_parents_end():
+    folders = [{"id": 1, "name": "A", "parentId": 2}, {"id": 2, "name": "B", "parentId": 1}]
+    document = {"bookmarks": [{"url": "a:b", "lists": ["1"]}], "lists": folders}
+    (entry,) = read(json.dumps(document))
+    assert set(entry.fields["tags"]) == {"A", "B"}
+
+
+@pytest.mark.parametrize(
+    "value, tags",
+    [
+        ({"is_starred": 1, "is_archived": 0}, ["starred"]),
+        ({"favorite": True, "archived": True}, ["starred", "archived"]),
+        ({"state": "Archived"}, ["archived"]),
+        ({"state": "SUCCEEDED", "location": "Paris"}, None),
+        ({"read": False}, ["unread"]),
+        ({"read": True}, None),
+        ({"Location": "later", "unread": True}, ["unread"]),
+        ({"shared": True}, ["shared"]),
+        ({"shared": "yes"}, None),
+        ({"shared": "no"}, ["private"]),
+    ],
+)
+def test_flags_and_states_have_one_tag_for_one_meaning(value, tags):
+    (entry,) = read(json.dumps([{"url": "a:b"} | value]))
+    assert entry.fields.get("tags") == tags
 
 
 @pytest.mark.parametrize("document", [{}, {"title": "T"}, {"stars": [1]}])

@@ -175,6 +175,11 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
         ("2023-01-02T03+0100", "2023-01-02T02:00:00Z"),
         ("20230102 0304", "2023-01-02T03:04:00Z"),
         ("2002-09-01t12:00z", "2002-09-01T12:00:00Z"),
+        ("2015-09-09 11:10:32 UTC", "2015-09-09T11:10:32Z"),
+        ("2024/11/14 05:48:28 +0100", "2024-11-14T04:48:28Z"),
+        ("24/12/2024 03:05:06", "2024-12-24T03:05:06Z"),
+        ("12/24/2024 03:05:06", "2024-12-24T03:05:06Z"),
+        ("05/05/2024 03:05:06", "2024-05-05T03:05:06Z"),
         ("20020901t120000z", "2002-09-01T12:00:00Z"),
         ("January 2, 2023", "2023-01-02T00:00:00Z"),
     ],
@@ -187,9 +192,6 @@ def test_dates_are_read_in_the_forms_that_programs_write(value, date):
 @pytest.mark.parametrize(
     "value",
     [
-        "",
-        "0",
-        "-11644473600",
         "yesterday",
         "9" * 20,
         "9" * 5000,
@@ -201,6 +203,7 @@ def test_dates_are_read_in_the_forms_that_programs_write(value, date):
         "0001-01-01T00:00:00+23:59",
         "Thu, 99 Foo 2016 99:99:99 +9999",
         "02/01/2023",
+        "02/01/2023 03:04:05",
         "02/01/2023 3:04 PM",
         "2023/13/01",
         "January 2023",
@@ -208,7 +211,17 @@ def test_dates_are_read_in_the_forms_that_programs_write(value, date):
         "\x00",
     ],
 )
-def test_a_value_that_is_no_known_date_is_ignored(value):
+def test_a_value_that_is_no_known_date_breaks_the_rule_of_its_field(value):
+    fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}"'))
+    with pytest.raises(Invalid, match="created"):
+        clean(fields)
+    fields = read_one(link(f'HREF="a:b" LAST_MODIFIED="{value}"'))
+    with pytest.raises(Invalid, match="modified"):
+        clean(fields)
+
+
+@pytest.mark.parametrize("value", ["", "0", "-11644473600", " ", "0000-00-00 00:00:00"])
+def test_a_value_for_an_unknown_date_is_ignored(value):
     fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}" LAST_MODIFIED="{value}"'))
     assert set(fields) == {"uri", "title"}
 
@@ -231,7 +244,7 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
         ("TAGS='a\"b'", ['a"b']),
         ("TAGS=a,b", ["a", "b"]),
         ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
-        ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "toread", "unread"]),
+        ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
         ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
         ('SHORTCUTURL="a" ICON_URI="b"', None),
     ],
@@ -268,8 +281,8 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
         ("<H3>Favorites bar</H3>", None),
         ("<H3>Links</H3>", ["Links"]),
         ("<H3 FOLDED>Links</H3>", None),
-        ("<H3 FOLDED>Reading List</H3>", ["toread"]),
-        ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["toread"]),
+        ("<H3 FOLDED>Reading List</H3>", ["unread"]),
+        ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["unread"]),
         ('<H3 PLACES_ROOT="true" id="com.apple.ReadingList">Name</H3>', None),
         ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
         ("<H3>a\u2028b\x01c</H3>", ["a b c"]),

@@ -73,7 +73,10 @@ def read(text):
         ("x:y |", {"uri": "x:y", "title": ""}),
         ("x:y|A", {"uri": "x:y|A"}),
         ("x:y|", {"uri": "x:y|"}),
-        ("https://a.example/a b", {"uri": "https://a.example/a%20b"}),
+        ("https://a.example/a b c", {"uri": "https://a.example/a", "title": "b c"}),
+        ("https://a.example/ - A, b", {"uri": "https://a.example/", "title": "A, b"}),
+        ("A b https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
         ("https://a.example/a,b;c", {"uri": "https://a.example/a,b;c"}),
         ("https://a.example/a,b | C d", {"uri": "https://a.example/a,b", "title": "C d"}),
     ],
@@ -87,7 +90,9 @@ def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
     [
         ("- [A title](x:y)", "x:y", "A title", []),
         ("* [A](x:y) <!-- TAGS: a,b c -->", "x:y", "A", ["a", "b c"]),
-        ("+ [A](b) [C](x:y(z))", "x:y(z)", "A](b) [C", []),
+        ("[A](x:y(z))", "x:y(z)", "A", []),
+        ("1. [ ] [A \\[b\\]](x:y 'T')", "x:y", "A [b]", []),
+        ("See [![A](p.png)](x:y)", "x:y", "A", []),
         ("- [](x:y)", "x:y", "", []),
         ("- <x:y> <!-- TAGS: a -->", "x:y", "", ["a"]),
         ("* [[x:y][A [b] c]] :a:b_c:", "x:y", "A [b] c", ["a", "b_c"]),
@@ -96,7 +101,35 @@ def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
     ],
 )
 def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
-    assert read(f"# Heading\n{line}\n") == [(2, {"uri": uri, "title": title, "tags": tags}, "")]
+    assert read(f"\n{line}\n") == [(2, {"uri": uri, "title": title, "tags": tags}, "")]
+
+
+def test_a_bookmarklet_may_have_balanced_parentheses():
+    uri = "javascript:(function(){alert((1))})()"
+    (entry,) = read(f"- [A]({uri}) - text (see docs)")
+    assert (entry.fields["uri"], entry.fields["description"]) == (uri, "text (see docs)")
+
+
+def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headings():
+    entries = read("# B\n## C ##\n[1](a:1), <a:2>\n# D\n[3](a:3)\n")
+    found = [(entry.line, entry.fields["uri"], entry.fields["tags"]) for entry in entries]
+    assert found == [(3, "a:1", ["B", "C"]), (3, "a:2", ["B", "C"]), (5, "a:3", ["D"])]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "https://a.example/ see https://b.example/",
+        'https://a.example/ He said "no"',
+        'https://a.example/ "tag" word',
+        '"A" https://a.example/',
+        "one https://a.example/ two",
+    ],
+)
+def test_a_line_with_two_readings_is_skipped(line):
+    (skipped, _) = read(f"{line}\nx:y")
+    assert (skipped.line, skipped.fields) == (1, {"uri": line})
+    assert "two readings" in skipped.skip_reason
 
 
 @pytest.mark.parametrize(
@@ -142,7 +175,7 @@ def test_a_host_is_followed_by_no_separator():
 )
 def test_a_list_of_addresses_that_contain_separators_is_no_csv(lines):
     uris = [entry.fields["uri"] for entry in read("\n".join(lines))]
-    assert uris == [line.replace(" ", "%20") for line in lines]
+    assert uris == [line.partition(" ")[0] for line in lines]
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,7 @@ def fields_of(attributes):
         ),
         ('added="2001-02-03T04:05Z"', {"created": "2001-02-03T04:05:00Z"}),
         ('added="1032015210" modified=""', {"created": "2002-09-14T14:53:30Z"}),
-        ('added="yesterday" visited="2001"', {}),
+        ('added="yesterday" visited="2001"', {"created": "yesterday"}),
     ],
 )
 def test_attributes_become_fields(attributes, fields):

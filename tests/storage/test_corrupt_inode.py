@@ -45,10 +45,10 @@ def test_a_corrupt_inode_affects_only_its_own_file(start, disk, data, kind, is_r
         assert put(service.address, id, id).status == 201
     if kind == "tombstones":
         assert ask(service.address, "DELETE", "/x").status == 204
-    if not is_running:
-        service.stop()
     kept = {"x": "x"} if is_running and kind == "bookmarks" else {}
     assert "a" in titles(service.address)  # Reads the files.
+    if not is_running:
+        service.stop()
     path = data / kind / "x.json"
     corrupt(disk, path)
     if not is_running:

@@ -92,6 +92,38 @@ def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch, kind, call, number
     assert count_open_files() == open_before
 
 
+def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
+    tmp_path, monkeypatch, kind
+):
+    closed = os.close
+
+    def close_and_fail(descriptor):
+        closed(descriptor)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    open_before = count_open_files()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", close_and_fail)
+        with Staged(tmp_path, "a.json", b"new") as staged:
+            files.sync([staged.descriptor])
+            staged.publish_new()
+        files.sync_folder(tmp_path)
+        assert files.read(tmp_path / "a.json")[0] == b"new"
+        with files.Lock(tmp_path):
+            pass
+    assert count_open_files() == open_before
+
+
+def test_without_hard_links_another_program_s_new_file_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_O_TMPFILE", 0)
+    monkeypatch.setattr(os, "link", raise_error(errno.EPERM))
+    (tmp_path / "a.json").write_bytes(b"theirs")
+    with Staged(tmp_path, "a.json", b"mine") as staged, pytest.raises(Busy):
+        staged.publish_new()
+    assert names(tmp_path) == ["a.json"]
+    assert (tmp_path / "a.json").read_bytes() == b"theirs"
+
+
 @pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
 def test_a_failed_publication_leaves_no_file(tmp_path, monkeypatch, kind, publish):
     open_before = count_open_files()

@@ -1,6 +1,7 @@
 """New folders have mode 0700, because every user who can read a folder can hold its lock."""
 
 import stat
+import subprocess
 
 import pytest
 from clients import ask, put, service_of
@@ -34,3 +35,23 @@ def test_existing_folders_keep_their_modes(start, data):
         (data / name).chmod(0o750)
     assert put(start(service_of(data)).address, "a", "A").status == 201
     assert modes(data) == [0o750, 0o750, 0o750]
+
+
+def test_a_disk_mounted_over_the_tombstones_is_noticed(start, data, require_programs):
+    require_programs("mount", "umount")
+    address = start(service_of(data)).address
+    assert put(address, "a", "A").status == 201
+    assert ask(address, "DELETE", "/a").status == 204
+    assert ask(address, path="/a").status == 410
+    mounted = ["mount", "-t", "tmpfs", "none", str(data / "tombstones")]
+    if subprocess.run(mounted, capture_output=True).returncode:
+        pytest.skip("cannot mount")
+    try:
+        assert ask(address, path="/a").status == 404
+        assert put(address, "b", "B").status == 201
+        assert ask(address, "DELETE", "/b").status == 204
+        assert ask(address, path="/b").status == 410
+    finally:
+        subprocess.run(["umount", "-l", str(data / "tombstones")], check=True)
+    assert ask(address, path="/a").status == 410
+    assert ask(address, path="/b").status == 404

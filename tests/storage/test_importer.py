@@ -266,7 +266,7 @@ def test_only_the_bookmark_that_the_system_cannot_read_is_skipped(store, tmp_pat
     opened = os.open
 
     def fail_or_open(path, *arguments, **options):
-        if str(path).endswith("/a.json"):
+        if str(path).endswith("bookmarks/a.json"):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return opened(path, *arguments, **options)
 

@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import threading
+import time
+import weakref
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +23,7 @@ from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.query import Query
 from storage.record import encode
+from storage.retag import clean_retagging, retag
 from storage.search import parse_search
 from storage.store import Store
 
@@ -276,6 +279,88 @@ def test_an_error_of_the_whole_system_makes_no_file_unreadable(
     assert "is skipped" not in caplog.text
 
 
+@pytest.mark.parametrize("has_inotify", [True, False])
+def test_a_bookmark_that_was_read_stays_while_its_file_cannot_be_read(
+    store, a, tmp_path, fail_to_open, monkeypatch, has_inotify
+):
+    if not has_inotify:
+        monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    put_bookmark(store, bookmark("b", title="B"))
+    each = [store, Store(tmp_path)]
+    assert [titles(one) for one in each] == [{"a": "A", "b": "B"}] * 2
+    fault = fail_to_open(errno.EIO, "a")
+    os.utime(tmp_path / "bookmarks" / "a.json")
+    for one in each:
+        change_count = one.refresh()
+        assert titles(one) == {"a": "A", "b": "B"}
+        with pytest.raises(Unreadable):
+            one.get("a")
+        assert one.select(Query(limit=1)).total == 2
+        with pytest.raises(Unreadable):  # The uri stays taken.
+            with one.transaction() as folder:
+                folder.holder("https://a.example/")
+        report = retag(one, clean_retagging({"q": "x", "add": "new"}), one.select(Query()).entries)
+        assert [failed.id for failed in report.failed] == ["a"]
+        if has_inotify:  # The same error is no change. Elsewhere new files are read again.
+            assert one.change_count - change_count <= 2
+    fault.undo()
+    for one in each:
+        monkeypatch.setattr(one._follower, "_retry_at", 0.0)
+        assert one.get("a").bookmark.title == "A"
+        assert titles(one) == {"a": "A", "b": "B"}
+
+
+def test_an_unreadable_file_is_tried_again_at_most_once_a_second(
+    store, a, tmp_path, fail_to_open, monkeypatch
+):
+    put_bookmark(store, bookmark("b", title="B"))
+    assert len(titles(store)) == 2
+    fail_to_open(errno.EIO, "a")
+    os.utime(tmp_path / "bookmarks" / "a.json")
+    read, tries = files.read, []
+    monkeypatch.setattr(files, "read", lambda path: (tries.append(str(path)), read(path))[1])
+    start = time.monotonic()
+    for _ in range(100):
+        assert len(titles(store)) == 2
+        with pytest.raises(Unreadable):
+            store.get("a")
+    seconds = time.monotonic() - start
+    assert len([path for path in tries if path.endswith("bookmarks/a.json")]) <= 2 + seconds
+
+
+def test_a_deletion_is_durable_before_a_client_sees_it(store, a, tmp_path, monkeypatch):
+    fsync, synced = os.fsync, set()
+    folder = tmp_path / "tombstones"
+
+    def fail_for_folder(descriptor):
+        if os.fstat(descriptor).st_ino == folder.stat().st_ino:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail_for_folder)
+        for access in (lambda: delete_bookmark(store, a), lambda: store.get("a")):
+            with pytest.raises(Unavailable):
+                access()
+        with pytest.raises(Unavailable):
+            find(store, "a")
+    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
+    for _ in range(2):
+        with pytest.raises(Gone):
+            store.get("a")
+        assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
+
+
+def test_a_time_of_a_file_that_is_gone_is_in_no_state(store, a, tmp_path):
+    file = tmp_path / "bookmarks" / "z.json"
+    file.write_bytes(encode(bookmark("z")))
+    os.utime(file, (4_000_000_000, 4_000_000_000))
+    assert store.state().changed_at == 4_000_000_000
+    file.unlink()
+    assert store.state() == Store(tmp_path).state()
+    assert store.state().changed_at < 4_000_000_000
+
+
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
     store, a, tmp_path, fail_to_open, monkeypatch
 ):
@@ -429,6 +514,7 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monke
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog
 ):
+    storage.watch._warn_once.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
         for id in "ab":
@@ -466,26 +552,42 @@ def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
 @needs_inotify
 @pytest.mark.parametrize(
     "kind, is_shared",
-    [("ext4", False), ("overlay", False), ("fuseblk", False), ("tmpfs", False), ("", False),
-     ("nfs4", True), ("cifs", True), ("smb3", True), ("fuse", True), ("fuse.sshfs", True)],
+    [("ext4", False), ("fuseblk", False), ("tmpfs", False), ("", False),
+     ("nfs4", True), ("cifs", True), ("smb3", True), ("fuse", True), ("fuse.sshfs", True),
+     ("overlay", True), ("gpfs", True), ("beegfs", True), ("orangefs", True), ("wekafs", True)],
 )  # fmt: skip
-def test_inotify_is_not_used_on_network_file_systems(
-    tmp_path, monkeypatch, kind, is_shared
+@pytest.mark.parametrize("one_machine", [False, True])
+def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
+    tmp_path, monkeypatch, caplog, kind, is_shared, one_machine
 ):
+    storage.watch._warn_once.cache_clear()
     granted = []
     inotify = storage.watch.INotify
     monkeypatch.setattr(
         storage.watch, "INotify", lambda **options: granted.append(1) or inotify(**options)
     )
     monkeypatch.setattr(files, "file_system", lambda descriptor: kind)
-    store = Store(tmp_path)
+    store = Store(tmp_path, one_machine)
     for title in ("One", "Two", "Six"):
         (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title=title)))
         assert titles(store) == {"a": title}
-    assert granted == ([] if is_shared else [1])
+    is_rescanned = is_shared and not one_machine
+    assert granted == ([] if is_rescanned else [1])
+    assert caplog.text.count("no other machine may write") == is_rescanned
 
 
 # --- Forked processes ---
+
+
+def test_a_closed_store_leaves_nothing_in_memory(tmp_path, monkeypatch):
+    handlers = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **functions: handlers.append(functions))
+    store = Store(tmp_path)
+    store.add(bookmark("a"))
+    remaining = weakref.ref(store)
+    del store
+    assert remaining() is None
+    assert handlers == []  # Python would keep one for each store as long as the process lasts.
 
 
 def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):

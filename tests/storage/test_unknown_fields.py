@@ -125,15 +125,14 @@ def test_a_large_file_stays_readable_or_is_not_rewritten(address, path, count):
 
 
 def test_a_deeply_nested_member_is_never_lost(address, path):
-    statuses = set()
-    for depth in range(900, 1010, 2):
+    for depth in (1, 400, 499, 500, 501, 998, 1_100, 10_000, 100_000):
         own = f'"id": "a", "uri": "{uri_of("a")}", "created": "2020-01-01T00:00:00Z"'
         path.write_text(f'{{{own}, "x": {"[" * depth}{"]" * depth}}}')
         before = path.read_bytes()
         status = ask(address, "POST", "/a", {"title": str(depth)}).status
-        statuses.add(status)
+        # The object itself is one level. The limit is the same with every version of Python.
+        assert status == (200 if depth < 500 else 503)
         if status == 200:
             assert "[" * depth + "]" * depth in "".join(path.read_text().split())
         else:
             assert path.read_bytes() == before
-    assert {200} < statuses <= {200, 422, 503}

@@ -1,0 +1,35 @@
+"""Read files of one address: `.url` of Windows, `.desktop` of Linux, `.webloc` of macOS."""
+
+import plistlib
+import re
+from collections.abc import Iterator
+from html import unescape
+
+from formats.imports.charset import decode
+from formats.imports.entry import ImportedEntry, entry_with_uri
+from storage.errors import Malformed
+
+SHORTCUT_BEGINNINGS = ("[InternetShortcut]", "[Desktop Entry]", "[{000214A0")
+_URL = re.compile(r"(?m)^[ \t]*URL[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
+_NAME = re.compile(r"(?m)^Name=(.*)")  # Only `.desktop` has a name.
+
+
+def read_file(data: bytes) -> Iterator[ImportedEntry]:
+    """Yield the one entry, whose title the file's name must give. Raises Malformed for others."""
+    text = f"URL={_binary_url(data)}" if data.startswith(b"bplist00") else decode(data)
+    url, name = _URL.search(text), _NAME.search(text)
+    if not url:
+        raise Malformed("It has no address under the name URL.")
+    line = text.count("\n", 0, url.start()) + 1
+    title = {"title": name[1].strip()} if name else {}
+    yield entry_with_uri(line, {"uri": unescape(url[2]) if url[2] else url[1], **title})
+
+
+def _binary_url(data: bytes) -> str:
+    try:
+        values = plistlib.loads(data, fmt=plistlib.FMT_BINARY)
+    except (plistlib.InvalidFileException, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not isinstance(values.get("URL"), str):
+        raise Malformed("It is a property list of macOS: export the bookmarks from Safari.")
+    return str(values["URL"])

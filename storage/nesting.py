@@ -1,0 +1,22 @@
+"""The limit of the nesting of JSON, the same for bodies and files and on every Python."""
+
+import re
+from itertools import accumulate
+
+# msgspec's own limit is from 998 to more than 100,000 levels, depending on the version of Python.
+# The indentation of a file of so many levels needs 500,000 bytes; it grows with their square.
+MAX_DEPTH = 500
+
+_ESCAPED_QUOTE_OR_BACKSLASH = re.compile(rb'\\["\\]')
+_STRING = re.compile(rb'"[^"]*"?')
+_ALL_BUT_BRACKETS_AND_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+
+
+def is_too_deep(data: bytes) -> bool:
+    """Return whether arrays and objects of a JSON document are nested in more than MAX_DEPTH."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return False
+    text = _ESCAPED_QUOTE_OR_BACKSLASH.sub(b"", data).translate(None, _ALL_BUT_BRACKETS_AND_QUOTES)
+    brackets = _STRING.sub(b"", text)
+    return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH

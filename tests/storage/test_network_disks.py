@@ -1,0 +1,98 @@
+"""On a real FUSE file system (sshfs): the warning, `--one-machine`, and two machines at once."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+from clients import ask, put, run_together, service_of, titles
+
+from tests.conftest import until
+
+SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
+TRIES = 60
+
+
+@pytest.fixture
+def mount(tmp_path):
+    """Return a function that mounts one folder once more, as another machine would."""
+    sftp_server = next(filter(os.path.exists, SFTP_SERVERS), None)
+    if not (shutil.which("sshfs") and sftp_server and os.access("/dev/fuse", os.W_OK)):
+        pytest.skip("needs sshfs, sftp-server and /dev/fuse")
+    folder, connect = tmp_path / "server", tmp_path / "connect"
+    folder.mkdir()
+    connect.write_text(f"#!/bin/sh\nexec {sftp_server}\n")  # In place of ssh: uses no network.
+    connect.chmod(0o700)
+    with contextlib.ExitStack() as stack:
+
+        def mount(*options):
+            path = stack.enter_context(tempfile.TemporaryDirectory(prefix="bookmarks-sshfs-"))
+            names = ",".join([f"ssh_command={connect}", *options])
+            command = ["sshfs", "-o", names, f"server:{folder}", path]
+            mounted = subprocess.run(command, capture_output=True, text=True, timeout=20)
+            if mounted.returncode:
+                pytest.skip("cannot mount: " + mounted.stderr.strip())
+            unmount = ["fusermount3", "-u", "-z", path]
+            stack.callback(partial(subprocess.run, unmount, check=True, timeout=20))
+            return Path(path)
+
+        yield mount
+
+
+def race(services, number):
+    """Send a change of the same version to each service at once; return the statuses."""
+    tag = ask(services[0].address, path="/a").headers["ETag"]
+    changes = [
+        partial(ask, each.address, "POST", "/a", {"title": f"{number} {each}"}, If_Match=tag)
+        for each in services
+    ]
+    return sorted(response.status for response in run_together(changes))
+
+
+def test_the_start_says_once_that_no_other_machine_may_write(start, mount):
+    service = start(service_of(mount() / "data"))
+    for id in "abc":
+        assert put(service.address, id, id).status == 201
+    until(lambda: "WARNING" in service.log)
+    (line,) = [line for line in service.log.splitlines() if "WARNING" in line]
+    assert "fuse.sshfs" in line and "no other machine may write" in line
+    assert "compares all files" in line and "--one-machine" in line
+
+
+def test_one_machine_is_trusted_without_a_warning(start, mount):
+    service = start(service_of(mount() / "data"), BOOKMARKS_ONE_MACHINE="1")
+    assert put(service.address, "a", "A").status == 201
+    assert titles(service.address) == {"a": "A"}
+    assert "WARNING" not in service.log
+
+
+def count_of_inotify_instances(process):
+    links = Path(f"/proc/{process.pid}/fd").iterdir()
+    return [os.readlink(link) for link in links].count("anon_inode:inotify")
+
+
+def test_two_processes_of_one_machine_lose_nothing_with_inotify(start, mount):
+    data = mount() / "data"
+    services = [start([*service_of(data), "--one-machine"]) for _ in range(2)]
+    assert put(services[0].address, "a", "Old").status == 201
+    for number in range(TRIES):
+        writer, reader = services[number % 2], services[1 - number % 2]
+        assert put(writer.address, f"b{number}", f"B {number}").status == 201
+        assert titles(reader.address)[f"b{number}"] == f"B {number}"
+        assert race(services, number) == [200, 412]
+        assert len({titles(service.address)["a"] for service in services}) == 1
+    assert [count_of_inotify_instances(service.process) for service in services] == [1, 1]
+    assert len(titles(services[0].address)) == TRIES + 1
+
+
+def test_two_machines_lose_writes_as_documented(start, mount):
+    services = [start(service_of(mount("dir_cache=no") / "data")) for _ in range(2)]
+    assert put(services[0].address, "a", "Old").status == 201
+    for number in range(10 * TRIES):  # How often both win depends on the load of the machine.
+        if race(services, number) == [200, 200]:
+            return  # The lock was granted to both, and one of two acknowledged writes is lost.
+    pytest.fail("both machines wrote one after the other, which the documentation denies")

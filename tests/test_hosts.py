@@ -1,0 +1,442 @@
+"""One process serves many folders, one for each host name: `bookmarks.make_host_app`, `--hosts`."""
+
+import gc
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from functools import partial
+from pathlib import Path
+
+import pytest
+import webtest
+
+import bookmarks
+from bookmarks import make_host_app
+from tests.conftest import ROOT, documented_block, require_program
+
+A, B = "alice.example.com", "bob.example.com"
+TOKEN, OTHER = "a-token-of-alice-0123", "another-token-012345"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder with the folders of two hosts."""
+    for host in (A, B):
+        (tmp_path / "hosts" / host).mkdir(parents=True)
+    return tmp_path / "hosts"
+
+
+@pytest.fixture
+def hosts(root):
+    return webtest.TestApp(make_host_app(root, max_open=10))
+
+
+def at(host, **headers):
+    return {"Host": host, **headers}
+
+
+def write_tokens(root, *tokens, host=A):
+    (root / f"{host}.tokens").write_text("".join(f"{token}\n" for token in tokens))
+
+
+def uris(hosts, host, **headers):
+    return [each["uri"] for each in hosts.get("/", headers=at(host, **headers), status=200).json]
+
+
+# --- Which folder a request is for ---
+
+
+def test_each_host_has_its_own_bookmarks(hosts, root):
+    for host in (A, B):
+        hosts.post_json("/", {"uri": f"https://{host}/"}, headers=at(host), status=201)
+    assert uris(hosts, A) == [f"https://{A}/"]
+    assert uris(hosts, B) == [f"https://{B}/"]
+    assert len(list((root / A / "bookmarks").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", [f"{A}:8080", "Alice.EXAMPLE.com", f"{A}.", f"{A.upper()}.:81"])
+def test_the_port_case_and_a_final_dot_of_the_host_are_ignored(hosts, name):
+    hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201)
+    assert uris(hosts, name) == ["x:y"]
+
+
+def test_links_have_the_scheme_and_the_port_of_the_request(hosts):
+    environ = {"wsgi.url_scheme": "https"}
+    made = hosts.post_json(
+        "/", {"uri": "x:y"}, headers=at(f"{A}:8443"), extra_environ=environ, status=201
+    )
+    assert made.headers["Location"] == f"https://{A}:8443/{made.json['id']}"
+
+
+UNKNOWN = [
+    "carol.example.com", "..", ".", "...", ".hidden", "-a", "[::1]", "[::1]:80", "a_b", "~",
+    "a" * 249, f"{A}..", f"{A}.tokens", "file", "link", "127.0.0.1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", UNKNOWN)
+def test_an_unknown_host_is_404_and_creates_nothing(hosts, root, tmp_path, host):
+    write_tokens(root, TOKEN)
+    (tmp_path / "outside").mkdir()
+    (root / "file").write_text("")
+    (root / "link").symlink_to(tmp_path / "outside")
+    (root / ".hidden").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    for method in ("GET", "PUT", "POST", "DELETE"):
+        response = hosts.request("/a", method=method, headers=at(host), status=404)
+        assert response.content_type == "application/problem+json"
+        assert response.json["status"] == 404
+        assert response.headers["Cache-Control"] == "no-cache"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("host", ["../" + A, "a/b", "a\\b", "a\0b", "a b", "me@" + A, "%2e%2e", ""])
+def test_a_host_that_is_no_name_is_400(hosts, root, host):
+    before = sorted(root.rglob("*"))
+    environ = {"HTTP_HOST": host, "SERVER_PROTOCOL": "HTTP/1.1"}
+    response = hosts.get("/", extra_environ=environ, headers={"Accept": "*/*"}, status=400)
+    assert response.content_type == "application/problem+json"
+    assert sorted(root.rglob("*")) == before
+
+
+def test_a_browser_gets_a_page_for_an_unknown_host(hosts):
+    response = hosts.get("/", headers=at("carol.example.com", Accept="text/html"), status=404)
+    assert response.content_type == "text/html"
+    assert "carol.example.com" in response
+
+
+def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
+    hosts.get("/", headers=at("carol.example.com"), status=404)
+    (root / "carol.example.com").mkdir()
+    assert uris(hosts, "carol.example.com") == []
+    (root / "carol.example.com").rename(root / "moved")
+    hosts.get("/", headers=at("carol.example.com"), status=404)
+    assert sorted(path.name for path in root.iterdir()) == [A, B, "moved"]
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_root_that_is_no_folder_is_an_error(tmp_path, is_file):
+    root = tmp_path / "missing"
+    if is_file:
+        root.write_text("")
+    with pytest.raises(OSError):
+        make_host_app(root)
+
+
+# --- Who may use a folder ---
+
+
+def test_a_folder_has_the_tokens_of_its_file(hosts, root):
+    write_tokens(root, TOKEN)
+    write_tokens(root, OTHER, host=B)
+    hosts.get("/", headers=at(A), status=401)
+    hosts.get("/", headers=at(B, **BEARER), status=401)
+    hosts.get("/", headers=at(A, **BEARER), status=200)
+
+
+def test_a_changed_token_file_holds_for_the_next_request(hosts, root):
+    other = {"Authorization": f"Bearer {OTHER}"}
+    for first, second in ((BEARER, other), (other, BEARER)) * 3:
+        write_tokens(root, first["Authorization"].split()[1])
+        hosts.get("/", headers=at(A, **first), status=200)
+        hosts.get("/", headers=at(A, **second), status=401)
+    write_tokens(root, TOKEN, OTHER)
+    for headers in (BEARER, other):
+        hosts.get("/", headers=at(A, **headers), status=200)
+
+
+@pytest.mark.parametrize("content", [b"", b"# no token\n", b"\xff\xfe"])
+def test_a_token_file_without_a_token_refuses_every_request(hosts, root, content, caplog):
+    (root / f"{A}.tokens").write_bytes(content)
+    response = hosts.get("/", headers=at(A), status=503)
+    assert str(root) not in response.json["detail"]
+    assert f"{A}.tokens" in caplog.text
+    assert uris(hosts, B) == []
+
+
+def test_a_token_file_that_is_a_folder_or_a_link_refuses_every_request(hosts, root):
+    (root / f"{A}.tokens").mkdir()
+    hosts.get("/", headers=at(A), status=503)
+    (root / f"{A}.tokens").rmdir()
+    write_tokens(root, TOKEN, host=B)
+    (root / f"{A}.tokens").symlink_to(root / f"{B}.tokens")
+    hosts.get("/", headers=at(A, **BEARER), status=503)
+
+
+def test_folders_without_a_token_file_have_the_token_of_the_service(root):
+    hosts = webtest.TestApp(make_host_app(root, token=OTHER))
+    write_tokens(root, TOKEN)
+    hosts.get("/", headers=at(B), status=401)
+    hosts.get("/", headers=at(B, Authorization=f"Bearer {OTHER}"), status=200)
+    hosts.get("/", headers=at(A, Authorization=f"Bearer {OTHER}"), status=401)
+
+
+def test_public_read_holds_for_every_folder_with_tokens(root):
+    hosts = webtest.TestApp(make_host_app(root, public_read=True))
+    write_tokens(root, TOKEN)
+    assert uris(hosts, A) == []
+    hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=401)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_only_pages_of_the_same_host_may_change_it(hosts, scheme):
+    environ = {"wsgi.url_scheme": scheme}
+    other_scheme = {"http": "https", "https": "http"}[scheme]
+    for origin, status in (
+        (f"{scheme}://{A}", 201),
+        (f"{scheme}://{B}", 403),
+        (f"{other_scheme}://{A}", 403),
+    ):
+        uri = {"uri": f"x:{origin}"}
+        headers = at(A, Origin=origin)
+        hosts.post_json("/", uri, headers=headers, extra_environ=environ, status=status)
+
+
+# --- The documented commands ---
+
+
+def run_documented(command, root, other):
+    for written, ours in (("new:/srv/bookmarks", other), ("/srv/bookmarks", root)):
+        command = command.replace(written, str(ours))
+    return subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=20)
+
+
+def test_the_documented_commands_add_a_person(hosts, root, tmp_path):
+    (root / A).rmdir()
+    assert run_documented(documented_block("bash", "mkdir -m 700"), root, "").returncode == 0
+    assert (root / f"{A}.tokens").stat().st_mode & 0o077 == 0
+    token = (root / f"{A}.tokens").read_text().strip()
+    hosts.get("/", headers=at(A), status=401)
+    assert uris(hosts, A, Authorization=f"Bearer {token}") == []
+
+
+@pytest.mark.parametrize("has_served", [False, True])
+def test_the_documented_commands_move_a_folder_to_another_machine(
+    hosts, root, tmp_path, has_served
+):
+    require_program("rsync")
+    other = tmp_path / "other"
+    (other / A).mkdir(parents=True)
+    new = webtest.TestApp(make_host_app(other))
+    write_tokens(root, TOKEN)
+    kept, deleted = (
+        hosts.post_json("/", {"uri": uri}, headers=at(A, **BEARER), status=201).json["id"]
+        for uri in ("x:kept", "x:deleted")
+    )
+    hosts.delete(f"/{deleted}", headers=at(A, **BEARER), status=204)
+    if has_served:
+        assert uris(new, A) == []
+    move = documented_block("bash", "rsync -a --delete .alice")
+    move = move.replace("ssh new '", "bash -c '").replace("'cd /srv/bookmarks", f"'cd {other}")
+    result = run_documented(move, root, other)
+    hosts.get("/", headers=at(A, **BEARER), status=404)
+    assert (result.returncode != 0) == has_served
+    if not has_served:
+        assert [each["id"] for each in new.get("/", headers=at(A, **BEARER)).json] == [kept]
+        new.get(f"/{deleted}", headers=at(A, Accept="application/json", **BEARER), status=410)
+        new.get("/", headers=at(A), status=401)
+
+
+# --- How many folders are open ---
+
+
+def inotify_instances():
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    opened = [os.readlink(link) for link in links if os.path.lexists(link)]
+    return opened.count("anon_inode:inotify")
+
+
+@pytest.fixture
+def without_gc():
+    """Collect no garbage, so that only counting references frees an application."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@needs_inotify
+def test_the_longest_unused_folders_are_closed_and_opened_again(root, without_gc):
+    hosts = webtest.TestApp(make_host_app(root, max_open=3))
+    before, names = inotify_instances(), [f"h{number}.example.com" for number in range(8)]
+    for turn in range(3):
+        for name in names:
+            (root / name).mkdir(exist_ok=True)
+            title = f"{name} {turn}"
+            hosts.put_json("/a/title", title, headers=at(name), status=(404, 200))
+            body = {"uri": "x:y", "title": title, "description": "", "tags": []}
+            hosts.put_json("/a", body, headers=at(name), status=(200, 201))
+            hosts.get("/", headers=at(name, Accept="text/html"), status=200)
+            hosts.get("/missing", headers=at(name), status=404)
+            hosts.get("/?limit=x", headers=at(name), status=400)
+            hosts.get("/a/title", headers=at(A), status=404)  # This folder stays open.
+            assert inotify_instances() <= before + 3
+    assert inotify_instances() == before + 3
+    for name in names:
+        assert hosts.get("/a", headers=at(name), status=200).json["title"] == f"{name} 2"
+
+
+class SlowBody(io.BytesIO):
+    """A body that arrives when the test allows it."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.is_read, self.may_go_on = threading.Event(), threading.Event()
+
+    def read(self, *arguments):
+        self.is_read.set()
+        assert self.may_go_on.wait(10)
+        return super().read(*arguments)
+
+
+@needs_inotify
+def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc):
+    app = make_host_app(root, max_open=1)
+    before = inotify_instances()
+    body, done = SlowBody(b'{"uri": "x:slow"}'), []
+    environ = webtest.TestRequest.blank("/", method="POST", headers=at(A)).environ
+    environ |= {"wsgi.input": body, "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": "17"}
+
+    def post():
+        b"".join(app(environ, lambda status, headers, exc_info=None: done.append(status)))
+
+    thread = threading.Thread(target=post)
+    thread.start()
+    assert body.is_read.wait(10)
+    assert uris(webtest.TestApp(app), B) == []
+    body.may_go_on.set()
+    thread.join()
+    assert done == ["201 Created"]
+    assert inotify_instances() == before + 1
+    assert uris(webtest.TestApp(app), A) == ["x:slow"]
+
+
+def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
+    hosts = webtest.TestApp(make_host_app(root))
+    is_opening, may_open, Store = threading.Event(), threading.Event(), bookmarks.Store
+
+    def open_slowly(folder, one_machine):
+        if folder.name == A:
+            is_opening.set()
+            assert may_open.wait(10)
+        return Store(folder, one_machine)
+
+    monkeypatch.setattr(bookmarks, "Store", open_slowly)
+    listed = []
+    thread = threading.Thread(target=lambda: listed.append(uris(hosts, A)))
+    thread.start()
+    assert is_opening.wait(10)
+    assert uris(hosts, B) == []
+    assert listed == []
+    may_open.set()
+    thread.join()
+    assert listed == [[]]
+
+
+def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):
+    hosts.post_json("/", {"uri": "x:parent"}, headers=at(A), status=201)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            hosts.post_json("/", {"uri": "x:child"}, headers=at(A), status=201)
+            status = len(uris(hosts, A)) != 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert sorted(uris(hosts, A)) == ["x:child", "x:parent"]
+
+
+# --- Logs ---
+
+
+def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
+    write_tokens(root, TOKEN)
+    hosts.get("/", headers=at(A, Authorization="Bearer wrong"), status=401)
+    assert f"({A})" in caplog.text and "wrong token" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(bookmarks.Store, "select", lambda *arguments: 1 / 0)
+    hosts.get("/", headers=at(B), status=500)
+    assert f"{B}/" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+# --- The command ---
+
+
+def ask(service, host, path="/", **options):
+    request = urllib.request.Request(service.address + path, **options)
+    request.add_header("Host", host)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def test_the_command_serves_each_host_and_logs_it(serve, root):
+    service = serve("--hosts", str(root), "--access-log", "--max-open", "1")
+    for host in (A, B, A):
+        assert ask(service, host) == (200, b"[]\n")
+    assert ask(service, "carol.example.com")[0] == 404
+    service.stop()
+    log = "".join(service.log)
+    assert f"127.0.0.1 ({A}) GET / 200 3 " in log and f"127.0.0.1 ({B}) GET / 200 3 " in log
+    assert "127.0.0.1 (carol.example.com) GET / 404 " in log
+    assert not service.data.exists()
+
+
+def test_the_command_and_the_application_are_configured_by_variables(serve, root):
+    service = serve(BOOKMARKS_HOSTS=str(root), BOOKMARKS_MAX_OPEN="1")
+    assert ask(service, A) == (200, b"[]\n")
+    code = (
+        "import webtest, bookmarks; app = webtest.TestApp(bookmarks.application)\n"
+        f"assert app.get('/', headers={{'Host': {A!r}}}).json == []\n"
+        "app.get('/', headers={'Host': 'carol.example.com'}, status=404)"
+    )
+    environment = {**os.environ, "BOOKMARKS_HOSTS": str(root), "PYTHONPATH": str(ROOT)}
+    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, timeout=20)
+    assert b"Set a token" in run(env=environment).stderr
+    assert run(env={**environment, "BOOKMARKS_NO_AUTH": "1"}).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--listen", "0.0.0.0:0"], "Set a token"),
+        (["--trusted-proxy", "127.0.0.1"], "Set a token"),
+        (["--max-open", "many"], "--max-open"),
+        (["--hosts", "/nonexistent"], "/nonexistent"),
+    ],
+)
+def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, options, message):
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "--hosts", str(root)]
+    result = subprocess.run([*command, *options], capture_output=True, text=True, timeout=20)
+    assert result.returncode != 0
+    assert message in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("allowed_by", ["--no-auth", "BOOKMARKS_TOKEN"])
+def test_the_command_starts_behind_a_proxy_with_a_token_or_if_everybody_may(
+    serve, root, allowed_by
+):
+    is_open = allowed_by == "--no-auth"
+    write_tokens(root, TOKEN)
+    options = ["--hosts", str(root), "--trusted-proxy", "127.0.0.1", *["--no-auth"] * is_open]
+    service = serve(*options, BOOKMARKS_TOKEN="" if is_open else OTHER)
+    assert ask(service, A)[0] == 401
+    assert ask(service, B)[0] == (200 if is_open else 401)
+    assert ask(service, A, headers=BEARER)[0] == 200
+    forwarded = {**BEARER, "X-Forwarded-Proto": "https", "X-Forwarded-Host": A}
+    body = json.dumps({"uri": "x:y"}).encode()
+    headers = {**forwarded, "Content-Type": "application/json"}
+    status, made = ask(service, "unknown", data=body, headers=headers)
+    assert status == 201
+    assert Path(root, A, "bookmarks", json.loads(made)["id"] + ".json").exists()

@@ -1,0 +1,104 @@
+"""Every supported Python matches possessive repeats and atomic groups in the same way.
+
+Python 3.11.0 to 3.11.3 mis-execute those whose last pass fails half-way, see
+https://github.com/python/cpython/issues/100061: the characters of that pass are lost.
+"""
+
+import functools
+import importlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.test_layers import MODULES
+
+INTERPRETERS = ["/usr/bin/python3", *(f"python3.{minor}" for minor in range(11, 16))]
+POSSESSIVE_OR_ATOMIC = re.compile(r"[*+?}]\+|\(\?>")
+FIND_ALL = """
+import json, re, sys
+
+def spans(pattern, flags, is_bytes, text):
+    if is_bytes:
+        pattern, text = pattern.encode("latin-1"), text.encode("latin-1")
+    return [match.regs for match in re.compile(pattern, flags).finditer(text)]
+
+json.dump([spans(*search) for search in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+def matches(pattern):
+    """Return texts that the pattern matches, if it is read with plain repeats and groups."""
+    plain = re.sub(r"(?<=[*+?}])\+", "", pattern).replace("(?>", "(?:")
+    texts = []
+
+    @settings(deadline=None, max_examples=30, database=None, derandomize=True)
+    @given(text=st.from_regex(plain, alphabet=st.characters(max_codepoint=255)))
+    def collect(text):
+        texts.append(text)
+
+    collect()
+    return texts
+
+
+@functools.cache
+def searches():
+    """Return searches in random texts: a pattern, its flags, whether it is bytes, and the text."""
+    chance = random.Random("patterns")
+    found = []
+    for name in MODULES:
+        for value in vars(importlib.import_module(name)).values():
+            if not isinstance(value, re.Pattern):
+                continue
+            is_bytes = isinstance(value.pattern, bytes)
+            pattern = value.pattern.decode("latin-1") if is_bytes else value.pattern
+            if POSSESSIVE_OR_ATOMIC.search(pattern):
+                flags = int(value.flags & ~re.UNICODE)
+                words = re.findall(r"[\w<!/-]{2,}", pattern)
+                parts = [*sorted(set(pattern)), *"\n\t a", *words, *matches(pattern)]
+                lengths = (chance.randint(1, 9) for _ in range(3000))
+                texts = ("".join(chance.choices(parts, k=length)) for length in lengths)
+                found += [(pattern, flags, is_bytes, text) for text in texts]
+    return found
+
+
+def run(command, searches):
+    process = subprocess.run(
+        [command, "-c", FIND_ALL], input=json.dumps(searches), capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def version(command):
+    """Return the version of a Python; skip the test, with the reason, if it does not run."""
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed")
+    code = "import sys; print(*sys.version_info[:3])"
+    process = subprocess.run([command, "-c", code], capture_output=True, text=True)
+    if process.returncode:  # Such as a shim of pyenv for a version that is not selected.
+        pytest.skip(f"{command} does not run: {process.stderr.strip().partition(chr(10))[0]}")
+    return tuple(map(int, process.stdout.split()))
+
+
+@pytest.mark.parametrize("command", INTERPRETERS)
+def test_another_python_finds_the_same(command):
+    found = version(command)
+    if found < (3, 11) or found == sys.version_info[:3]:
+        pytest.skip(f"{command} is Python {'.'.join(map(str, found))}")
+    tried = searches()
+    assert tried
+    differences = {
+        search[0]: search[3]
+        for search, here, there in zip(
+            tried, run(sys.executable, tried), run(command, tried), strict=True
+        )
+        if here != there
+    }
+    assert differences == {}
