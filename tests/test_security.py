@@ -284,6 +284,18 @@ def test_a_change_from_the_same_site_succeeds(app, a, method, path, body, header
     send(app, method, path, body, expected, **headers)
 
 
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_a_change_from_the_host_of_the_base_url_over_http_is_refused(client, token):
+    app = client(base_url="https://marks.example/m", token=token)
+    headers = {"Host": "marks.example", "Cookie": ""}
+    if token:
+        fields = app.post("/-/login", {"token": token}, headers={"Host": "marks.example"})
+        headers["Cookie"] = fields.headers["Set-Cookie"].partition(";")[0]
+    for origin, status in [("http://marks.example", 403), ("https://marks.example", 201)]:
+        sent = headers | {"Origin": origin}
+        app.post_json("/", {"uri": "https://b.example/"}, headers=sent, status=status)
+
+
 def test_a_change_from_the_origin_of_the_base_url_succeeds(client):
     app = client(base_url="https://marks.example/m")
     for origin in ("https://marks.example", "http://localhost"):

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from webob import Request
 
@@ -176,10 +176,11 @@ def _is_cross_site(request: Request, base_url: str | None) -> bool:
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return site not in ("same-origin", "none")  # "none": the user typed the address.
     origin = request.environ.get("HTTP_ORIGIN")
-    own_origins = [request.host_url]
-    if base_url:  # Behind a proxy, browsers show this address, and `host_url` may be another.
-        own_origins.append("{0.scheme}://{0.netloc}".format(urlsplit(base_url)))
-    return origin is not None and origin not in own_origins
+    # Behind a proxy, browsers show `base_url`, and `host_url` may be another. If both have the same
+    # host, only the scheme of `base_url` is right: over http, others can send pages of this host.
+    addresses = map(urlsplit, (request.host_url, urljoin(request.host_url, base_url or "")))
+    origins = {address.netloc: f"{address.scheme}://{address.netloc}" for address in addresses}
+    return origin is not None and origin not in origins.values()
 
 
 def _proves_own_site(request: Request) -> bool:
