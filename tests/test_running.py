@@ -261,6 +261,25 @@ def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
     assert token not in log
 
 
+def test_white_space_around_the_token_of_the_environment_is_removed(serve):
+    service = serve(BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
+    assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
+
+
+@pytest.mark.parametrize("token", ["", " \n"])
+def test_an_empty_token_in_the_environment_refuses_the_start(data, token):
+    command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+    environment = {**os.environ, "BOOKMARKS_TOKEN": token}
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20)
+    assert process.returncode == 1 and "bookmarks: token must be" in process.stderr
+
+
+def test_public_read_without_a_token_causes_a_warning(serve):
+    service = serve("--public-read")
+    service.stop()
+    assert "--public-read does nothing without a token" in "".join(service.log)
+
+
 @pytest.mark.parametrize(
     "options, tags, number",
     [

@@ -58,11 +58,11 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
 
 
 def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
-    """Return one token or several as bytes; None and an empty text mean none. Raises Invalid."""
-    if token is None or token == "":  # An empty environment variable BOOKMARKS_TOKEN is no token.
+    """Return one token or several as bytes, without white space around them. Raises Invalid."""
+    if token is None:
         return []
-    tokens = [token] if isinstance(token, str) else token
-    # An empty list, or an empty text in a list, is a mistake.
+    tokens = [text.strip() for text in ([token] if isinstance(token, str) else token)]
+    # An empty list or text is a mistake, such as an environment variable that was not filled in.
     if not tokens or "" in tokens:
         raise Invalid([("token", "must be a text or several, none of them empty")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
