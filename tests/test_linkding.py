@@ -292,10 +292,10 @@ def test_a_range_that_is_too_large_or_negative_is_no_failure(app, post, path):
     huge = str(10**18 - 1)
     page = app.get(path, {"limit": huge, "offset": huge}).json
     assert (page["results"], page["next"]) == ([], None)
-    assert app.get(path, {"limit": "0"}).json["results"] == []
+    whole = app.get(path, status=200).json
     for name in ("limit", "offset"):
-        for value in ("-1", "x", str(10**18), "9" * 5_000):
-            assert app.get(path, {name: value}, status=400).content_type == "application/json"
+        for value in ("", "0", "-1", "x", str(10**18), "9" * 5_000):
+            assert app.get(path, {name: value}, status=200).json == whole
 
 
 def test_a_list_has_100_bookmarks_by_default(app, post):

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -21,7 +20,7 @@ from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
 from storage.errors import Invalid, Unavailable
-from storage.query import Query, first_values, parse_query
+from storage.query import UP_TO_18_DIGITS, Query, first_values, parse_query
 from storage.store import Store
 from storage.tsid import linkding_number
 
@@ -87,12 +86,12 @@ def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
 def _respond_page(
     service: Service, request: Request, items: Sequence[Any], to_document: Callable[[Any], object]
 ) -> Response:
-    """Respond with a page: `limit` items, or 100 if the query has no limit, from `offset` on."""
+    """Respond with a page: `limit` items from `offset` on, 100 if the query has no valid limit."""
     parameters = query_parameters(request)
     others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
-    values = {"limit": "100", "offset": "0"} | first_values(parameters)
-    query = parse_query([("limit", values["limit"]), ("offset", values["offset"])])
-    limit, offset = query.limit or 0, query.offset  # `or 0` is for mypy: there is a limit.
+    values = first_values(parameters)
+    limit = _parse_number(values.get("limit", "")) or 100
+    offset = _parse_number(values.get("offset", ""))
     address = service.site(request).url + str(request.path_info)
 
     def link(offset: int) -> str:
@@ -100,12 +99,16 @@ def _respond_page(
 
     page = {
         "count": len(items),
-        # With limit=0, a client that follows `next` would get empty pages without end.
-        "next": link(offset + limit) if limit and offset + limit < len(items) else None,
+        "next": link(offset + limit) if offset + limit < len(items) else None,
         "previous": link(max(offset - limit, 0)) if offset else None,
         "results": list(map(to_document, items[offset : offset + limit])),
     }
     return _respond(page)
+
+
+def _parse_number(text: str) -> int:
+    """Return the number in a parameter; 0, which stands for the default, for any other text."""
+    return int(text) if UP_TO_18_DIGITS.fullmatch(text) else 0
 
 
 def check(service: Service, request: Request) -> Response:
@@ -323,9 +326,9 @@ def respond_problem(_request: Request, problem: Problem, _site: Site) -> Respons
     reasons_by_member: dict[str, list[str]] = {}
     for field, reason in errors_by_status.get(problem.status, problem.errors):
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
-    linkding_status = {409: 400, 410: 404, 422: 400}.get(problem.status, problem.status)
+    problem.status = {409: 400, 410: 404, 422: 400}.get(problem.status, problem.status)
     document: object = reasons_by_member or {"detail": problem.detail}
-    response = _respond(document, f"{linkding_status} {HTTPStatus(linkding_status).phrase}")
+    response = _respond(document, problem.status_line)
     response.headers += problem.headers.items()
     return response
 
