@@ -171,6 +171,14 @@ def test_a_422_names_the_index_and_the_value_of_a_wrong_tag(app, tags, shown):
     assert shown in problem["detail"]
 
 
+@pytest.mark.parametrize(
+    "body, title", [("{}", "422 Unprocessable Content"), (" " * 2**21, "413 Content Too Large")]
+)
+def test_the_title_of_an_error_is_that_of_rfc_9110(app, body, title):
+    response = app.post("/", body, content_type=JSON, status=int(title[:3]))
+    assert response.status == title and response.json["title"] == title[4:]
+
+
 def test_a_421_names_the_host_and_the_option_that_allows_it(app):
     problem = app.get("/", headers={"Host": "marks.lan:8080"}, status=421).json
     assert "`--base-url http://marks.lan:8080`" in problem["detail"]

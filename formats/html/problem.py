@@ -26,6 +26,8 @@ HEADINGS: Mapping[int, str] = {
     503: "This is not possible now",
     507: "The disk is full",
 }
+# The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
+_TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # With these statuses, the problem's detail is meant for programs. Pages show these texts instead.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     405: "This cannot be done at this address.",
@@ -52,7 +54,7 @@ class Problem:
     @property
     def title(self) -> str:
         """The reason phrase: type about:blank allows no other title (RFC 9457 section 4.2.1)."""
-        return HTTPStatus(self.status).phrase
+        return _TITLES.get(self.status) or HTTPStatus(self.status).phrase
 
     @property
     def status_line(self) -> str:

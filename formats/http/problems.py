@@ -75,7 +75,7 @@ def respond_page(request: Request, problem: Problem, site: Site) -> Response:
 
 
 def _finish(response: Response, problem: Problem) -> Response:
-    response.status = f"{problem.status} {problem.title}"
+    response.status = problem.status_line
     response.headers += problem.headers.items()
     return response
 
