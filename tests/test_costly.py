@@ -110,3 +110,19 @@ def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
             connection.request("GET", f"/?q={q}", headers={"Accept": "text/html"})
             assert b"<mark>" in connection.getresponse().read()
     assert memory_of(service) - before < 8_000_000
+
+
+def test_the_length_of_a_search_and_of_tags_is_limited(app, add):
+    add(tags=["x"])
+    long, half = "x" * 4096, "é" * 2048  # Each has 4,096 bytes.
+    for path in ("/", "/?format=html", "/feed"):
+        for names in ("q", "tag"):
+            app.get(path, {names: half}, status=200)
+            for value in (f"{long}x", f"{half}x"):
+                assert "4,096" in app.get(path, {names: value}, status=400).text
+        pairs = [("tag", f"{n}{long[1:]}") for n in range(4)]
+        app.get(path, pairs, status=200)
+        assert "16,384" in app.get(path, [*pairs, ("q", "x")], status=400).text
+    app.get("/", {"uri": f"x:{long}"}, status=200)
+    app.get("/api/bookmarks/", {"q": long}, status=200)
+    assert "4,096" in app.get("/api/bookmarks/", {"q": f"{long}x"}, status=400).text
