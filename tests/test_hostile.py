@@ -469,6 +469,7 @@ def test_the_size_of_a_header_is_limited(service):
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x", 400),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2", 400),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999", 413),
+        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 36000000", 413),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip", 501),
         (b"GET / HTTP/1.1\r\nHost : localhost", 400),
         (b"\xff\xfe\x00 / HTTP/1.1", 400),

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 from wsgiref.types import WSGIApplication
 
-from formats.http.request import MAX_FILE
+from formats.http.request import MAX_BODY, MAX_FILE
 
 # Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Twice the service's own limit, so that the service itself refuses a long body, with a problem
-    # document. waitress would refuse it with plain text.
-    "max_request_body_size": 2 * MAX_FILE,
+    # More than the service's own limit of a file in a form, so that the service itself refuses a
+    # body that is a little too long, with a problem document. waitress stores the body of a request
+    # before the service can check its token, and refuses a longer one at once, with plain text.
+    "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     # Every 10 seconds, waitress closes the connections that were silent for a minute.
     "channel_timeout": 60,
     "cleanup_interval": 10,
