@@ -55,6 +55,11 @@ class Watch:
         self._has_logged_missing_inotify = False
 
     @property
+    def is_open(self) -> bool:
+        """Whether inotify reports changes."""
+        return self._inotify is not None
+
+    @property
     def first_folder_identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder; None if it is missing."""
         return self._identities[0]
