@@ -159,12 +159,12 @@ def _environment_variable(option: str) -> str:
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print all problems of the data folder, even repaired ones; return 1 if any remain."""
+    """Print all problems of the folder, also repaired ones; return 1 if harmful ones remain."""
     findings = check(Path(options.data))
     repaired, remaining = repair(findings) if options.repair else ([], findings)
     for finding in repaired + remaining:
         print(finding)
-    return 1 if remaining else 0
+    return 0 if all(finding.is_harmless for finding in remaining) else 1
 
 
 def import_files(options: argparse.Namespace) -> int:

@@ -32,7 +32,7 @@ class Finding:
 
     `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
     bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
-    only if this tombstone is still valid.
+    only if this tombstone is still valid. A harmless finding leaves every file usable.
     """
 
     path: Path
@@ -40,6 +40,7 @@ class Finding:
     advice: str
     is_safe_to_remove: bool = False
     tombstone: Path | None = None
+    is_harmless: bool = False
 
     def __str__(self) -> str:
         # A file name may contain control characters, which would confuse the terminal.
@@ -123,7 +124,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             first_id = ids_by_linkding_number.setdefault(number, path.stem)
             if first_id != path.stem:  # Another id has the number: linkding's clients find neither.
                 problem = f"has an id with the same number as {first_id}"
-                yield Finding(path, problem, advice=_ADD_AGAIN)
+                yield Finding(path, problem, advice=_ADD_AGAIN, is_harmless=True)
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:

@@ -58,6 +58,20 @@ class Follower:
         is_retry_due = self._failed and time.monotonic() >= self._retry_at
         return not (self._must_rescan or is_retry_due) and self.watch.has_no_event()
 
+    def compares_each_time(self) -> bool:
+        """Return whether each refresh compares all files, because inotify is missing."""
+        return not (self._must_rescan or self.watch.is_open)
+
+    def refresh_one(self, id: str) -> None:
+        """Bring the index up to date for one id at least. Raises Unavailable.
+
+        Where inotify is missing, this reads the files of this id in place of comparing all files.
+        """
+        if self.compares_each_time():
+            self.reread(id)
+        else:
+            self.refresh()
+
     def refresh(self) -> Index:
         """Return the index after bringing it up to date.
 
@@ -144,7 +158,9 @@ class Follower:
                 continue
             with files.open_folder(folder) as descriptor:
                 changed = _changed_ids(descriptor, self._signatures[kind])
-            yield from [(kind, id) for id in changed if id not in self._failed]
+            # The file of a deleted bookmark does not count while its tombstone has not changed.
+            skipped = self._failed.union(self._signatures[TOMBSTONES] if kind == BOOKMARKS else ())
+            yield from [(kind, id) for id in changed if id not in skipped]
         yield from self._files_to_retry()
 
     # --- Reading the changed files ---
@@ -190,18 +206,21 @@ class Follower:
         The tombstone wins over the bookmark. If the system cannot read a file now, the item is the
         one that was read last.
         """
+        last = self.index.items.get(id)
         for kind in (TOMBSTONES, BOOKMARKS) if may_be_deleted else (BOOKMARKS,):
             path = f"{self.folders[kind]}/{id}{SUFFIX}"
             try:
                 data, status = files.read(path)
                 self._signatures[kind][id] = _signature(status, now_ns)
-                return _PARSERS[kind](id, data, files.changed_at(status)), None
+                version, changed_at = digest(data), files.changed_at(status)
+                if last and (last.version, last.changed_at) == (version, changed_at):
+                    return last, None  # The same object shows that nothing has changed.
+                return _PARSERS[kind](id, data, changed_at), None
             except FileNotFoundError:
                 self._signatures[kind].pop(id, None)
             except (files.BadFile, Invalid) as error:
                 if str(error) != str(self._errors.get(id)):
                     log.warning("%s is skipped: %s", path, error)
-                last = self.index.items.get(id)
                 # A deletion removes the bookmark's file, even if its tombstone cannot be read now.
                 file = self.folders[BOOKMARKS] / (id + SUFFIX)
                 is_deleted = isinstance(last, Entry) and files.is_missing(file)
@@ -259,18 +278,18 @@ def _changed_ids(folder_descriptor: int, known_signatures: dict[str, int]) -> li
     """
     # Without search permission a folder can be listed, but reading each of its files would fail.
     os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
+    with os.scandir(folder_descriptor) as entries:
+        # Reading is faster in this order: similar inode numbers are close together on most disks.
+        in_disk_order = sorted(entries, key=os.DirEntry.inode)
+    ids = (_id_of(entry.name) for entry in in_disk_order)
+    new = [id for id in ids if id and id not in known_signatures]
     now_ns = time.time_ns()
-    changed = [
+    return new + [
         id
         for id, signature in known_signatures.items()
         if signature == _READ_AGAIN  # A later change may have left the same times.
         or signature != _signature_of(folder_descriptor, id, now_ns)
     ]
-    with os.scandir(folder_descriptor) as entries:
-        # Reading is faster in this order: similar inode numbers are close together on most disks.
-        in_disk_order = sorted(entries, key=os.DirEntry.inode)
-    ids = (_id_of(entry.name) for entry in in_disk_order)
-    return changed + [id for id in ids if id and id not in known_signatures]
 
 
 def _signature_of(folder_descriptor: int, id: str, now_ns: int) -> int:

@@ -136,9 +136,11 @@ class Index:
             self._make_anew({**self.items, **items})
             return
         for id, item in items.items():
-            old = self.items.pop(id, None)
+            old = self.items.get(id)
             if item:
                 self.items[id] = item
+            elif old:
+                del self.items[id]
             self._change_item(id, old, item)
 
     def _make_anew(self, items: Mapping[str, Item | None]) -> None:

@@ -108,7 +108,7 @@ class Store:
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         with self._mutex:
-            self._follower.refresh()
+            self._follower.refresh_one(id)
             entry = self._follower.find(id)
         if entry is None:
             raise NotFound(id)
@@ -222,7 +222,8 @@ class Store:
         If the block raises, nothing is changed. Raises Busy, Full or Unavailable: then each of the
         changes is stored completely or not at all.
         """
-        self.refresh()  # Reading the whole folder takes long, so do it before locking.
+        if not self._follower.compares_each_time():
+            self.refresh()  # Reading the whole folder takes long, so do it before locking.
         with ExitStack() as staged:
             transaction = Transaction(self, self._follower, self._mutex, self._minter)
             try:

@@ -57,6 +57,11 @@ class Watch:
         self._inotify: INotify | None = None
 
     @property
+    def is_open(self) -> bool:
+        """Whether inotify reports changes."""
+        return self._inotify is not None
+
+    @property
     def first_folder_identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder; None if it is missing."""
         return self._identities[0]

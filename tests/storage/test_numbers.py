@@ -1,6 +1,7 @@
 """Each id has a number for clients whose ids are integers; ids that share one are not mixed up."""
 
 import pytest
+from clients import check as check_command
 from clients import delete_bookmark, put_bookmark
 
 from storage.bookmark import create
@@ -88,6 +89,8 @@ def test_check_names_ids_with_the_same_number(data, is_deleted):
     (finding,) = check(data)
     assert finding.path.stem == SAME[1]
     assert finding.problem == f"has an id with the same number as {SAME[0]}"
+    status, (line,) = check_command(data)  # No file is damaged, so this is no failure.
+    assert (status, line) == (0, str(finding))
 
 
 def test_a_removed_file_frees_its_number(data):

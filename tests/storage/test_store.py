@@ -14,10 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import webtest
 from clients import bookmarks_of, count_open_files, delete_bookmark, put_bookmark
 from msgspec.structs import replace
 
 import storage.watch
+from bookmarks import make_app
 from storage import files, follower, record
 from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
@@ -574,6 +576,51 @@ def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
     is_rescanned = is_shared and not one_machine
     assert granted == ([] if is_rescanned else [1])
     assert caplog.text.count("no other machine may write") == is_rescanned
+
+
+@needs_inotify
+def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    compared, compare = [], follower._changed_ids
+    monkeypatch.setattr(
+        follower, "_changed_ids", lambda *folder: (compared.append(1), compare(*folder))[1]
+    )
+    app = webtest.TestApp(make_app(tmp_path))
+    id = app.post_json("/", {"uri": "x:1"}).json["id"]
+    other, numbers = Store(tmp_path), itertools.count()
+    whole = {"uri": "x:1", "title": "A", "description": "", "tags": []}
+    for request, comparisons in [
+        (lambda: app.get("/?limit=1"), 1),
+        (lambda: app.get("/?limit=1"), 1),  # From the cache.
+        (lambda: app.get(f"/{id}?format=json"), 0),
+        (lambda: app.post_json("/", {"uri": "x:2"}), 1),
+        (lambda: app.post_json(f"/{id}", {"title": "B"}), 1),
+        (lambda: app.put_json(f"/{id}", whole), 1),
+        (lambda: app.put(f"/{id}/title", b"C", content_type="text/plain"), 1),
+        (lambda: app.get("/tags"), 1),
+        (lambda: app.delete(f"/{id}"), 1),
+        (lambda: app.get(f"/{id}", status=410), 0),
+    ]:
+        compared.clear()
+        request()
+        assert len(compared) == 2 * comparisons  # Of both folders.
+        written = put_bookmark(other, bookmark(f"other{next(numbers)}"))
+        assert written.bookmark.id in [b["id"] for b in app.get("/").json]
+
+
+def test_without_inotify_a_tombstone_is_read_once(store, a, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    file = tmp_path / "bookmarks" / "a.json"
+    content = file.read_bytes()
+    delete_bookmark(store, a)
+    file.write_bytes(content)  # As a copy of an older backup has it.
+    for path in (file, tmp_path / "tombstones" / "a.json"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    time.sleep(2.1)  # Files that have just changed are read again.
+    other = Store(tmp_path)
+    assert titles(other) == {}
+    monkeypatch.setattr(files, "read", None)
+    assert titles(other) == {}
 
 
 # --- Forked processes ---
