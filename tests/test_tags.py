@@ -316,7 +316,7 @@ def test_more_bookmarks_than_a_batch_are_changed(app, add):
 
 def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
     form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="rename").parent
-    fields = {field["name"]: field.get("value", "x") for field in form.select("input")}
+    fields = {field["name"]: field.get("value") or "x" for field in form.select("input")}
     assert "q" not in fields
     response = app.post("/-/retag", fields, headers=PAGE, status=303)
     assert response.location == "http://localhost/?tag=x&changed=2"
