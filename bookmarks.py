@@ -60,9 +60,10 @@ def list_bookmarks(
     parameters = query_parameters(request)
     format = negotiate(request, table, parameters)
     query = replace(parse_query(parameters, format.page_size), **format.query)
-    view = service.view(request, parameters)
-    listing = Listing(service.store.select, query, view, path_of(request))
-    response = respond(request, format, service.store.state(), format.write(listing))
+    state, view = service.store.state(), service.view(request, parameters)
+    select = functools.partial(service.store.select, is_refreshed=True)
+    listing = Listing(select, query, view, path_of(request))
+    response = respond(request, format, state, format.write(listing))
     if response.status == OK:  # A 304 makes no page.
         response.headers += listing.headers
     return response

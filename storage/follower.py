@@ -46,7 +46,6 @@ class Follower:
         self.watch.close()
         self.index = Index()
         self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
-        self._synced_tombstones: set[str] = set()  # Their ids.
         self._failed: set[str] = set()  # The ids among them whose file may be readable later.
         self._retry_at = 0.0  # When to read their files again, by the monotonic clock.
         # By folder and id: a hash of inode, size and times, to notice a change.
@@ -99,28 +98,15 @@ class Follower:
         return index
 
     def find(self, id: str) -> Entry | None:
-        """Return the entry of this id, or None. Raises Gone, Unreadable or Unavailable."""
+        """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if id in self._errors and id not in self._failed:
             self.reread(id)  # Its file may have been corrected through a hard link.
         if error := self._errors.get(id):
             raise Unreadable(id, str(error))
         item = self.index.items.get(id)
         if isinstance(item, TombstoneEntry):
-            self._sync_tombstone(id)
             raise Gone(id, item.tombstone.deleted)
         return item
-
-    def _sync_tombstone(self, id: str) -> None:
-        """Make a deletion durable before a client first sees it. Raises Full or Unavailable.
-
-        The writer of the tombstone may have failed to sync it, or may be about to.
-        """
-        if id in self._synced_tombstones:
-            return
-        folder = self.folders[TOMBSTONES]
-        with files.translate_disk_errors(), files.open_file(folder / (id + SUFFIX)) as descriptor:
-            files.sync_folder(folder, descriptor)
-        self._synced_tombstones.add(id)
 
     def reread(self, id: str) -> None:
         """Read the files of one id again, for a change that no inotify event has reported.

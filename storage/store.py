@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from storage import files
 from storage.bookmark import Bookmark, Tombstone, timestamp
-from storage.errors import Busy, Conflict, NotFound, StorageError, Unavailable
+from storage.errors import Busy, Conflict, Gone, NotFound, StorageError, Unavailable
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, State, count_tags, newest_first, search_entries, sort_entries
 from storage.query import NEWEST_FIRST, Query
@@ -135,6 +135,10 @@ class Store:
         """The number of index changes as of the last refresh, by which cached responses expire."""
         return self._follower.change_count
 
+    def compares_each_time(self) -> bool:
+        """Return whether each refresh compares all files, because inotify is missing."""
+        return self._follower.compares_each_time()
+
     def refresh(self) -> int:
         """Update the index if any file has changed; return `change_count`.
 
@@ -180,10 +184,15 @@ class Store:
         others = [e for e in same_host if e.uri_key != key]
         return [tag for tag, _ in count_tags(others, MAX_HOST_TAGS)]
 
-    def select(self, query: Query) -> Page:
-        """Return the page of the matches that the query asks for, with its deletions and state."""
+    def select(self, query: Query, is_refreshed: bool = False) -> Page:
+        """Return the page of the matches that the query asks for, with its deletions and state.
+
+        With `is_refreshed`, the caller has brought the index up to date for the same request.
+        """
         with self._mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            if not is_refreshed:
+                self._follower.refresh_or_raise_if_all_reads_failed()
+            index = self._follower.index
             matches, deleted = index.matches(query), index.tombstones if query.deletions else []
             counted = self.change_count, replace(query, limit=None, offset=0, sort=NEWEST_FIRST)
             page = Page(
@@ -222,7 +231,7 @@ class Store:
         If the block raises, nothing is changed. Raises Busy, Full or Unavailable: then each of the
         changes is stored completely or not at all.
         """
-        if not self._follower.compares_each_time():
+        if not self.compares_each_time():
             self.refresh()  # Reading the whole folder takes long, so do it before locking.
         with ExitStack() as staged:
             transaction = Transaction(self, self._follower, self._mutex, self._minter)
@@ -304,10 +313,24 @@ class Transaction:
                 self._follower.reread(id)  # inotify has not reported a change of this file.
 
     def get(self, id: str) -> Entry:
-        """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
-        if (entry := self.find(id)) is None:
+        """Return the bookmark of this id. Raises NotFound, Gone or Unreadable.
+
+        A client may repeat a deletion whose sync failed, so a tombstone is durable before Gone.
+        """
+        try:
+            entry = self.find(id)
+        except Gone:
+            self._sync_tombstone(id)
+            raise
+        if entry is None:
             raise NotFound(id)
         return entry
+
+    def _sync_tombstone(self, id: str) -> None:
+        folder = self._folders[TOMBSTONES]
+        path = folder / (id + SUFFIX)
+        with files.translate_disk_errors(), files.open_file(path) as descriptor:
+            files.sync_folder(folder, descriptor)
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it, or None.

@@ -121,6 +121,9 @@ class FakeStore:
     def __init__(self):
         self.change_count = 0
 
+    def compares_each_time(self):
+        return False
+
     def refresh(self):
         return self.change_count
 

@@ -307,7 +307,8 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
 def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
     last_in_list = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
-    dates = [entry.bookmark.created for entry in store.select(last_in_list).entries]
+    oldest = store.select(last_in_list, is_refreshed=True).entries
+    dates = [entry.bookmark.created for entry in oldest]
     date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.

@@ -382,7 +382,7 @@ def require_others_usable(address: str, **unreadable: str) -> None:
     assert put(address, "a", "New").status == 200
     assert put(address, "c", "c").status == 201
     assert ask(address, "DELETE", "/b").status == 204
-    response = ask(address, "POST", "/", [{"uri": uri_of("c"), "tags": ["imported"]}])
+    response = ask(address, "POST", "/-/import", [{"uri": uri_of("c"), "tags": ["imported"]}])
     assert (response.status, response.json["updated"]) == (200, 1), response
     assert titles(address) == {"a": "New", "c": "c"} | unreadable
     assert ask(address, path="/feed").status == 200

@@ -154,7 +154,9 @@ WRITES = {
     "create": lambda address: put(address, "c", "New"),
     "update": lambda address: put(address, "a", "New"),
     "delete": lambda address: ask(address, "DELETE", "/b"),
-    "import": lambda address: ask(address, "POST", "/", [{"uri": uri_of("d"), "title": "New"}]),
+    "import": lambda address: ask(
+        address, "POST", "/-/import", [{"uri": uri_of("d"), "title": "New"}]
+    ),
 }
 
 

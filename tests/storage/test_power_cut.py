@@ -96,7 +96,10 @@ CHANGES = {
     "create": (lambda address: put(address, "new", "New"), {OLD: "Old", NEW: "New"}),
     "update": (lambda address: put(address, "old", "New"), {OLD: "New"}),
     "delete": (lambda address: ask(address, "DELETE", "/old"), {}),
-    "import": (lambda address: ask(address, "POST", "/", ENTRIES), {OLD: "Old", NEW: "New"}),
+    "import": (
+        lambda address: ask(address, "POST", "/-/import", ENTRIES),
+        {OLD: "Old", NEW: "New"},
+    ),
 }
 
 
@@ -129,7 +132,7 @@ def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
     body = "\n".join(uris).encode()
     service = serve()
     if over_http:
-        response = ask(service.address, "POST", body=csv_of(body), Content_Type="text/csv")
+        response = ask(service.address, "POST", "/-/import", csv_of(body), Content_Type="text/csv")
         assert (response.status, response.json["created"]) == (200, len(uris))
     else:
         command = [*COMMAND, "import", "-", "--data", str(data)]
@@ -173,7 +176,9 @@ UNCHANGING = {
     "PUT of a field": lambda address: ask(address, "PUT", "/a/title", b"A"),
     "POST": lambda address: ask(address, "POST", "/a", {"title": "A"}),
     "POST by uri": lambda address: ask(address, "POST", "/", {"uri": uri_of("a"), "title": "A"}),
-    "import": lambda address: ask(address, "POST", "/", [{"uri": uri_of("a"), "title": "A"}]),
+    "import": lambda address: ask(
+        address, "POST", "/-/import", [{"uri": uri_of("a"), "title": "A"}]
+    ),
 }
 
 

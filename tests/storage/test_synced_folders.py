@@ -260,7 +260,7 @@ def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
         (tmp_path / name).mkdir()
         machines.append(Machine(tmp_path / name / "data", start))
     one, two = machines
-    commands = documented_block("bash", "rsync").replace("laptop:data/", f"{two.data}/")
+    commands = documented_block("bash", "laptop:data/").replace("laptop:data/", f"{two.data}/")
 
     def exchange():
         run("bash", "-ec", commands, cwd=one.data.parent)
