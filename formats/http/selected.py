@@ -22,7 +22,7 @@ from storage.errors import Gone, Invalid, Malformed, NotFound, Unreadable
 from storage.index import Entry
 from storage.query import Query
 from storage.retag import Retagging
-from storage.store import Transaction
+from storage.store import MAX_CHANGES, Transaction
 
 # A function that changes a bookmark in a transaction; it gets the tags in the form.
 _Action = Callable[[Transaction, Entry, Sequence[str]], None]
@@ -159,8 +159,8 @@ def _parse_deleted(text: str) -> list[rules.Fields]:
         deleted = msgspec.json.decode(text, type=list[_Deleted])
     except msgspec.MsgspecError:
         deleted = []
-    if not deleted:
-        raise Malformed("The form has no deleted bookmark.")
+    if not 0 < len(deleted) <= MAX_CHANGES:  # A form deletes at most as many.
+        raise Malformed(f"The form must have 1 to {MAX_CHANGES} deleted bookmarks.")
     return [rules.clean(asdict(bookmark)) for bookmark in deleted]
 
 

@@ -388,6 +388,32 @@ def test_a_forged_form_puts_nothing_back(app, deleted):
     app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
     fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'
     app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
+    too_many = f"[{','.join([fields] * 201)}]"
+    app.post("/-/restore", {"_deleted": too_many}, headers=PAGE, status=400)
+
+
+def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
+    id = add()["id"]
+    app.delete(f"/{id}", status=204)
+    page = app.get(f"/{id}", headers=PAGE, status=410)
+    assert re.search(
+        r"You deleted this bookmark on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.", page.html.main.text
+    )
+    (time,) = page.html.main.select("time")
+    assert time["datetime"].endswith("Z") and id not in page.html.main.text
+
+
+def test_addresses_in_descriptions_are_links(app, add):
+    text = "See (https://a.example/x?y=1&z), <b> or http://b.example."
+    add("https://1.example/", description=text)
+    long = "word " * 100 + "https://c.example/\n"
+    add("https://2.example/", description=long)
+    page = app.get("/?q=see+or+word", headers=PAGE, status=200)
+    assert_harmless(Page(page.text))
+    links = [a["href"] for a in page.html.select(".list h2 + p:not(.meta) a, .list details p a")]
+    assert sorted(links) == [
+        "http://b.example", "https://a.example/x?y=1&z", "https://c.example/"
+    ]  # fmt: skip
 
 
 # --- Several bookmarks at once ---
