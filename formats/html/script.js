@@ -369,11 +369,12 @@
     const act = form === bar ? actInPlace : form.closest(".gone") ? putBack : null;
     if (!act || isSentAsPage) return;
     event.preventDefault();
-    if (form.ariaBusy) return; // A repeated key must not send the form again.
-    form.ariaBusy = "true";
     const button = event.submitter || find("button", form);
+    const place = button.closest("li") || form; // Another item can be deleted at the same time.
+    if (place.ariaBusy) return; // A repeated key must not send the form again.
+    place.ariaBusy = "true";
     const isDone = await act(form, button);
-    form.ariaBusy = null;
+    place.ariaBusy = null;
     if (isDone) return setting("sessionStorage", SENT, "");
     isSentAsPage = true; // The next submit event sends the form as usual.
     form.requestSubmit(button);

@@ -153,6 +153,19 @@ def test_a_notice_is_no_higher_than_the_item_and_moves_nothing(browser, filled):
     assert browser.find(".notice p").rect["height"] < 30  # One line.
 
 
+def test_two_bookmarks_are_deleted_at_the_same_time(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open()
+    browser.driver.execute_script(
+        "document.querySelectorAll('.list .actions button').forEach((button, number) => {"
+        "if (number < 3) button.click(); })"
+    )
+    browser.wait(lambda: len(browser.all(".notice")) == 3)
+    browser.wait(lambda: browser.find(".total").text == f"{len(SAMPLES) - 3} bookmarks")
+    assert len(browser.stored()) == len(SAMPLES) - 3
+
+
 def test_a_double_click_deletes_one_bookmark(browser):
     for lines in range(1, 5):
         browser.post(f"https://short-{lines}.example/")
