@@ -85,11 +85,11 @@ def get_field(service: Service, request: Request, id: str, field: str) -> Respon
 
 def tags(service: Service, request: Request, table: FormatTable = formats.TAGS) -> Response:
     """GET /tags and /tags.json: all tags and the numbers of their bookmarks."""
-    format = negotiate(request, table, query_parameters(request))
+    parameters = query_parameters(request)
+    format = negotiate(request, table, parameters)
     counts, untagged, state = service.store.tag_counts()
-    return respond(
-        request, format, state, format.write(counts, untagged, service.view(request))
-    )
+    view = service.view(request, parameters)
+    return respond(request, format, state, format.write(counts, untagged, view))
 
 
 def file(service: Service, request: Request, file: str) -> Response:

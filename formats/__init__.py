@@ -76,7 +76,7 @@ LISTS = FormatTable(
     Format("xbel", "application/x-xbel", xbel.write, aliases=_XBEL_TYPES),
     Format("text", "text/plain; charset=utf-8", text.write),
     Format("csv", _CSV, csv.write),
-    Format("html", HTML, html_list.write, (), 100, {"tag_count_limit": 60}, is_page=True),
+    Format("html", HTML, html_list.write, (), 100, {"tag_count_limit": 55}, is_page=True),
     Format("netscape", HTML, netscape.write, download_name="bookmarks.html"),
 )
 # A feed is always sorted by date, and has the deletions too.

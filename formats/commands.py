@@ -23,7 +23,9 @@ from formats.http.hosts import MAX_OPEN
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
+from storage.query import Query
 from storage.retag import clean_retagging, retag
+from storage.similar import find_similar
 from storage.store import Store
 
 # `html` is the service's own page, which nothing can import; browsers import `netscape`.
@@ -108,6 +110,9 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     checks = subparsers.add_parser("check", help="check the files in the data folder")
     checks.set_defaults(run=check_files)
     checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
+    checks.add_argument(
+        "--similar", action="store_true", help="print addresses that differ only a little"
+    )
     imports = subparsers.add_parser("import", help="import files of bookmarks")
     imports.set_defaults(run=import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
@@ -164,7 +169,18 @@ def check_files(options: argparse.Namespace) -> int:
     repaired, remaining = repair(findings) if options.repair else ([], findings)
     for finding in repaired + remaining:
         print(finding)
+    if options.similar:
+        _print_similar(Path(options.data))
     return 0 if all(finding.is_harmless for finding in remaining) else 1
+
+
+def _print_similar(data: Path) -> None:
+    """Print each group of bookmarks with similar addresses; a line has the id and the address."""
+    newest_first = Store(data).select(Query()).entries
+    for group in find_similar(entry.bookmark for entry in reversed(newest_first)):
+        print("similar:")
+        for bookmark in group:
+            print(f"  {bookmark.id} {bookmark.uri}")
 
 
 def import_files(options: argparse.Namespace) -> int:

@@ -13,8 +13,8 @@ from storage.errors import Invalid, Malformed
 MAX_FIELDS = 200
 # The fields with tags, which commas separate. A form may send each of these fields several times:
 # the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
-# `tag_names` is the name in linkding's API.
-_TAG_FIELDS = ("tags", "add", "remove", "tag_names")
+# `tag_names` is the name in linkding's API. `selected` has the ids of checked bookmarks.
+_TAG_FIELDS = ("tags", "add", "remove", "tag_names", "selected")
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:

@@ -319,8 +319,8 @@ def test_a_form_keeps_what_was_typed_and_can_be_saved_after_the_login(client):
     assert "Line 1" in page.text and "nothing that you typed is lost" in page.text
     page, form = submit_again(app, page)
     assert form.action == "/-/add" and dict(fields_of(form)) == dict(TYPED)
-    assert "not saved yet" in page.html.find("h1").text and "Line 2 é" in page.html.find("dl").text
-    assert [term.text for term in page.html.select("dt")] == LABELS_OF_TYPED
+    assert "not saved yet" in page.html.find("h1").text and "Line 2 é" in page.html.main.dl.text
+    assert [term.text for term in page.html.select("main dt")] == LABELS_OF_TYPED
     assert app.get("/", status=200).json == []
     form.submit(headers=BROWSER | OWN, status=303)
     (bookmark,) = app.get("/", status=200).json
@@ -336,7 +336,8 @@ def test_repeated_fields_are_kept_in_order(client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/-/add", "/-/edit/a", "/-/delete/a", "/-/restore", "/-/retag", "/-/nothing"]
+    "path",
+    ["/-/add", "/-/edit/a", "/-/delete/a", "/-/restore", "/-/selected", "/-/retag", "/-/nothing"],
 )
 def test_a_form_of_every_address_is_kept_until_after_the_login(client, path):
     app = client()
@@ -349,10 +350,14 @@ def test_a_form_of_every_address_is_kept_until_after_the_login(client, path):
 
 def test_a_deletion_has_to_be_confirmed_after_the_login(client):
     app = client()
-    app.put_json("/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, headers=BEARER)
-    version = app.get("/a", headers=BROWSER | BEARER).forms[2]["_version"].value
-    page = app.post("/-/delete/a", {"_version": version}, headers=BROWSER | OWN, status=401)
+    whole = {"uri": "x:y", "title": "Its title", "description": "", "tags": []}
+    app.put_json("/a", whole, headers=BEARER, status=201)
+    shown = app.get("/a", headers=BROWSER | BEARER).forms[2]["_shown"].value
+    fields = {"_shown": shown, "_list": "tag=x"}
+    page = app.post("/-/delete/a", fields, headers=BROWSER | OWN, status=401)
     page, form = submit_again(app, page)
+    assert "Its title" in page.html.main.text
+    assert page.html.find("a", string="Cancel")["href"] == "/?tag=x"
     assert "not deleted yet" in page.html.find("h1").text
     app.get("/a", status=200)
     form.submit(headers=BROWSER | OWN, status="*")
@@ -366,7 +371,7 @@ def test_the_largest_bookmark_can_be_put_back_after_the_login(client):
     app.put("/a", body, headers=BEARER | {"Content-Type": "application/json"}, status=201)
     headers = BEARER | BROWSER
     page = app.get("/a", headers=headers, status=200).forms[2].submit(headers=headers, status=200)
-    (form,) = [form for form in page.forms.values() if "created" in form.fields]
+    (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
     app.reset()
     page = form.submit(headers=BROWSER | OWN, status=401)
     _, form = submit_again(app, page)
@@ -516,7 +521,7 @@ def test_a_public_page_is_the_same_for_all_readers_and_links_to_the_login(client
         assert response.headers["Cache-Control"] == "private, no-cache"
         pages.add(response.text)
     (page,) = pages
-    assert '<a class="button" href="/-/login">Login</a>' in page
+    assert '<a href="/-/login">Login</a>' in page
 
 
 def test_no_page_that_a_login_shows_is_kept_by_the_browser(client):

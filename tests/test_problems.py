@@ -332,9 +332,16 @@ def test_a_500_is_logged_and_discloses_nothing(app, filled, monkeypatch, caplog)
     assert "Traceback" in caplog.text
 
 
+DELETED = (
+    '[{"uri": "x:y", "title": "", "description": "", "tags": [], '
+    '"created": "2001-01-01T00:00:00Z"}]'
+)
+
+
 @pytest.mark.parametrize("path, form", [
     ("/-/add", {"uri": "x:y"}), ("/-/edit/a", {"uri": "x:y"}), ("/-/delete/a", {}),
-    ("/-/restore", {"uri": "x:y", "created": "2001-01-01T00:00:00Z"}),
+    ("/-/restore", {"_deleted": DELETED}), ("/-/selected", {"selected": "a", "do": "read"}),
+    ("/-/tags", {"tag": "x", "add": "y", "expected": "1"}),
     ("/-/retag", {"tag": "x", "add": "y"}),
 ])  # fmt: skip
 def test_a_500_of_a_page_is_logged_and_discloses_nothing(

@@ -38,14 +38,14 @@ def test_html_has_the_tags_in_alphabetical_order(app, add):
     add("https://2.example/", tags=["b", "A", "Zz"])
     add("https://3.example/")
     page = app.get("/tags", headers=PAGE, status=200)
-    links = [(link.text, link["href"]) for link in page.html.select("main a:not(.rename)")]
+    links = [(link.text, link["href"]) for link in page.html.select(".cloud a:not(.rename)")]
     assert links == [
-        ("Bookmarks without tags 1", "/?q=%21untagged"),
         ("A 1", "/?tag=A"),
         ("b 2", "/?tag=b"),
         ("c & d 1", "/?tag=c+%26+d"),
         ("Zz 1", "/?tag=Zz"),
     ]
+    assert "/?q=%21untagged" in [link["href"] for link in page.html.select(".controls a")]
     for _, address in links:
         assert len(app.get(address, status=200).json) == (2 if address == "/?tag=b" else 1)
 
@@ -315,11 +315,11 @@ def test_more_bookmarks_than_a_batch_are_changed(app, add):
 
 
 def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
-    form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="rename").parent
-    fields = {field["name"]: field.get("value") or "x" for field in form.select("input")}
+    form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="add-tags").parent
+    fields = {field["name"]: field.get("value", "x") for field in form.select("input")}
     assert "q" not in fields
-    response = app.post("/-/retag", fields, headers=PAGE, status=303)
-    assert response.location == "http://localhost/?tag=x&changed=2"
+    response = app.post("/-/retag", fields | {"add": "x"}, headers=PAGE, status=303)
+    assert response.location == "http://localhost/?tag=a&changed=2"
     assert 'class="retag"' not in app.get("/?q=%20", headers=PAGE, status=200)
 
 

@@ -61,7 +61,7 @@ def _page(entry: Entry, site: Site, form: BookmarkForm, editor: str) -> str:
         f'{begin(b.title, site, form.list_query)}<main id="main" class="single">\n'
         f'<h1 dir="auto">{title_link(b)}</h1>\n'
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{editor}{delete_form(site.path, b.id, form)}</main>\n{END}"
+        f"{editor}{delete_form(site.path, entry, form.list_query)}</main>\n{END}"
     )
 
 

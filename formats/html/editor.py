@@ -10,21 +10,23 @@ from msgspec.structs import replace
 
 from formats.html.frame import cut, e, hidden_input
 from formats.html.view import list_address
-from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields, split_tags
+from storage.bookmark import WRITABLE_FIELDS, Bookmark, Fields, fold_tag, split_tags
 from storage.index import Entry
 
 _URI_ATTRIBUTES = 'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"'
+_TAGS_ATTRIBUTES = 'dir="auto" autocapitalize="none" data-completes="tags"'
 # The label, the HTML attributes and the hint (empty for none) of each field, by its name.
 _FIELDS = {
     "uri": ("Address", _URI_ATTRIBUTES, ""),
     "title": ("Title", 'dir="auto"', "Leave it empty to use the address."),
-    "tags": ("Tags", 'dir="auto" autocapitalize="none"', "Separate tags with commas."),
+    "tags": ("Tags", _TAGS_ATTRIBUTES, "Separate tags with commas."),
     "description": ("Description", 'dir="auto" rows="5"', ""),
 }
 LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 
 # The checkbox that adds a new description to the saved one shows at most this many characters.
 MAX_ADDED_TEXT_SHOWN = 300
+UNREAD = "unread"  # The tag of the bookmarks to read later.
 
 
 # An address as people type it, to which `complete_address` adds https://. It begins with localhost,
@@ -49,9 +51,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     tags: str = ""  # Separated by commas.
     description: str = ""
-    created: str = ""  # Only in the form that puts a deleted bookmark back.
-    version: str = ""  # Of the bookmark that the form was opened with; empty for a new one.
-    opened: str = ""  # The `field_digests` of that version.
+    opened: str = ""  # The `field_digests` of the version that the form was opened with.
     list_query: str | None = None  # Of the list to return to; None if there is none.
     closes_window: str = ""  # "1" if the bookmarklet has opened the window of the form.
 
@@ -64,23 +64,21 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, entry: Entry, query: Mapping[str, str] = {}) -> "BookmarkForm":
         """Return the form of a stored bookmark, opened by a page with this query."""
-        version, opened = form_version(entry), field_digests(entry.bookmark)
-        form = cls(**form_values(entry.bookmark), version=version, opened=opened)
+        form = cls(**form_values(entry.bookmark), opened=field_digests(entry.bookmark))
         return _returning(form, query)
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
         """Return the form that a browser has sent. If `_quote` is ticked, add its text."""
-        description = fields.get("description", "")
+        description, tags = fields.get("description", ""), [*fields.get("tags", ())]
+        tags += [UNREAD] if fields.get("unread") else []
         if quote := fields.get("_quote"):
             description = f"{description}\n\n{quote}"
         return cls(
             uri=fields.get("uri", ""),
             title=fields.get("title", ""),
-            tags=", ".join(fields.get("tags", ())),
+            tags=", ".join(tags),
             description=description,
-            created=fields.get("created", ""),
-            version=fields.get("_version", ""),
             opened=fields.get("_opened", ""),
             list_query=fields.get("_list"),
             closes_window=fields.get("_close", ""),
@@ -109,9 +107,19 @@ def _returning(form: BookmarkForm, query: Mapping[str, str]) -> BookmarkForm:
     return replace(form, list_query=query.get("_list"), closes_window=query.get("close", ""))
 
 
-def form_version(entry: Entry) -> str:
-    """Return the version of a bookmark as a form has it: 16 digits, because lists have many."""
-    return f"{entry.version & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+def shown_versions(entries: Iterable[Entry]) -> str:
+    """Return the ids and versions on a page, for its forms that delete or change bookmarks."""
+    return " ".join(f"{entry.bookmark.id}:{_version(entry)}" for entry in entries)
+
+
+def is_shown_version(entry: Entry, shown: str) -> bool:
+    """Return whether the page had this version of the bookmark."""
+    return f"{entry.bookmark.id}:{_version(entry)}" in shown.split()
+
+
+def _version(entry: Entry) -> str:
+    # 40 bits tell the versions of one bookmark apart, and lists have many of them.
+    return f"{entry.version & 0xFF_FFFF_FFFF:010x}"
 
 
 def form_values(b: Bookmark) -> dict[str, str]:
@@ -130,15 +138,20 @@ def field_digests(bookmark: Bookmark) -> str:
 
 
 def _digest(value: object) -> str:
+    if isinstance(value, (list, tuple)):  # A checkbox loses the place and the case of UNREAD.
+        others = [tag for tag in value if not _is_unread(tag)]
+        value = [*others, UNREAD] if len(others) < len(value) else value
     # 8 bytes keep a form short. Two values with the same digest are too rare to occur by chance.
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=8).hexdigest()
+
+
+def _is_unread(tag: str) -> bool:
+    return fold_tag(tag) == UNREAD
 
 
 def hidden_inputs(form: BookmarkForm) -> str:
     """Return the hidden fields of a form as HTML; empty ones are left out."""
     values = {
-        "created": form.created or None,
-        "_version": form.version or None,
         "_list": form.list_query,  # An empty query is that of all bookmarks.
         "_close": form.closes_window or None,
         "_opened": form.opened or None,
@@ -165,16 +178,21 @@ def edit_form(
     HTML beside the button to save. The link to cancel leads back to the list.
     """
     focus = next((name for name in _FIELDS if name in errors_html), focus)
-    fields = []
+    fields, tags = [], split_tags(form.tags)
+    values = {name: getattr(form, name) for name in _FIELDS}
+    if is_unread := any(map(_is_unread, tags)):
+        values["tags"] = ", ".join(tag for tag in tags if not _is_unread(tag))
     for name in _FIELDS:
         error, other_value = errors_html.get(name, ""), other_values_html.get(name, "")
-        fields.append(_field(name, getattr(form, name), error, other_value, focus))
+        fields.append(_field(name, values[name], error, other_value, focus))
         fields.append(checkboxes.get(name, ""))
     cancel_link = _cancel_link(action, form) if has_cancel_link else ""
     return (
         # Without autocomplete="off", a reload could put old typed text into a newer version's form.
         f'<form class="editor" method="post" action="{e(action)}" autocomplete="off">\n'
         f"{hidden_inputs(form)}\n{''.join(fields)}"
+        '<p class="choices"><label><input type="checkbox" name="unread" value="1"'
+        f'{" checked" if is_unread else ""}> Read later</label></p>\n'
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
         f"{cancel_link}</p>\n"
         "</form>\n"
@@ -252,9 +270,11 @@ def _cancel_link(action: str, form: BookmarkForm) -> str:
     return f' <a class="button" href="{e(address)}">Cancel</a>'
 
 
-def delete_form(path: str, id: str, form: BookmarkForm) -> str:
+def delete_form(path: str, entry: Entry, list_query: str | None) -> str:
     """Return a form that deletes the bookmark, unless it has changed since the page was made."""
+    hidden = hidden_input("_shown", shown_versions([entry]))
+    hidden += "" if list_query is None else hidden_input("_list", list_query)
     return (
-        f'<form class="delete" method="post" action="{e(path)}/-/delete/{id}">'
-        f"{hidden_inputs(form)}<button>Delete</button></form>\n"
+        f'<form class="delete" method="post" action="{e(path)}/-/delete/{entry.bookmark.id}">'
+        f"{hidden}<button>Delete</button></form>\n"
     )

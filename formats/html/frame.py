@@ -37,12 +37,21 @@ def begin(
     add_address = with_query(f"{site.path}/-/add", add_parameters)
     return (
         f"{_head(title, site)}{_feed_link(site, filter) if is_list else ''}</head>\n<body>\n"
-        '<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
-        f'<nav aria-label="Pages of the service"><a href="{e(site.path)}/tags">Tags</a>\n'
-        f'<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
-        f"{_login_link(site)}</nav>\n</header>\n"
+        f'<nav aria-label="Pages of the service">{_unread_link(site)}'
+        f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
+        f'{_login_link(site)}<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
+        "</nav>\n</header>\n"
     )
+
+
+def _unread_link(site: Site) -> str:
+    """Return a link to the bookmarks to read later, with their number, if there are any."""
+    if not (count := site.count_unread()):
+        return ""
+    address = e(with_query(f"{site.path}/", [("tag", "unread")]))
+    return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
 
 
 def begin_login(title: str, site: Site) -> str:
@@ -57,7 +66,7 @@ def _brand(site: Site) -> str:
 
 
 def _login_link(site: Site) -> str:
-    return f'<a class="button" href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
+    return f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
 
 
 def _head(title: str, site: Site) -> str:
@@ -88,8 +97,24 @@ def _search(site: Site, filter: Parameters) -> str:
         f'<form class="search" role="search" action="{e(site.path)}/">{tags}'
         '<label class="unseen" for="q">Search</label>'
         f'<input type="search" id="q" name="q" value="{e(words)}" dir="auto" '
-        'placeholder="Search" autocomplete="off"><button>Search</button></form>\n'
+        'placeholder="Search: words, #tag, -not" autocomplete="off" data-completes="search">'
+        f"<button>Search</button>\n{_HELP}</form>\n"
     )
+
+
+# What the search understands, each with an example.
+SEARCH_EXAMPLES = (
+    '<dl class="examples">\n'
+    "<dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>\n"
+    "<dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>\n"
+    "<dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>\n"
+    "<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>\n"
+    "<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>\n</dl>\n"
+)
+_HELP = (
+    '<details class="menu"><summary class="button" aria-label="How to search">?</summary>\n'
+    f"<div>{SEARCH_EXAMPLES}</div></details>"
+)
 
 
 def _feed_link(site: Site, filter: Parameters) -> str:

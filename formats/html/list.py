@@ -1,45 +1,37 @@
 """The page of a list: bookmarks, filter, tags, export links and the forms to add and import."""
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.html.bookmark import date_html, host_html, title_link
-from formats.html.editor import BookmarkForm, edit_form, form_version
+from formats.html.editor import UNREAD, BookmarkForm, edit_form
 from formats.html.frame import (
     END,
     MAX_HEADING,
+    SEARCH_EXAMPLES,
     begin,
     cut,
     e,
-    feed_address,
-    hidden_input,
     number_of_bookmarks,
 )
 from formats.html.mark import Escape, marker
 from formats.html.retag import retag_section
-from formats.html.start import bookmarklet, import_form, introduction
+from formats.html.selected import bar
+from formats.html.start import introduction
 from formats.html.view import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.search import parse_search, words_to_mark
 
 # The column beside a list shows at most this number of tags, the most used.
-MAX_TAGS_SHOWN = 60
+MAX_TAGS_SHOWN = 55
 # In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
 # more of the selected text, so a list shows the whole text that the bookmarklet has saved.
 MAX_DESCRIPTION_SHOWN = 2000
-# In characters, about two lines on a phone. A list collapses a longer description to two lines.
-_MAX_NOT_COLLAPSED = 90
-
-# The labels of the download links by the names of the formats.
-_EXPORTS = {
-    "netscape": "Browser bookmark file (HTML)",
-    "csv": "Spreadsheet (CSV)",
-    "json": "All fields (JSON)",
-    "xbel": "XBEL (XML)",
-    "text": "Plain text",
-}
+# In characters, more than one line on a wide screen. A list collapses a longer description to two.
+_MAX_NOT_COLLAPSED = 140
 
 _TagLink = Callable[..., str]  # A function from a tag, and optionally its count, to a link.
 
@@ -53,7 +45,8 @@ def write(listing: Listing) -> Iterator[bytes]:
     head = _empty_collection(listing) if is_empty_collection else _list_head(listing)
     yield _begin(listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
-    yield b'<ol class="list">\n' if listing.page.entries else b""
+    # Enter does what the first button of a form does, so the bar comes before the items' buttons.
+    yield f'{bar(listing)}<ol class="list">\n'.encode() if listing.page.entries else b""
     for entry in listing.page.entries:
         yield item(entry).encode()
     yield b"</ol>\n" if listing.page.entries else b""
@@ -74,17 +67,12 @@ def _title(listing: Listing) -> str:
 
 
 def _list_head(listing: Listing) -> str:
-    path = e(listing.site.path)
-    # On narrow screens, the link "Tools" jumps to the column that is below the list there.
     return (
-        f'<div class="head">\n<h1 dir="auto">{e(cut(_title(listing), MAX_HEADING))}</h1>\n'
-        f'<p class="total" role="status">{_total(listing)}</p>\n'
-        f'<p class="jump"><a href="#more">Tools</a></p>\n</div>\n'
-        f"{_retagging_notice(listing)}{_filter(listing)}"
+        '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
+        f'<div class="head">\n{_heading(listing)}'
+        f'<p class="total" role="status">{_total(listing)}</p>\n{_sort_menu(listing)}</div>\n'
+        f"{_notices(listing)}"
         f"{'' if listing.page.entries else _nothing_here(listing)}"
-        # The delete button of each item submits this form, with the item's address and version.
-        f'<form id="delete" method="post" action="{path}/">'
-        f"{hidden_input('_list', listing.list_query)}</form>\n"
     )
 
 
@@ -97,30 +85,61 @@ def _total(listing: Listing) -> str:
     return f"{listing.query.offset + 1:,} to {listing.query.offset + number_on_page:,} of {total}"
 
 
-def _retagging_notice(listing: Listing) -> str:
-    """Return a notice with the result of a change of tags, if such a form led to this list."""
-    if listing.retagged_count is None:
-        return ""
-    text = f"{number_of_bookmarks(listing.retagged_count)} changed."
-    if listing.failed_count:
-        failed = number_of_bookmarks(listing.failed_count)
-        text += f" {failed} could not be changed. Repeat the change."
-    return f'<p class="saved" role="status">{text}</p>\n'
+def _notices(listing: Listing) -> str:
+    """Return a notice with the result of the form that led to this list, if one did."""
+    texts = []
+    if listing.changed_count is not None:
+        texts.append(f"{number_of_bookmarks(listing.changed_count)} changed.")
+        if listing.failed_count:
+            failed = number_of_bookmarks(listing.failed_count)
+            texts.append(f"{failed} could not be changed. Repeat the change.")
+    if listing.restored_count:
+        texts.append(f"{number_of_bookmarks(listing.restored_count)} put back.")
+    return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
 
 
-def _filter(listing: Listing) -> str:
-    """Return the tags and words of the filter, each as a link that removes it from the filter."""
-    if not listing.filter:
-        return ""
+def _heading(listing: Listing) -> str:
+    """Return the tags of the filter as the heading, each a link that removes it from the filter.
+
+    The words of the filter are in the search box.
+    """
+    selection = listing.filter + listing.order
     links = []
-    for name, value in listing.filter:  # The name is also the link's CSS class, `tag` or `q`.
-        rest = [parameter for parameter in listing.filter if parameter != (name, value)]
+    for tag in (parameter for parameter in listing.filter if parameter[0] == "tag"):
+        rest = [parameter for parameter in selection if parameter != tag]
         links.append(
-            f'<a href="{e(with_query(f"{listing.site.path}/", rest))}" class="{name}">'
-            f'<span class="unseen">Without </span><bdi>{e(value)}</bdi> '
+            f'<a class="chip" href="{e(with_query(f"{listing.site.path}/", rest))}" '
+            f'title="Remove from the filter"><bdi>#{e(cut(tag[1], MAX_HEADING))}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
-    return f'<p class="filter"><span>Only </span>{"".join(links)}</p>\n'
+    text = "Search results" if listing.filter else "All bookmarks"
+    return f"<h1>{''.join(links) or text}</h1>\n"
+
+
+# The labels of the orders by the value of the parameter `sort`.
+_ORDERS = {
+    "-created": "Newest first",
+    "created": "Oldest first",
+    "-modified": "Last changed first",
+    "title": "By title",
+}
+
+
+def _sort_menu(listing: Listing) -> str:
+    """Return the links to the other orders of the list; the summary says how it is sorted."""
+    if listing.page.total < 2:
+        return ""
+    current = dict(listing.order).get("sort", "-created")
+    links = []
+    for order, label in _ORDERS.items():
+        parameters = [("sort", order)] if order != "-created" else []
+        address = e(with_query(f"{listing.site.path}/", listing.filter + parameters))
+        is_current = ' aria-current="true"' if order == current else ""
+        links.append(f'<a href="{address}"{is_current}>{label}</a>\n')
+    return (
+        f'<details class="menu sort"><summary>{_ORDERS.get(current, "Sorted")}</summary>\n'
+        f'<div>{"".join(links)}</div></details>\n'
+    )
 
 
 def _nothing_here(listing: Listing) -> str:
@@ -131,9 +150,10 @@ def _nothing_here(listing: Listing) -> str:
     else:
         what = (
             "No bookmark matches the whole filter. Remove a part of the filter, or "
-            f'<a href="{path}/">see all bookmarks</a>.'
+            f'<a href="{path}/">see all bookmarks</a>. The search understands:'
         )
-    return f'<p class="nothing">{what}</p>\n'
+    examples = "" if listing.page.total else SEARCH_EXAMPLES
+    return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
 
 
 def _empty_collection(listing: Listing) -> str:
@@ -154,8 +174,9 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
     """
     path = f"{listing.site.path}/"
     # The addresses of all links differ only in the tag at the end, after `tag=`.
-    address_up_to_tag = e(f"{path}?{urlencode([*listing.filter, ('tag', '')])}")
-    same_list_address = e(with_query(path, listing.filter))
+    selection = listing.filter + listing.order
+    address_up_to_tag = e(f"{path}?{urlencode([*selection, ('tag', '')])}")
+    same_list_address = e(with_query(path, selection))
     selected_tags = _selected_tags(listing)
 
     @functools.cache  # Most tags occur several times on a page.
@@ -187,8 +208,9 @@ def _item_writer(
 ) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
-    The item's delete button sends the bookmark's version, because the service refuses to delete a
-    bookmark that has changed since. `escape_and_mark` also marks the words of the search in a text.
+    The buttons of an item submit the form of `selected.bar`, which has the versions of all items,
+    because the service refuses to delete a bookmark that has changed since. `escape_and_mark` also
+    marks the words of the search in a text.
     """
     # By the parameter `_list`, the page that edits a bookmark leads back to this list.
     path, edit_query = e(listing.site.path), e(urlencode({"_list": listing.list_query}))
@@ -197,27 +219,53 @@ def _item_writer(
         b = entry.bookmark
         edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
         return (
-            f'<li id="b-{b.id}" dir="auto">\n<h2>{title_link(b, escape_and_mark)}</h2>\n'
-            f'{_description(b.description, edit_address, escape_and_mark)}<p class="meta">'
+            f'<li id="b-{b.id}" dir="auto">\n<input type="checkbox" form="many" name="selected" '
+            f'value="{b.id}" aria-label="Select">\n<h2>{title_link(b, escape_and_mark)}</h2>\n'
+            f"{_description(b.description, edit_address, escape_and_mark)}"
+            # The actions come first, so that they are near the title for the key Tab.
+            f'<p class="meta"><span class="actions">{_read_button(entry, path)}'
+            f'<a href="{edit_address}">Edit</a> '
+            f'<button form="many" formaction="{path}/-/delete/{b.id}">Delete</button></span>'
             f"{host_html(b.uri, escape_and_mark)} {date_html(b.created)} "
-            f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span>'
-            f'<span class="actions"><a class="edit" href="{edit_address}">Edit</a> '
-            f'<button form="delete" formaction="{path}/-/delete/{b.id}" name="_version" '
-            f'value="{form_version(entry)}">Delete</button></span></p>\n</li>\n'
+            f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span></p>\n'
+            "</li>\n"
         )
 
     return item
 
 
+def _read_button(entry: Entry, path: str) -> str:
+    if UNREAD not in entry.tags:
+        return ""
+    address = f"{path}/-/read/{entry.bookmark.id}"
+    return f'<button form="many" formaction="{address}">Mark as read</button> '
+
+
 def _description(description: str, escaped_address: str, escape_and_mark: Escape) -> str:
     """Return the description, collapsed if it is long or has a line break; a click expands it."""
-    text = escape_and_mark(cut(description, MAX_DESCRIPTION_SHOWN))
-    if len(description) <= _MAX_NOT_COLLAPSED and "\n" not in description:
-        return f"<p>{text}</p>\n" if text else ""
-    is_cut = len(description) > MAX_DESCRIPTION_SHOWN
-    rest = f'<p><a href="{escaped_address}">Show the whole description</a></p>' if is_cut else ""
+    if not description:
+        return ""
+    shown = cut(description, MAX_DESCRIPTION_SHOWN)
+    if len(description) <= _MAX_NOT_COLLAPSED and description.count("\n") < 3:
+        parts = _ADDRESS.split(shown)  # At each odd index is an address.
+        parts[::2] = map(escape_and_mark, parts[::2])
+        parts[1::2] = map(_link, parts[1::2])
+        return f"<p>{''.join(parts)}</p>\n"
+    # A summary cannot contain links, so they follow it.
+    text, links = escape_and_mark(shown), map(_link, _ADDRESS.findall(shown))
+    rest = "".join(f"<p>{link}</p>" for link in links)
+    if len(description) > MAX_DESCRIPTION_SHOWN:
+        rest += f'<p><a href="{escaped_address}">Show the whole description</a></p>'
     # The summary has the whole text, of which style.css shows only two lines until a click.
     return f"<details><summary>{text}</summary>{rest}</details>\n"
+
+
+# A web address in a description, without the punctuation of the sentence around it.
+_ADDRESS = re.compile(r"(\bhttps?://[^\s<>\"]*[^\s<>\".,;:!?'’”»)\]])")
+
+
+def _link(address: str) -> str:
+    return f'<a href="{e(address)}">{e(address)}</a>'
 
 
 # --- Below and beside the items ---
@@ -239,20 +287,11 @@ def _page_links(listing: Listing) -> str:
 
 
 def _aside(listing: Listing, tag_link: _TagLink) -> str:
-    site = listing.site
-    exports = "\n".join(
-        f'<a href="{e(with_query(f"{site.path}/", [*listing.filter, ("format", format)]))}">'
-        f"{label}</a>"
-        for format, label in _EXPORTS.items()
-    )
+    tools = with_query(f"{listing.site.path}/-/tools", listing.filter)
     return (
-        f'<aside id="more" aria-label="Tags and tools">\n{_tags(listing, tag_link)}'
-        f"{retag_section(listing)}"
-        '<section>\n<h2>Download these bookmarks</h2>\n<p class="links">'
-        f'{exports}\n<a href="{e(feed_address(site, listing.filter))}">Feed (Atom)</a></p>\n'
-        "</section>\n"
-        f"<section>\n<h2>Add from any page</h2>\n{bookmarklet(site)}</section>\n"
-        f"<section>\n<h2>Import</h2>\n{import_form(site)}</section>\n</aside>\n"
+        f'<aside aria-label="Tags">\n{_tags(listing, tag_link)}{retag_section(listing)}'
+        f'<div><p id="more"><a href="{e(tools)}">Download or follow these bookmarks</a></p>'
+        "</div>\n</aside>\n"
     )
 
 
@@ -264,6 +303,5 @@ def _tags(listing: Listing, tag_link: _TagLink) -> str:
         for tag, count in listing.page.tag_counts
         if fold_tag(tag) not in selected_tags
     )
-    if not items:
-        return ""
-    return f'<section>\n<h2>Tags</h2>\n<ul class="cloud">\n{items}</ul>\n</section>\n'
+    content = f'<ul class="cloud">\n{items}</ul>' if items else "<p>No more tags.</p>"
+    return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'

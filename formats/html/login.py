@@ -4,9 +4,11 @@ A form is pending if the user sent it without being logged in. Both pages have i
 fields, so that nothing typed is lost.
 """
 
+from formats.html.bookmark import host_html, title_link
 from formats.html.editor import LABELS
 from formats.html.frame import ENCTYPE_MULTIPART, END, begin, begin_login, e, hidden_input
-from formats.html.view import Parameters, Site
+from formats.html.view import Parameters, Site, list_address
+from storage.bookmark import Bookmark
 
 # The labels of the fields of forms that a user types.
 _TYPED = LABELS | {"add": "Add tags", "remove": "Remove tags"}
@@ -45,15 +47,26 @@ _PENDING_NOTICE = (
 )
 
 
-def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
+# The heading and the button of a pending form by the beginning of its target.
+_PENDING = {
+    "/-/delete/": ("This is not deleted yet", "Delete"),
+    "/-/restore": ("This is not put back yet", "Put back"),
+    "/-/selected": ("This is not done yet", "Continue"),
+    "/": ("This is not saved yet", "Save"),
+}
+
+
+def write_pending_form(
+    site: Site, target: str, pending_fields: Parameters, bookmark: Bookmark | None
+) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
     The user sent this form before the login. All its fields are hidden, so that the browser sends
-    them again exactly as they were. The page shows the values that a user has typed as text.
+    them again exactly as they were. The page shows the values that a user has typed as text, and
+    the `bookmark` that a deletion is about.
     """
-    is_deletion = target.startswith("/-/delete/")
-    heading = "This is not deleted yet" if is_deletion else "This is not saved yet"
-    button = "Delete" if is_deletion else "Save"
+    heading, button = next(_PENDING[start] for start in _PENDING if target.startswith(start))
+    cancel = e(list_address(site.path, dict(pending_fields).get("_list", "")))
     rows = "".join(
         f'<dt>{_TYPED[name]}</dt><dd dir="auto">{e(value)}</dd>\n'
         for name, value in pending_fields
@@ -62,11 +75,16 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
     return (
         f'{begin(heading, site)}<main id="main" class="single">\n<h1>{heading}</h1>\n'
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
+        f"{_named(bookmark) if bookmark else ''}"
         f'<form method="post" action="{e(site.path + target)}" {ENCTYPE_MULTIPART}>'
         f"{_hidden_inputs(pending_fields)}\n"
-        f'<p class="buttons"><button class="primary">{button}</button></p>\n</form>\n'
-        f"</main>\n{END}"
+        f'<p class="buttons"><button class="primary">{button}</button> '
+        f'<a class="button" href="{cancel}">Cancel</a></p>\n</form>\n</main>\n{END}'
     ).encode()
+
+
+def _named(bookmark: Bookmark) -> str:
+    return f'<p dir="auto">{title_link(bookmark)} {host_html(bookmark.uri)}</p>\n'
 
 
 def _hidden_inputs(fields: Parameters) -> str:

@@ -1,5 +1,6 @@
 """The page that reports an error."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -77,15 +78,28 @@ def write_page(heading: str, main: str, site: Site) -> str:
     )
 
 
+# The time of a deletion in a text for programs; the script shows it in the zone of the user.
+_TIME = re.compile(r"The bookmark \S+ was deleted at (\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)Z\.")
+
+
 def detail_html(problem: Problem) -> str:
     """Return what is wrong, as a text for people."""
+    if match := _TIME.fullmatch(problem.detail):
+        date, clock, seconds = match.groups()
+        time = f'<time datetime="{date}T{clock}{seconds}Z">on {date} at {clock} UTC</time>'
+        return f"You deleted this bookmark {time}."
     return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
 def errors_html(problem: Problem) -> str:
     """Return a list of the errors. Each begins with a link to the field if the form shows it."""
-    items = [f"<li>{_field_link(name)} {e(reason)}</li>" for name, reason in problem.errors]
+    items = [f"<li>{_field_link(name)} {people_text(why)}</li>" for name, why in problem.errors]
     return f"<ul>{''.join(items)}</ul>\n" if items else f"<p>{detail_html(problem)}</p>\n"
+
+
+def people_text(reason: str) -> str:
+    """Return the reason of an error as HTML, with the words of people."""
+    return e(re.sub(r"\buri\b", "address", reason))
 
 
 def _field_link(name: str) -> str:

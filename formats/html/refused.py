@@ -20,6 +20,7 @@ from formats.html.problem import (
     conflict_link,
     detail_html,
     errors_html,
+    people_text,
     write_page,
 )
 from formats.html.view import Site, View
@@ -35,10 +36,7 @@ def _alert(content: str) -> str:
 def write_refused(form: BookmarkForm, action: str, problem: Problem, site: Site) -> str:
     """Return the form as it was sent, with the errors above it and below each wrong field."""
     heading = HEADINGS.get(problem.status, "This did not work")
-    if "/-/delete/" in action:
-        content = notice(f"<p>{detail_html(problem)}</p>\n", "notice alert")
-        return write_page(heading, content + list_link(site, form.list_query), site)
-    errors = {name: f"{LABELS[name]} {e(text)}" for name, text in problem.errors if name in LABELS}
+    errors = {name: _sentence(name, text) for name, text in problem.errors if name in LABELS}
     if link := conflict_link(problem):
         errors["uri"] = f"{detail_html(problem)} {link}"
     # With 410, another client deleted the bookmark after the user opened the form.
@@ -46,6 +44,17 @@ def write_refused(form: BookmarkForm, action: str, problem: Problem, site: Site)
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
     editor = edit_form(action, form, label, errors_html=errors)
     return write_page(heading, _alert(text + errors_html(problem)) + editor, site)
+
+
+def _sentence(name: str, reason: str) -> str:
+    return f"{LABELS[name]} {people_text(reason)}"
+
+
+def write_deletion_refused(problem: Problem, site: Site, list_query: str | None) -> str:
+    """Return the notice that nothing was deleted, and why."""
+    heading = HEADINGS.get(problem.status, "This did not work")
+    content = notice(f"<p>{detail_html(problem)}</p>\n", "notice alert")
+    return write_page(heading, content + list_link(site, list_query), site)
 
 
 def write_existing(form: BookmarkForm, entry: Entry, view: View) -> str:
@@ -74,7 +83,7 @@ def write_two_versions(
     """
     saved, typed = form_values(entry.bookmark), {name: getattr(form, name) for name in changes}
     opened = BookmarkForm.of(entry)  # The next time, compare with the version shown now.
-    form = replace(form, version=opened.version, opened=opened.opened, **(saved | typed))
+    form = replace(form, opened=opened.opened, **(saved | typed))
     address = f"{e(site.path)}/{entry.bookmark.id}"
     link = f' <a class="button" href="{address}">Keep the saved version</a>'
     editor = edit_form(
@@ -92,7 +101,7 @@ def write_two_versions(
     return write_page("There are two versions", _alert(text) + editor, site)
 
 
-def write_not_deleted(form: BookmarkForm, entry: Entry, site: Site) -> str:
+def write_not_deleted(entry: Entry, site: Site, list_query: str | None) -> str:
     """Return the notice that nothing was deleted, with the version that is stored now.
 
     If the user pressed "Delete" in a list, the script shows this notice there, below the bookmark.
@@ -103,13 +112,11 @@ def write_not_deleted(form: BookmarkForm, entry: Entry, site: Site) -> str:
         for name, value in form_values(b).items()
         if value
     )
-    # The new form has the version that is shown, so this button can delete it.
-    current = replace(form, version=BookmarkForm.of(entry).version)
     content = (
         "<p>It has changed since the form was opened.</p>\n"
         f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
         f'<div class="buttons"><a class="button" href="{e(site.path)}/{b.id}">Edit</a>\n'
-        f"{delete_form(site.path, b.id, current)}</div>\n"
+        f"{delete_form(site.path, entry, list_query)}</div>\n"
     )
-    main = notice(content, "notice alert") + list_link(site, form.list_query)
+    main = notice(content, "notice alert") + list_link(site, list_query)
     return write_page(HEADINGS[412], main, site)

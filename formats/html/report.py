@@ -1,19 +1,18 @@
 """The report of an import, as a page."""
 
-import re
 from collections.abc import Iterator
 
 from formats.html.frame import END, begin, e, list_link
+from formats.html.problem import people_text
 from formats.html.view import View
 from storage.importer import ImportReport
 
 
 def write(report: ImportReport, view: View) -> Iterator[bytes]:
     """Write a page with the numbers, and with the line and reason of each skipped entry."""
-    # Reasons such as "uri must be …" have the API's name of the field, which pages call "Address".
     rows = "".join(
         f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
-        f"<td>{e(re.sub('^uri ', 'Address ', entry.reason))}</td></tr>\n"
+        f"<td>{people_text(entry.reason)}</td></tr>\n"
         for entry in report.entries
     )
     table = (
@@ -23,6 +22,19 @@ def write(report: ImportReport, view: View) -> Iterator[bytes]:
     )
     yield (
         f'{begin("Imported", view.site)}<main id="main" class="single">\n<h1>Imported</h1>\n'
-        f'<p role="status">{e(report.summary())}</p>\n{table if rows else ""}'
+        f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}'
         f"{list_link(view.site)}</main>\n{END}"
     ).encode()
+
+
+def _summary(report: ImportReport) -> str:
+    """Return the numbers of an import in words, without those that are 0."""
+    numbers = {
+        "added": report.created,
+        "changed": report.updated,
+        "known already": report.unchanged,
+        "no bookmarks": report.ignored,
+        "skipped": report.skipped,
+    }
+    texts = [f"{number:,} {what}" for what, number in numbers.items() if number]
+    return ", ".join(texts) or "Nothing was found to import"

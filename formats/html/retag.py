@@ -9,7 +9,7 @@ from formats.html.view import Listing, Parameters, Site, parse_count
 from storage.errors import BadQuery
 from storage.search import parse_expression
 
-_INPUT = 'required dir="auto" autocomplete="off" autocapitalize="none"'
+_INPUT = 'required dir="auto" autocomplete="off" autocapitalize="none" data-completes="tags"'
 
 
 def retag_section(listing: Listing) -> str:
@@ -22,8 +22,8 @@ def retag_section(listing: Listing) -> str:
     forms += _form(listing.site, hidden, "remove", "Remove tags", f"Remove from {number}")
     match listing.filter:
         case [("tag", tag)]:  # The filter is this tag alone.
-            forms = _rename_form(listing.site, hidden, tag, number) + forms
-    return f"<section>\n<h2>Change tags</h2>\n{forms}</section>\n"
+            forms = _rename_form(listing, tag, number) + forms
+    return f'<section id="retag">\n<h2>Change tags</h2>\n{forms}</section>\n'
 
 
 def write_retagging_refused(fields: Mapping[str, Any], problem: Problem, site: Site) -> str:
@@ -34,9 +34,7 @@ def write_retagging_refused(fields: Mapping[str, Any], problem: Problem, site: S
     list_query = fields.get("_list", "")
     hidden, number = _hidden_inputs(filter, total, list_query), number_of_bookmarks(total)
     added, removed = (", ".join(fields.get(name, ())) for name in ("add", "remove"))
-    if added and removed:
-        form = _rename_form(site, hidden, removed, number, added)
-    elif removed:
+    if removed:
         form = _form(site, hidden, "remove", "Remove tags", f"Remove from {number}", removed)
     else:
         form = _form(site, hidden, "add", "Add tags", f"Add to {number}", added)
@@ -66,18 +64,21 @@ def _hidden_inputs(filter: Parameters, total: int, list_query: str) -> str:
     return hidden + hidden_input("expected", str(total)) + hidden_input("_list", list_query)
 
 
-def _rename_form(site: Site, hidden: str, tag: str, number: str, value: str = "") -> str:
-    """Return a form that removes the tag and adds those of its field in its place."""
-    label, button = f"Rename <bdi>{e(tag)}</bdi> to", f"Rename in {number}"
-    hidden += hidden_input("remove", tag)
-    return _form(site, hidden, "add", label, button, value, id="rename")
+def _rename_form(listing: Listing, tag: str, number: str) -> str:
+    """Return the form that puts a new tag in the place of this one."""
+    hidden = hidden_input("tag", tag) + hidden_input("expected", str(listing.page.total))
+    return (
+        f'<form class="retag" method="post" action="{e(listing.site.path)}/-/tags">{hidden}\n'
+        f'<label for="rename">Rename <bdi>{e(tag)}</bdi> to</label>\n'
+        f'<input id="rename" name="add" {_INPUT}>\n<button>Rename in {number}</button>\n</form>\n'
+    )
 
 
 def _form(
-    site: Site, hidden: str, field: str, label: str, button: str, value: str = "", id: str = ""
+    site: Site, hidden: str, field: str, label: str, button: str, value: str = ""
 ) -> str:
     """Return a form whose `field` has tags to `add` or to `remove`."""
-    id = id or f"{field}-tags"
+    id = f"{field}-tags"
     return (
         f'<form class="retag" method="post" action="{e(site.path)}/-/retag">{hidden}\n'
         f'<label for="{id}">{label}</label>\n'

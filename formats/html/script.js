@@ -3,6 +3,7 @@
 (() => {
   const path = document.documentElement.dataset.path;
   const find = (selector, root = document) => root.querySelector(selector);
+  const findAll = (selector, root = document) => [...root.querySelectorAll(selector)];
 
   function make(tag, attributes, ...children) {
     const element = Object.assign(document.createElement(tag), attributes);
@@ -33,7 +34,7 @@
     return text;
   }
 
-  // --- The notice after saving ---
+  // --- After a form was sent ---
 
   // The service redirects after it has stored a form. A login redirects too, but stores nothing.
   const SENT = "bookmarks-sent";
@@ -43,36 +44,71 @@
   addEventListener("submit", ({ target: form }) => {
     if (form.method === "post" && !form.action.endsWith("/-/login")) setting("sessionStorage", SENT, "yes");
   });
+  const parameters = new URLSearchParams(location.search);
+  const targetId = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
   if (wasSent && arrival?.type === "navigate" && arrival.redirectCount === 1) {
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
-    if (new URLSearchParams(location.search).get("close") === "1") window.close();
-    const id = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
-    const item = document.getElementById("b-" + id);
-    const link = id && !item ? [" ", make("a", { href: `${path}/${id}` }, "Show it")] : [];
+    if (parameters.get("close") === "1") window.close();
+    const item = targetId && document.getElementById("b-" + targetId);
+    const link = targetId && !item ? [" ", make("a", { href: `${path}/${targetId}` }, "Show it")] : [];
     const saved = status("saved", "Saved.", ...link);
-    (item ? find(".meta", item) : find(id ? ".head" : ".single > .meta"))?.after(saved);
+    (item ? find(".meta", item) : find(targetId ? ".head" : ".single > .meta"))?.after(saved);
     addEventListener("pagehide", () => saved.remove());
+  }
+  // The key j goes on from the bookmark that was saved.
+  if (targetId) document.getElementById("b-" + targetId)?.classList.add("current");
+
+  // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
+  if (["changed", "failed", "restored"].some((name) => parameters.has(name))) {
+    for (const name of ["changed", "failed", "restored"]) parameters.delete(name);
+    const query = String(parameters);
+    history.replaceState(null, "", location.pathname + (query && "?" + query) + location.hash);
   }
 
   // --- Completion of tags ---
 
   const MAX_SUGGESTIONS = 6;
+  const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   let knownTags, areTagsLoaded = false;
 
   function loadTags() {
     knownTags ||= request(path + "/tags.json", { headers: { Accept: "application/json" } })
       .then((answer) => (answer.ok ? answer.json() : []))
       .catch(() => [])
+      .then((tags) => tags.map(({ tag, count }) => ({ tag, count, folded: fold(tag) })))
       .finally(() => { areTagsLoaded = true; });
     return knownTags;
   }
 
+  // In a field for tags, the text between two commas around the caret: its start, end, and text up
+  // to the caret. In a search, the text from the # of a term.
+  const PLACES = {
+    tags({ value, selectionStart: caret }) {
+      const start = value.lastIndexOf(",", caret - 1) + 1;
+      const comma = value.indexOf(",", caret);
+      return { start, end: comma < 0 ? value.length : comma, text: fold(value.slice(start, caret).trim()) };
+    },
+    search({ value, selectionStart: caret }) {
+      const term = /(?:^|[\s(-])#("?)([^"\s]*)$/.exec(value.slice(0, caret));
+      const start = term ? caret - term[2].length - term[1].length : caret;
+      return { start, end: caret, text: term ? fold(term[2]) : "" };
+    },
+  };
+  // How a chosen tag is written.
+  const FORMS = {
+    tags: (tag, start) => (start ? " " : "") + tag + ", ",
+    search: (tag) => (/[\s()"]/.test(tag) ? `"${tag}" ` : tag + " "),
+  };
+
   function complete(input) {
-    const list = make("ul", { className: "completion", id: "completion", role: "listbox", ariaLabel: "Known tags" });
+    const kind = input.dataset.completes;
+    const id = "completion-of-" + input.id;
+    const list = make("ul", { className: "completion", id, role: "listbox", ariaLabel: "Known tags" });
     input.after(list);
     Object.assign(input, { role: "combobox", ariaAutoComplete: "list" });
     input.setAttribute("aria-controls", list.id);
     const selected = () => find("[aria-selected=true]", list);
+    const place = () => PLACES[kind](input);
 
     function select(item) {
       selected()?.setAttribute("aria-selected", "false");
@@ -84,25 +120,16 @@
     // Show these tags with the first one selected, or hide the list if there are none.
     function show(found) {
       list.replaceChildren(...found.map(({ tag, count }, number) =>
-        make("li", { id: "completion-" + number, role: "option" }, make("bdi", {}, tag), make("span", {}, String(count)))));
+        make("li", { id: `${id}-${number}`, role: "option" }, make("bdi", {}, tag), make("span", {}, String(count)))));
       list.hidden = !found.length;
       input.ariaExpanded = String(!list.hidden);
       input.removeAttribute("aria-activedescendant");
       if (found.length) select(list.firstChild);
     }
 
-    // The tag that contains the caret: its start, its end, and its text up to the caret.
-    function tagAtCaret() {
-      const { value, selectionStart: caret } = input;
-      const start = value.lastIndexOf(",", caret - 1) + 1;
-      const comma = value.indexOf(",", caret);
-      const end = comma < 0 ? value.length : comma;
-      return { start, end, text: value.slice(start, caret).trim().toLowerCase() };
-    }
-
     function insert(item) {
-      const { start, end } = tagAtCaret();
-      const before = input.value.slice(0, start) + (start ? " " : "") + item.firstChild.textContent + ", ";
+      const { start, end } = place();
+      const before = input.value.slice(0, start) + FORMS[kind](item.firstChild.textContent, start);
       input.value = before + input.value.slice(end).replace(/^[,\s]+/, "");
       input.setSelectionRange(before.length, before.length);
       show([]);
@@ -110,24 +137,32 @@
 
     // The unused tags that contain the text: first the text itself, then tags that begin with it.
     function matches(all, text) {
-      const used = new Set(input.value.toLowerCase().split(",").map((tag) => tag.trim()));
+      const used = new Set(kind === "tags" ? input.value.split(",").map((tag) => fold(tag.trim())) : []);
       const rank = (tag) => (tag === text ? 0 : tag.startsWith(text) ? 1 : 2);
-      const found = all.map(({ tag, count }) => ({ tag, count, folded: tag.toLowerCase() }))
+      const found = all
         .filter(({ folded }) => folded.includes(text) && (folded === text || !used.has(folded)))
         .sort((one, other) => rank(one.folded) - rank(other.folded));
-      return found.length === 1 && found[0].tag === text ? [] : found.slice(0, MAX_SUGGESTIONS);
+      if (found.length === 1 && found[0].tag === text) return [];
+      return found.length ? found.slice(0, MAX_SUGGESTIONS) : wordsAsTags(all, text);
+    }
+
+    // Words with spaces between them, which are all tags, are meant as these tags.
+    function wordsAsTags(all, text) {
+      const tags = text.split(/\s+/).map((word) => all.find(({ folded }) => folded === word)?.tag);
+      return tags.length > 1 && tags.every(Boolean) ? [{ tag: tags.join(", "), count: `${tags.length} tags` }] : [];
     }
 
     async function suggest() {
-      const { text } = tagAtCaret();
+      const { text } = place();
       const all = text ? await loadTags() : [];
-      if (tagAtCaret().text === text && document.activeElement === input) show(matches(all, text));
+      if (place().text === text && document.activeElement === input) show(text ? matches(all, text) : []);
     }
 
     // Only the first focus moves the caret. Later, the user has chosen where it is. After Tab, Firefox
     // selects the whole value, but only once the listeners of the event have run.
     function prepare() {
       loadTags();
+      if (kind !== "tags") return;
       if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
       const moveToEnd = () => input.setSelectionRange(input.value.length, input.value.length);
       moveToEnd();
@@ -146,28 +181,33 @@
     });
     input.addEventListener("keydown", async (event) => {
       if (event.isComposing) return;
-      if (event.key === "Enter" && tagAtCaret().text && !areTagsLoaded) {
+      if (event.key === "Enter" && kind === "tags" && place().text && !areTagsLoaded) {
         event.preventDefault(); // Wait for the tags, then do what Enter does once they are shown.
         await loadTags();
-        return list.hidden ? input.form.requestSubmit() : insert(selected());
+        return list.hidden ? input.form.requestSubmit(find("button", input.form)) : insert(selected());
       }
       if (list.hidden) return;
       const keys = {
         ArrowDown: () => select(selected().nextSibling || list.firstChild),
         ArrowUp: () => select(selected().previousSibling || list.lastChild),
         Enter: () => insert(selected()),
+        Tab: () => insert(selected()),
         Escape: () => show([]),
       };
-      if (!Object.hasOwn(keys, event.key)) return;
+      if (!Object.hasOwn(keys, event.key) || event.shiftKey) return;
       event.preventDefault();
       keys[event.key]();
     });
   }
 
-  const tagField = find("#tags");
-  if (tagField) complete(tagField);
+  findAll("[data-completes]").forEach(complete);
 
-  // --- Deleting in the list ---
+  // --- Acting in the list, without loading a page ---
+
+  const bar = find("#many");
+  const items = () => findAll(".list > li[id]");
+  const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
+  const DELETED = "bookmarks-deleted";
 
   // The first click of a double click moves another button under the pointer: ignore the second.
   addEventListener("click", (event) => {
@@ -177,57 +217,167 @@
     }
   }, true);
 
-  // Show the notice of the response in place of the bookmark, or below it if it was not deleted.
-  // A response without a notice, such as that of a proxy, is shown as a page of its own.
-  async function deleteInPlace(form, button) {
-    const item = button.closest("li");
-    if (item.ariaBusy) return;
-    item.ariaBusy = "true"; // A repeated key must not send the deletion again.
-    const response = await request(button.getAttribute("formaction"), {
-      method: "POST",
-      body: new URLSearchParams(new FormData(form, button)),
-      headers: { Accept: "text/html" },
-      keepalive: true,
-    }).catch(() => null);
-    const page = new DOMParser().parseFromString((await response?.text()) || "", "text/html");
-    const notice = find(".notice", page);
-    item.ariaBusy = null;
-    if (!notice) {
-      isSentAsPage = true; // The next submit event sends the form as usual.
-      return form.requestSubmit(button);
+  // Screen readers announce each control with the title of its bookmark. The script adds the titles,
+  // because in the HTML they would make the page 10 % larger.
+  function nameControls(item) {
+    const title = find("h2 > *", item).textContent;
+    for (const control of findAll(".actions > *, [name=selected]", item)) {
+      control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
-    find(".notice", item)?.remove();
-    if (response.ok) {
-      item.replaceChildren();
-      countDown();
+  }
+  items().forEach(nameControls);
+
+  const all = make("input", { type: "checkbox", defaultValue: "all" });
+  all.addEventListener("change", () => {
+    boxes().forEach((box) => { box.checked = all.checked; });
+    showSelection();
+  });
+  find(".bar > p")?.before(make("label", {}, all, " Select all on this page"));
+
+  function showSelection() {
+    const count = boxes(":checked").length;
+    if (!bar) return;
+    find("[role=status]", bar).textContent = count ? `${count} selected` : "";
+    all.checked = count > 0 && count === boxes().length;
+  }
+  addEventListener("change", (event) => { if (event.target.name === "selected") showSelection(); });
+  showSelection(); // Firefox keeps checked boxes over a reload.
+
+  // Replace the items by those of a newer version of the list. Notices and open forms stay.
+  function refresh(page) {
+    items().forEach((item) => {
+      const newer = page.getElementById(item.id);
+      if (newer) nameControls(newer);
+      newer ? item.replaceWith(newer) : item.remove();
+    });
+    for (const selector of [".total", "#tags-of-list", "#retag", ".top nav"]) {
+      const [old, newer] = [find(selector), find(selector, page)];
+      if (old && newer && !find(":focus", old) && !findAll("input", old).some(isChanged)) old.replaceWith(newer);
     }
-    notice.autofocus = false; // The attribute works only while a page is loaded.
-    item.append(notice);
-    notice.focus();
+    findAll("#retag [data-completes]").filter((input) => !input.role).forEach(complete);
+    const shown = find("[name=_shown]", page);
+    if (shown) find("[name=_shown]", bar).value = shown.value;
+    const saved = find(".saved", page);
+    findAll(".head ~ .saved").forEach((old) => old.remove());
+    if (saved) find(".head").after(status("saved", ...saved.childNodes));
+    showSelection();
   }
 
-  function countDown() {
-    document.querySelectorAll(".total, .retag button").forEach((element) => {
-      element.textContent = element.textContent.replace(/([\d,]+) bookmarks?$/, (_, number) => {
-        const left = Number(number.replaceAll(",", "")) - 1;
-        return left.toLocaleString("en") + (left === 1 ? " bookmark" : " bookmarks");
-      });
-    });
-    document.querySelectorAll("[name=expected]").forEach((input) => { input.value -= 1; });
+  const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+
+  // Send a form; return the response and its page, or null without an answer.
+  async function send(action, form, button) {
+    const data = new FormData(form, button);
+    const isMultipart = form.enctype === "multipart/form-data";
+    const response = await request(new URL(action, location).pathname, {
+      method: "POST",
+      body: isMultipart ? data : new URLSearchParams(data),
+      headers: { Accept: "text/html" },
+      keepalive: !isMultipart, // Browsers allow only small bodies for it.
+    }).catch(() => null);
+    return response && { response, page: parse(await response.text()) };
+  }
+
+  // Show the notice in place of the item, with the height of the item: nothing else moves.
+  function showNotice(notice, item, isDeleted) {
+    notice.autofocus = false; // The attribute works only while a page is loaded.
+    if (!isDeleted) return find(".meta", item).after(notice);
+    const place = make("li", { className: "gone" }, notice);
+    place.style.minHeight = `${item.getBoundingClientRect().height}px`;
+    item.replaceWith(place);
+  }
+
+  // After "Back" and a reload, the notice of the last deletion is there again.
+  function keepNotice(notice, next) {
+    const value = { list: location.search, next: next?.id, html: notice.outerHTML };
+    setting("sessionStorage", DELETED, JSON.stringify(value));
+  }
+
+  function showKeptNotice() {
+    const kept = JSON.parse(setting("sessionStorage", DELETED) || "null");
+    if (!kept || kept.list !== location.search || !find(".head") || arrival?.type === "navigate") return;
+    const list = find(".list") || find("main").appendChild(make("ol", { className: "list" }));
+    const notice = find(".notice", parse(kept.html));
+    notice.autofocus = false;
+    const place = make("li", { className: "gone" }, notice);
+    const next = kept.next && document.getElementById(kept.next);
+    next ? next.before(place) : list.append(place);
+  }
+  showKeptNotice();
+
+  // Do what the button of the bar or of an item does, or return false: then the response, such as
+  // that of a proxy, is shown as a page of its own.
+  async function actInPlace(form, button) {
+    const item = button.closest("li");
+    const checked = item ? [item] : boxes(":checked").map((box) => box.closest("li"));
+    const answer = await send(button.getAttribute("formaction") || form.getAttribute("action"), form, button);
+    const notice = answer && find(".notice", answer.page);
+    if (!notice) {
+      if (!answer?.response.ok || !find("#many, .nothing", answer.page)) return false;
+      find("#selected-tags").value = "";
+      refresh(answer.page);
+      return true;
+    }
+    const isDeleted = answer.response.ok && Boolean(find("[name=_deleted]", notice));
+    if (!item && !isDeleted) {
+      find(".head").after(notice);
+      notice.focus();
+      refreshList();
+      return true;
+    }
+    const next = checked.at(-1).nextElementSibling;
+    const other = find(".alert:not(.notice)", answer.page);
+    if (other) notice.append(other);
+    findAll(".notice", item || bar).forEach((old) => old.remove());
+    const [first, ...rest] = checked;
+    showNotice(notice, first, isDeleted);
+    notice.focus();
+    if (!isDeleted) return true;
+    rest.forEach((gone) => gone.remove());
+    keepNotice(notice, next);
+    refreshList();
+    return true;
+  }
+
+  async function refreshList() {
+    const answer = await request(location.pathname + location.search, { headers: { Accept: "text/html" } });
+    if (answer.ok) refresh(parse(await answer.text()));
+  }
+
+  // Put bookmarks back in place of their notice.
+  async function putBack(form) {
+    const place = form.closest("li");
+    const answer = await send(form.getAttribute("action"), form);
+    const ids = answer && new URL(answer.response.url).searchParams.get("restored")?.split(" ");
+    if (!answer?.response.ok) return false;
+    if (!ids) {
+      location = answer.response.url; // Another bookmark has the address by now.
+      return true;
+    }
+    setting("sessionStorage", DELETED, "");
+    const restored = ids.map((id) => answer.page.getElementById("b-" + id)).filter(Boolean);
+    restored.forEach(nameControls);
+    refresh(answer.page); // It takes only the items that the list has already.
+    place.replaceWith(...(restored.length ? restored : [make("li", {}, "Put back.")]));
+    find(`#b-${ids[0]} :is(h2 a, .actions a)`)?.focus();
+    return true;
   }
 
   let isSentAsPage = false;
-  find("#delete")?.addEventListener("submit", (event) => {
-    if (isSentAsPage) return;
+  addEventListener("submit", async (event) => {
+    const form = event.target;
+    const act = form === bar ? actInPlace : form.closest(".gone") ? putBack : null;
+    if (!act || isSentAsPage) return;
     event.preventDefault();
-    deleteInPlace(event.target, event.submitter);
-  });
-
-  // Screen readers announce each button with the title of its bookmark. The script adds the titles,
-  // because in the HTML they would make the page 10 % larger.
-  document.querySelectorAll(".actions > *").forEach((button) => {
-    const title = find("h2 > *", button.closest("li")).textContent;
-    button.setAttribute("aria-label", button.textContent + " " + title);
+    const button = event.submitter || find("button", form);
+    const place = button.closest("li") || form; // Another item can be deleted at the same time.
+    if (place.ariaBusy) return; // A repeated key must not send the form again.
+    place.ariaBusy = "true";
+    const isDone = await act(form, button);
+    place.ariaBusy = null;
+    if (isDone) return setting("sessionStorage", SENT, "");
+    isSentAsPage = true; // The next submit event sends the form as usual.
+    form.requestSubmit(button);
   });
 
   // Folding a description would hide the text that the user has just selected in it.
@@ -235,19 +385,45 @@
     if (event.target.closest?.("summary") && String(getSelection())) event.preventDefault();
   });
 
+  // A click elsewhere and Escape close an open menu.
+  addEventListener("click", ({ target }) => findAll(".menu[open]").forEach((menu) => {
+    if (!menu.contains(target)) menu.open = false;
+  }));
+
+  // --- Importing ---
+
+  find(".import")?.addEventListener("submit", async ({ target: form }) => {
+    const [file] = find("[type=file]", form).files;
+    const said = status("saved", `Reading ${file.name} …`);
+    form.after(said);
+    const text = await file.text();
+    const found = text.match(/<a\s|<bookmark\s|"(?:uri|url|href)"\s*:/gi) || text.match(/\n/g) || [];
+    said.textContent = `Reading ${found.length.toLocaleString("en")} bookmarks from ${file.name} …`;
+  });
+
+  // --- Dates ---
+
+  // The time of a deletion, in the words and the time zone of the user.
+  for (const time of findAll("time[datetime]")) {
+    const date = new Date(time.dateTime);
+    const isToday = date.toDateString() === new Date().toDateString();
+    const clock = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+    const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
+    time.textContent = `${isToday ? "today" : "on " + day} at ${clock}`;
+  }
+
   // --- Keys ---
 
-  const items = () => [...document.querySelectorAll(".list > li")];
   const KEYS_OFF = "bookmarks-keys-off";
 
   function move(step) {
-    const all = items();
-    if (!all.length) return;
-    const old = all.findIndex((item) => item.classList.contains("current"));
-    const next = all[Math.min(Math.max(old + step, 0), all.length - 1)];
-    all[old]?.classList.remove("current");
+    const list = findAll(".list > li");
+    if (!list.length) return;
+    const old = list.findIndex((item) => item.classList.contains("current"));
+    const next = list[Math.min(Math.max(old + step, 0), list.length - 1)];
+    list[old]?.classList.remove("current");
     next.classList.add("current");
-    find(":is(a, button)", next)?.focus();
+    find("h2 a, .notice button, .actions a", next)?.focus();
     next.scrollIntoView({ block: "nearest" });
   }
 
@@ -255,27 +431,36 @@
   // below an alert was sent, but not saved.
   const isChanged = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
   const isInUse = () => find(".alert + .editor")
-    || [...document.querySelectorAll("form[method=post] :is(input, textarea)")].some(isChanged);
+    || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isChanged);
+  const clickCurrent = (text) => {
+    const current = find(".list > .current");
+    current && findAll(".actions > *", current).find((control) => control.textContent === text)?.click();
+  };
 
   const KEYS = {
-    "/": () => find("#q").focus(),
-    a: () => find("#add").click(),
-    j: () => move(1),
-    k: () => move(-1),
-    e: () => find(".list > .current .edit")?.click(),
+    "/": ["search", () => find("#q").focus()],
+    a: ["add", () => find("#add").click()],
+    j: ["next bookmark", () => move(1)],
+    k: ["previous bookmark", () => move(-1)],
+    e: ["edit", () => clickCurrent("Edit")],
+    d: ["delete", () => clickCurrent("Delete")],
+    x: ["select", () => find(".list > .current [name=selected]")?.click()],
+    n: ["next page", () => find("a[rel=next]")?.click()],
+    p: ["previous page", () => find("a[rel=prev]")?.click()],
+    "?": ["these keys", () => find(".keys").showModal()],
   };
 
   addEventListener("keydown", (event) => {
+    if (event.key === "Escape") findAll(".menu[open]").forEach((menu) => { menu.open = false; });
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
-    if (event.target.closest?.("form, select") || isInUse()) return;
+    if (event.target.closest?.("form, select, dialog") || isInUse()) return;
     event.preventDefault();
-    KEYS[event.key]();
+    KEYS[event.key][1]();
   });
 
   // Speech input can trigger single keys, so users must be able to turn them off (WCAG 2.1.4).
-  function keysSection() {
-    const key = (name) => make("kbd", {}, name);
+  function keysDialog() {
     const toggle = make("button", { type: "button" });
     const label = () => { toggle.textContent = setting("localStorage", KEYS_OFF) ? "Turn keys on" : "Turn keys off"; };
     toggle.addEventListener("click", () => {
@@ -283,11 +468,13 @@
       label();
     });
     label();
-    return make("section", { className: "keys" },
-      make("h2", {}, "Keys"),
-      make("p", {}, key("/"), " search, ", key("a"), " add, ", key("j"), " ", key("k"), " move, ", key("e"), " edit"),
-      make("p", {}, toggle));
+    const rows = Object.entries(KEYS).flatMap(([key, [what]]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)]);
+    const close = make("form", { method: "dialog", className: "buttons" }, toggle, make("button", {}, "Close"));
+    return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), make("dl", {}, ...rows), close);
   }
 
-  find("aside")?.append(keysSection());
+  const dialog = document.body.appendChild(keysDialog());
+  const opener = make("button", { type: "button" }, "Keys");
+  opener.addEventListener("click", () => dialog.showModal());
+  find("#more")?.after(make("p", {}, opener));
 })();

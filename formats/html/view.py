@@ -16,9 +16,9 @@ from storage.store import Page
 
 Parameters = list[tuple[str, str]]
 
-# After a form has changed the tags of bookmarks, it leads to a list with these parameters: how many
-# bookmarks were changed, and how many could not be. The list shows the numbers in a notice.
-_RETAGGING_NOTICE = ("changed", "failed")
+# A form that has changed bookmarks leads to a list with these parameters: how many bookmarks were
+# changed, how many could not be, and the ids of those that were put back. The list shows a notice.
+_NOTICE = ("changed", "failed", "restored")
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -32,6 +32,7 @@ class Site(msgspec.Struct, frozen=True):
     url: str = ""
     path: str = ""
     has_login: bool = False
+    count_unread: Callable[[], int] = int  # The number of bookmarks to read later.
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""
@@ -96,6 +97,11 @@ class Listing:
         return [*tags, *([("q", words)] if words else [])]
 
     @property
+    def order(self) -> Parameters:
+        """The parameter `sort`, if the list has one."""
+        return [("sort", value) for name, value in self.view.parameters if name == "sort"][:1]
+
+    @property
     def address(self) -> str:
         """The address of this page of the list."""
         return with_query(self.site.url + self.path, self.view.parameters)
@@ -123,9 +129,14 @@ class Listing:
         return urlencode(_selection_and_range(self.view.parameters))
 
     @property
-    def retagged_count(self) -> int | None:
-        """The number of bookmarks that a form has retagged; None if no form led to this list."""
+    def changed_count(self) -> int | None:
+        """The number of bookmarks that a form has changed; None if no form led to this list."""
         return parse_count(self.view.values, "changed")
+
+    @property
+    def restored_count(self) -> int:
+        """The number of bookmarks that the form that led to this list has put back."""
+        return len(self.view.values.get("restored", "").split())
 
     @property
     def failed_count(self) -> int:
@@ -145,14 +156,18 @@ def with_query(address: str, parameters: Parameters) -> str:
     return f"{address}?{urlencode(parameters)}" if parameters else address
 
 
-def list_address(base: str, list_query: str, id: str = "") -> str:
+def list_address(base: str, list_query: str, id: str = "", **notice: object) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id` if given.
+
+    `notice` has parameters of _NOTICE.
 
     Links and forms have `list_query` in `_list`, to lead back to the list. Only the parameters that
     select bookmarks and a range of them are kept: a forged `_list` cannot lead to another page.
     """
     fragment = f"#b-{id}" if id else ""  # In a list, the item of a bookmark has this id.
-    return with_query(f"{base}/", _selection_and_range(parse_qsl(list_query))) + fragment
+    parameters = _selection_and_range(parse_qsl(list_query))
+    parameters += [(name, str(value)) for name, value in notice.items()]
+    return with_query(f"{base}/", parameters) + fragment
 
 
 def _selection_and_range(parameters: Parameters) -> Parameters:
@@ -201,7 +216,7 @@ def _page_links(
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
     # Each link has its own limit and offset. The parameters of a notice are for this page alone.
-    dropped = ("limit", "offset", *_RETAGGING_NOTICE)
+    dropped = ("limit", "offset", *_NOTICE)
     others = [(name, value) for name, value in parameters if name not in dropped]
     beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
     return {relation: f"{beginning}&offset={offset}" for relation, offset in offsets.items()}

@@ -1,5 +1,7 @@
 """Logging in by a form, and out: the handlers of the paths below `/-/`."""
 
+from contextlib import suppress
+
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
@@ -18,6 +20,8 @@ from formats.http.request import query_parameters
 from formats.http.response import HTTPError, Response, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
+from storage.bookmark import Bookmark
+from storage.errors import StorageError
 
 
 def show_login(service: Service, request: Request) -> Response:
@@ -55,7 +59,9 @@ def log_in(service: Service, request: Request) -> Response:
         return response
     site = service.site(request)
     if pending_fields:  # The user has sent a form without a login, and can send it again now.
-        response = respond_with(HTML, write_pending_form(site, target, pending_fields))
+        bookmark = _bookmark_to_delete(service, target)
+        page = write_pending_form(site, target, pending_fields, bookmark)
+        response = respond_with(HTML, page)
     else:
         response = see_other(site.url + target)
     response.headers.append(_cookie(request, site, make_login(token), LOGIN_SECONDS))
@@ -71,6 +77,13 @@ def log_out(service: Service, request: Request) -> Response:
     # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
     response.headers.append(("Clear-Site-Data", '"cache"'))
     return response
+
+
+def _bookmark_to_delete(service: Service, target: str) -> Bookmark | None:
+    _, _, id = target.partition("/-/delete/")
+    with suppress(StorageError):
+        return service.store.get(id).bookmark
+    return None
 
 
 def _raise_404_without_tokens(service: Service) -> None:

@@ -4,8 +4,9 @@ Each form has its own address, so a handler knows what its form means. If a form
 the response is a page with the form, in which nothing that was typed is lost.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from msgspec.structs import replace
 from webob import Request
 
 import formats
@@ -14,21 +15,25 @@ from formats.html import MEDIA_TYPE as HTML
 from formats.html import bookmark as bookmark_page
 from formats.html import refused
 from formats.html.deleted import write_deleted
-from formats.html.editor import BookmarkForm, complete_address, form_version
-from formats.html.retag import write_retagging_refused
-from formats.html.view import list_address, retagged_address
+from formats.html.editor import BookmarkForm, complete_address, is_shown_version
+from formats.html.problem import Problem
+from formats.html.tools import write_tools
+from formats.html.view import list_address
 from formats.http import login, problems
 from formats.http.conditional import require_conditions
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files, read_form
 from formats.http.response import Response, respond_with, see_other
+from formats.http.retag import change_tags, rename_tags
 from formats.http.routing import Door, Route, Service, path_of
+from formats.http.selected import change_selected, mark_as_read, restore
 from formats.imports.shared import read_shared
 from storage import bookmark as rules
 from storage.errors import Gone
 from storage.importer import Importer
 from storage.index import Entry
-from storage.retag import clean_retagging, retag
+from storage.query import Query, parse_query
+from storage.similar import find_similar
 
 
 def _page(content: str, status: str = "200 OK") -> Response:
@@ -50,6 +55,15 @@ def show_add(service: Service, request: Request) -> Response:
     return _page(bookmark_page.write_add(BookmarkForm.new(values, uri), view))
 
 
+def show_tools(service: Service, request: Request) -> Response:
+    """GET /-/tools: downloads, bookmarklet, import, and the bookmarks with similar addresses."""
+    parameters = query_parameters(request)
+    total = service.store.select(replace(parse_query(parameters), limit=0)).total
+    everything = service.store.select(Query()).entries
+    similar = find_similar(entry.bookmark for entry in reversed(everything))
+    return _page(write_tools(service.view(request, parameters), total, similar))
+
+
 # --- Forms of one bookmark ---
 
 
@@ -65,10 +79,14 @@ def _form_handler(handler: Callable[..., Response]) -> Callable[..., Response]:
             problem = problems.problem_of(request, error, site)
             action = "/-/add" if isinstance(error, Gone) else path_of(request)
             page = refused.write_refused(form, site.path + action, problem, site)
-            # Only the bookmark's own address is 410.
-            return _page(page, "409 Conflict" if problem.status == 410 else problem.status_line)
+            return _page(page, _status(problem))
 
     return handle
+
+
+def _status(problem: Problem) -> str:
+    """Return the status of a page about a form: only the bookmark's own address is 410."""
+    return "409 Conflict" if problem.status == 410 else problem.status_line
 
 
 @_form_handler
@@ -101,50 +119,24 @@ def edit(service: Service, request: Request, form: BookmarkForm, bookmark: str) 
     return _return_from(service, request, form, entry)
 
 
-@_form_handler
-def restore(service: Service, request: Request, form: BookmarkForm) -> Response:
-    """POST /-/restore: put a deleted bookmark back, or open the one that has its uri by now."""
-    fields = rules.clean(form.fields(form.uri) | {"created": form.created})
-    with service.store.transaction() as folder:
-        if existing := folder.holder(fields["uri"]):
-            return see_other(service.site(request).bookmark(existing.bookmark.id))
-        # With the old time, clients that ask for recent changes would miss the bookmark.
-        fields["modified"] = rules.now()
-        entry = folder.put(rules.create(fields, folder.mint()))
-    return _return_from(service, request, form, entry)
-
-
-@_form_handler
-def delete(service: Service, request: Request, form: BookmarkForm, bookmark: str) -> Response:
+def delete(service: Service, request: Request, bookmark: str) -> Response:
     """POST /-/delete/{id}: delete the version that the user has seen."""
-    with service.store.transaction() as folder:
-        entry = folder.get(bookmark)
-        if form.version != form_version(entry):
-            page = refused.write_not_deleted(form, entry, service.site(request))
-            return _page(page, "412 Precondition Failed")
-        folder.delete(entry)
-    return _page(write_deleted(entry.bookmark, service.site(request), form.list_query))
+    form, site = dict(read_form(request)), service.site(request)
+    list_query = form.get("_list")
+    try:
+        with service.store.transaction() as folder:
+            entry = folder.get(bookmark)
+            if not is_shown_version(entry, form.get("_shown", "")):
+                page = refused.write_not_deleted(entry, site, list_query)
+                return _page(page, "412 Precondition Failed")
+            folder.delete(entry)
+    except Exception as error:
+        problem = problems.problem_of(request, error, site)
+        return _page(refused.write_deletion_refused(problem, site, list_query), _status(problem))
+    return _page(write_deleted([entry.bookmark], site, list_query))
 
 
 # --- Forms of many bookmarks ---
-
-
-def change_tags(service: Service, request: Request) -> Response:
-    """POST /-/retag: change the tags of a list, and show it with the numbers of changes."""
-    fields, site = fields_by_name(read_form(request)), service.site(request)
-    entries: Sequence[Entry] = ()
-    try:
-        retagging = clean_retagging({n: v for n, v in fields.items() if n != "_list"})
-        entries = service.store.select(retagging.query).entries
-        retagging.require_expected(len(entries))
-        report = retag(service.store, retagging, entries)
-    except Exception as error:
-        problem = problems.problem_of(request, error, site)
-        if entries:  # The form then agrees to change this number of bookmarks.
-            fields["expected"] = str(len(entries))
-        page = write_retagging_refused(fields, problem, site)
-        return _page(page, problem.status_line)
-    return see_other(retagged_address(site, fields, retagging, report))
 
 
 def import_file(service: Service, request: Request) -> Response:
@@ -176,8 +168,12 @@ DOOR = Door(
         Route("/-/add", {"GET": show_add, "POST": add}),
         Route("/-/edit/{bookmark}", {"POST": edit}),
         Route("/-/delete/{bookmark}", {"POST": delete}),
+        Route("/-/read/{bookmark}", {"POST": mark_as_read}),
+        Route("/-/selected", {"POST": change_selected}),
         Route("/-/restore", {"POST": restore}),
         Route("/-/retag", {"POST": change_tags}),
+        Route("/-/tags", {"POST": rename_tags}),
+        Route("/-/tools", {"GET": show_tools}),
         Route("/-/import", {"POST": import_file}),
         Route("/-/login", {"GET": login.show_login, "POST": login.log_in}),
         Route("/-/logout", {"POST": login.log_out}),

@@ -3,17 +3,21 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from webob import Request
 
 from formats.html.assets import FILE_NAME
+from formats.html.editor import UNREAD
 from formats.html.problem import Problem
 from formats.html.view import Parameters, Site, View
 from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
 from formats.http.site import site_of
 from storage.bookmark import ID
+from storage.errors import StorageError
+from storage.query import Query
 from storage.store import Store
 
 NOTHING_HERE = "There is nothing at this address."
@@ -38,7 +42,13 @@ class Service:
 
     def site(self, request: Request) -> Site:
         """Return the service's address, as it is configured or as the request names it."""
-        return site_of(request, self.configured_site, bool(self.access_control.tokens))
+        site = site_of(request, self.configured_site, bool(self.access_control.tokens))
+        return Site(site.url, site.path, site.has_login, self._count_unread)
+
+    def _count_unread(self) -> int:
+        with suppress(StorageError):  # The page of an error has no number.
+            return self.store.select(Query(tags=(UNREAD,), limit=0)).total
+        return 0
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""

@@ -328,9 +328,9 @@ def delete_with_a_form(app, id, query=""):
 
 def put_back(app, response):
     """Send the form of the page of a deletion; return the new bookmark."""
-    (form,) = [f for f in response.forms.values() if "created" in f.fields]
+    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
     address = form.submit(status=303).headers["Location"]
-    return app.get(address, status=200).json
+    return app.get(address.partition("?")[0], status=200).json
 
 
 def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
@@ -368,15 +368,198 @@ def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
     assert app.get("/", status=200).json == [new]
 
 
-def test_a_form_that_could_not_be_put_back_keeps_the_time_of_its_creation(app, add):
+def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
     old = add("https://a.example/", created="2001-02-03T04:05:06Z")
-    response = delete_with_a_form(app, old["id"])
-    (form,) = [f for f in response.forms.values() if "created" in f.fields]
-    form["uri"] = "none"
-    again, _ = parse_problem(form.submit(headers=PAGE, status=422))
-    again["uri"] = "https://a.example/"
-    again.submit(status=303)
-    assert app.get("/", status=200).json[0]["created"] == "2001-02-03T04:05:06Z"
+    response = delete_with_a_form(app, old["id"], "?_list=tag%3Dx")
+    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    with monkeypatch.context() as broken:
+        broken.setattr(app.app.store, "transaction", lambda: 1 / 0)
+        response = form.submit(headers=PAGE, status=500)
+    assert "/?tag=x" in Page(response.text).links()
+    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    address = form.submit(status=303).headers["Location"]
+    (new,) = app.get("/", status=200).json
+    assert new["created"] == "2001-02-03T04:05:06Z"
+    assert address == f"http://localhost/?tag=x&restored={new['id']}#b-{new['id']}"
+
+
+@pytest.mark.parametrize("deleted", ["", "[]", "{", "[1]", '[{"uri": "x:y"}]', "[[[["])
+def test_a_forged_form_puts_nothing_back(app, deleted):
+    app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
+    fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'
+    app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
+    too_many = f"[{','.join([fields] * 201)}]"
+    app.post("/-/restore", {"_deleted": too_many}, headers=PAGE, status=400)
+
+
+def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
+    id = add()["id"]
+    app.delete(f"/{id}", status=204)
+    page = app.get(f"/{id}", headers=PAGE, status=410)
+    assert re.search(
+        r"You deleted this bookmark on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.", page.html.main.text
+    )
+    (time,) = page.html.main.select("time")
+    assert time["datetime"].endswith("Z") and id not in page.html.main.text
+
+
+def test_addresses_in_descriptions_are_links(app, add):
+    text = "See (https://a.example/x?y=1&z), <b> or http://b.example."
+    add("https://1.example/", description=text)
+    long = "word " * 100 + "https://c.example/\n"
+    add("https://2.example/", description=long)
+    page = app.get("/?q=see+or+word", headers=PAGE, status=200)
+    assert_harmless(Page(page.text))
+    links = [a["href"] for a in page.html.select(".list h2 + p:not(.meta) a, .list details p a")]
+    assert sorted(links) == [
+        "http://b.example", "https://a.example/x?y=1&z", "https://c.example/"
+    ]  # fmt: skip
+
+
+# --- Several bookmarks at once ---
+
+
+@pytest.fixture
+def many(app, add):
+    """Ten bookmarks with the tag x, the newest first."""
+    times = [f"2024-01-{20 - n}T00:00:00Z" for n in range(10)]
+    return [
+        add(f"https://{n}.example/", title=f"T{n}", tags=["x", "unread"], created=times[n])
+        for n in range(10)
+    ]
+
+
+def act_on_selected(app, many, action, numbers, status=303, path="/?tag=x", **fields):
+    """Check these bookmarks of the list and press the button; return the response."""
+    form = app.get(path, headers=PAGE, status=200).forms["many"]
+    sent = [("selected", many[number]["id"]) for number in numbers]
+    sent += [(name, form[name].value) for name in ("_list", "_shown")]
+    sent += [("do", action), *fields.items()]
+    return app.post("/-/selected", sent, headers=PAGE, status=status)
+
+
+def tags_of(app):
+    return [bookmark["tags"] for bookmark in app.get("/", status=200).json]
+
+
+def test_checked_bookmarks_are_tagged(app, many):
+    response = act_on_selected(app, many, "add", [0, 2], tags="a, b")
+    assert response.headers["Location"] == "http://localhost/?tag=x&changed=2"
+    changed = ["x", "unread", "a", "b"]
+    assert tags_of(app) == [changed, ["x", "unread"], changed, *[["x", "unread"]] * 7]
+    act_on_selected(app, many, "remove", [2, 3], tags="a, X")
+    assert tags_of(app)[2:4] == [["unread", "b"], ["unread"]]
+
+
+def test_checked_bookmarks_are_marked_as_read(app, many):
+    act_on_selected(app, many, "read", [1])
+    assert tags_of(app)[:2] == [["x", "unread"], ["x"]]
+
+
+def test_checked_bookmarks_are_deleted_and_put_back(app, many):
+    response = act_on_selected(app, many, "delete", [1, 4, 7], status=200)
+    assert "3 bookmarks" in response.html.select_one(".notice").text
+    assert [b["title"] for b in app.get("/", status=200).json] == [
+        "T0", "T2", "T3", "T5", "T6", "T8", "T9"
+    ]  # fmt: skip
+    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    assert form.text.count("Put them back") == 1
+    address = form.submit(status=303).headers["Location"]
+    assert "3 bookmarks put back." in app.get(address, headers=PAGE, status=200).text
+    new = app.get("/", status=200).json
+    assert [b["title"] for b in new] == [b["title"] for b in many]
+    assert [b["created"] for b in new] == [b["created"] for b in many]
+
+
+@pytest.mark.parametrize("action", ["add", "delete"])
+def test_only_the_versions_that_were_shown_are_changed(app, many, action):
+    form = app.get("/?tag=x", headers=PAGE, status=200).forms["many"]
+    sent = [("selected", bookmark["id"]) for bookmark in many[:3]]
+    sent += [(name, form[name].value) for name in ("_list", "_shown")]
+    app.post_json(f"/{many[1]['id']}", {"title": "Changed"}, status=200)
+    app.delete(f"/{many[2]['id']}", status=204)
+    sent += [("do", action), ("tags", "new")]
+    page = app.post("/-/selected", sent, headers=PAGE, status="*")
+    assert_harmless(Page(page.text))
+    assert "Changed" in page.html.main.text and "1 bookmark deleted" in page.html.main.text
+    rest = app.get("/", status=200).json
+    left = ["T0", "Changed"] if action == "add" else ["Changed"]
+    assert [b["title"] for b in rest][:-7] == left
+    assert [b["title"] for b in rest if "new" in b["tags"]] == (["T0"] if action == "add" else [])
+
+
+def test_a_refused_change_of_checked_bookmarks_keeps_what_was_typed(app, many):
+    page = act_on_selected(app, many, "add", [0, 1], status=422, tags="ok," + "y" * 300)
+    assert "Nothing was changed. The tags must not" in page.html.main.text
+    form = page.forms[1]
+    assert form["tags"].value == "ok, " + "y" * 300
+    form["tags"] = "ok"
+    assert form.submit("do", status=303).headers["Location"].endswith("/?tag=x&changed=2")
+    page = act_on_selected(app, many, "add", [], status=422, tags="a")
+    assert "check some" in page.html.main.text
+    act_on_selected(app, many, "add", [0], status=422, tags="")
+    act_on_selected(app, many, "other", [0], status=422, tags="a")
+
+
+# --- Reading later ---
+
+
+def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
+    form = app.get("/-/add", headers=PAGE, status=200).forms[1]
+    form["uri"], form["tags"], form["unread"] = "https://a.example/", "x", True
+    form.submit(status=303)
+    (bookmark,) = app.get("/", status=200).json
+    assert bookmark["tags"] == ["x", "unread"]
+    page = app.get("/", headers=PAGE, status=200)
+    (link,) = page.html.select(".top a[href='/?tag=unread']")
+    assert link.text == "Unread 1"
+    (button,) = page.html.select(".list button[formaction^='/-/read/']")
+    response = app.post(button["formaction"], {"_list": "tag=x"}, headers=PAGE, status=303)
+    assert response.headers["Location"] == f"http://localhost/?tag=x#b-{bookmark['id']}"
+    assert tags_of(app) == [["x"]]
+    assert "Unread" not in app.get("/", headers=PAGE, status=200).html.header.text
+
+
+def test_the_mark_stays_at_its_place_among_the_tags(app, add):
+    old = add(tags=["Unread", "x"])
+    form = app.get(f"/{old['id']}", headers=PAGE, status=200).forms[1]
+    assert form["tags"].value == "x" and form["unread"].checked
+    form.submit(status=303)
+    assert app.get(f"/{old['id']}", status=200).json == old
+    form["unread"] = False
+    form.submit(status=303)
+    assert tags_of(app) == [["x"]]
+
+
+# --- Order and tools ---
+
+
+def test_the_list_says_its_order_and_links_to_the_others(app, many):
+    page = app.get("/?tag=x&sort=title&limit=3", headers=PAGE, status=200)
+    assert page.html.select_one(".sort summary").text == "By title"
+    links = [link["href"] for link in page.html.select(".sort a")]
+    assert links == [
+        "/?tag=x", "/?tag=x&sort=created", "/?tag=x&sort=-modified", "/?tag=x&sort=title"
+    ]  # fmt: skip
+    assert page.forms["many"]["_list"].value == "tag=x&sort=title&limit=3"
+    assert page.html.select_one(".tags a")["href"] == "/?tag=x&sort=title"
+    (link,) = {a["href"] for a in page.html.select("a[rel=next]")}
+    assert "sort=title" in link
+
+
+def test_the_tools_show_addresses_that_differ_a_little(app, add):
+    same = ["http://www.a.example/x/?utm_source=y#z", "https://a.example/x", "https://a.example/x/"]
+    for uri in [*same, "https://a.example/y", "https://a.example/x?page=2", "mailto:a@b.example"]:
+        add(uri)
+    page = app.get("/-/tools", headers=PAGE, status=200)
+    assert_harmless(Page(page.text))
+    (group,) = page.html.select(".similar li")
+    assert [code.text for code in group.select("code")] == same
+
+
+def test_a_name_of_an_unknown_field_in_a_form_is_ignored(app):
+    fields = {"uri": "https://a.example/", "nothing": "x"}
+    app.post("/-/add", fields, headers=PAGE, status=303)
 
 
 # --- The way back to a list ---
@@ -466,7 +649,8 @@ def test_very_long_texts_are_cut_in_the_list(app, add):
 
 def test_the_selection_is_linked_in_every_format(app, add):
     add(tags=["a b"])
-    links = get_page(app, "/?tag=a+b&q=example").links()
+    (tools,) = [x for x in get_page(app, "/?tag=a+b&q=example").links() if "/-/tools?" in x]
+    links = get_page(app, tools).links()
     for name in formats.LISTS.keys() - {"html"}:
         (link,) = [link for link in links if link.endswith(f"format={name}")]
         assert parse_qs(urlsplit(link).query) == {
@@ -488,9 +672,10 @@ def test_the_tags_of_the_selection_are_shown_with_their_counts(app, add):
 
 def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
     add(tags=["a", "b"])
-    page = get_page(app, "/?tag=a&tag=b&q=x")
-    off = [link for link in page.links() if link.startswith("/?") and "format" not in link]
-    assert {"/?tag=b&q=x", "/?tag=a&q=x", "/?tag=a&tag=b"} <= set(off)
+    page = app.get("/?tag=a&tag=b&q=x&sort=title", headers=PAGE, status=200).html
+    chips = {link.bdi.text: link["href"] for link in page.select("h1 a")}
+    assert chips == {"#a": "/?tag=b&q=x&sort=title", "#b": "/?tag=a&q=x&sort=title"}
+    assert page.find(id="q")["value"] == "x" and "x" not in page.h1.text
 
 
 def test_the_page_of_an_empty_collection_shows_how_to_start(app):
@@ -532,7 +717,7 @@ def test_the_matches_of_a_search_are_marked(app, add, q, marked):
     response = app.get("/", {"q": q}, headers=PAGE, status=200)
     assert_harmless(Page(response.text))
     assert [mark.text for mark in response.html.select(".list mark")] == marked
-    assert response.html.select_one(".list summary").text == description
+    assert response.html.select_one(".list h2 + p").text == description
 
 
 @pytest.mark.parametrize("length, is_cut", [(2000, False), (2001, True)])
@@ -611,7 +796,7 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
 
 def test_a_failed_deletion_shows_the_beginning_of_a_long_description(app, add):
     id = add(description="x" * 1000 + "y")["id"]
-    page = app.post(f"/-/delete/{id}", {"_version": "old"}, headers=PAGE, status=412).html
+    page = app.post(f"/-/delete/{id}", {"_shown": "old"}, headers=PAGE, status=412).html
     assert page.select("dd")[-1].text == "x" * 1000 + "…"
 
 
@@ -642,10 +827,33 @@ def test_a_refused_change_of_tags_keeps_what_was_typed(app, add):
 def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     add("https://1.example/", tags=["x"])
     add("https://2.example/", tags=["x"])
-    response = refused_retagging(app, 412, remove="x", add="z")
-    assert "Rename in 2 bookmarks" in response.text
+    response = refused_retagging(app, 412, add="z")
+    assert "Add to 2 bookmarks" in response.text
     response.forms[1].submit(status=303)
-    assert [bookmark["tags"] for bookmark in app.get("/", status=200).json] == [["z"], ["z"]]
+    assert tags_of(app) == [["x", "z"]] * 2
+
+
+def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(app, add):
+    add("https://1.example/", tags=["x"])
+    add("https://2.example/", tags=["y"])
+    form = app.get("/?tag=x", headers=PAGE, status=200).forms
+    (form,) = [f for f in form.values() if f.action == "/-/tags"]
+    add("https://3.example/", tags=["x"])
+    form["add"] = "z"
+    page = form.submit(headers=PAGE, status=200)
+    assert "2 bookmarks have x" in page.html.main.text and "already" not in page.html.main.text
+    page.forms[1].submit(status=303)
+    assert tags_of(app) == [["z"], ["y"], ["z"]]
+
+
+@pytest.mark.parametrize("fields", [{"add": "z"}, {"tag": "x", "add": ""}, {"tag": "x" * 9}])
+def test_a_refused_change_of_the_page_of_tags_says_what_is_missing(app, add, fields):
+    add(tags=["x"])
+    page = app.post("/-/tags", fields, headers=PAGE, status=422)
+    assert_harmless(Page(page.text))
+    assert "No tag was changed. The tags are missing" in page.html.main.text
+    page = app.post("/-/tags", {"tag": "x", "add": "y" * 300}, headers=PAGE, status=422)
+    assert page.forms[1]["add"].value == "y" * 300
 
 
 def test_a_change_of_tags_comes_back_after_an_internal_error(app, add, monkeypatch):
@@ -674,9 +882,9 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
         (410, "/deleted", None, FORM),
         (410, "/deleted", b"title=x", FORM),
         (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
-        (409, "/-/delete/deleted", b"_version=old", FORM),
+        (409, "/-/delete/deleted", b"_shown=old", FORM),
         (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
-        (412, "/-/delete/one", b"_version=old", FORM),
+        (412, "/-/delete/one", b"_shown=old", FORM),
         (409, "/-/add", b"uri=https://2.example/", FORM),
         (413, "/-/add", b"x" * 2_000_000, FORM),
         (415, "/-/add", b"x", "text/markdown"),
@@ -705,7 +913,7 @@ def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type
 def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     id = add("https://1.example/")["id"]
     monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
-    values = {"uri": "https://1.example/", "title": "Typed", "created": "2001-02-03T04:05:06Z"}
-    for address in (f"/-/edit/{id}", "/-/add", "/-/restore"):
+    values = {"uri": "https://1.example/", "title": "Typed"}
+    for address in (f"/-/edit/{id}", "/-/add"):
         form, _ = parse_problem(app.post(address, values, headers=PAGE, status=500))
         assert (form.action, form["title"].value) == (address, "Typed")

@@ -1,5 +1,7 @@
 """Deleting in a real browser, putting back, and the way back to the list."""
 
+import re
+
 import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
@@ -16,7 +18,8 @@ def fields(bookmark):
 
 def path_and_query(browser):
     """Return the address of the page without the host and the fragment."""
-    return browser.driver.current_url.removeprefix(browser.address).partition("#")[0]
+    address = browser.driver.current_url.removeprefix(browser.address).partition("#")[0]
+    return re.sub(r"&restored=\w+$", "", address)  # The script removes it.
 
 
 def press_delete(browser, number=0):
@@ -36,7 +39,8 @@ def test_a_deleted_bookmark_can_be_put_back(everywhere):
     notice = press_delete(browser)
     assert f"Deleted: {ON_LIST[0]}" in notice.text
     assert browser.stored("q=combobox") == []
-    browser.leave(browser.find(".notice button").click)
+    browser.find(".notice button").click()
+    browser.wait(lambda: browser.titles() == ON_LIST)
     (new,) = browser.stored("q=combobox")
     assert fields(new) == fields(old)
     assert new["id"] != old["id"] and new["modified"] > old["modified"]
@@ -56,7 +60,7 @@ def test_the_notice_of_a_deletion_has_the_focus(everywhere):
 
 def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
     either.open(LIST)
-    either.leave(either.find(".edit").click)
+    either.leave(either.find(".actions a").click)
     either.leave(either.find(".delete button").click)
     assert "deleted" in either.find("h1").text and ON_LIST[0] in either.find(".notice").text
     either.leave(either.link("Back to the list").click)
@@ -65,7 +69,7 @@ def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
 
 def test_the_list_has_a_link_from_a_page_whose_last_bookmark_is_deleted(either, filled):
     either.open("/?tag=web&limit=3&offset=3")
-    either.leave(either.find(".edit").click)
+    either.leave(either.find(".actions a").click)
     either.leave(either.find(".delete button").click)
     either.leave(either.link("Back to the list").click)
     assert "No bookmark is left on this page" in either.find(".nothing").text
@@ -97,9 +101,69 @@ def test_the_list_shows_the_notice_in_place_of_the_bookmark(each_browser):
     assert browser.titles() == [titles[0], *titles[3:]]
     browser.press("j", "j")
     assert browser.focused.text == "Put it back"
-    browser.leave(lambda: browser.press(Keys.ENTER))
+    browser.press(Keys.ENTER)
+    browser.wait(lambda: browser.titles() == [*titles[:2], *titles[3:]])
     assert len(browser.stored()) == len(SAMPLES) - 1
-    assert browser.find(".list > :target h2").text == SAMPLES[1][1]
+    assert browser.focused.text == titles[1]
+
+
+def test_each_of_several_deletions_can_be_put_back_in_place(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open()
+    titles = browser.titles()
+    for number in range(5):
+        press_delete(browser)
+        browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
+    assert browser.titles() == titles[5:]
+    for number in (3, 0, 4, 1, 2):
+        text = titles[number]
+        texts = [notice.text for notice in browser.all(".notice")]
+        (place,) = [n for n, notice in enumerate(texts) if text in notice]
+        browser.all(".notice button")[place].click()
+        browser.wait(lambda text=text: text in browser.titles())
+    assert browser.titles() == titles
+    assert len(browser.stored()) == len(SAMPLES)
+
+
+@pytest.mark.parametrize("way", ["refresh", "back"])
+def test_the_last_notice_is_there_after_a_reload_and_back(each_browser, way):
+    browser = each_browser
+    browser.post_samples()
+    browser.open("/?tag=web")
+    titles = browser.titles()
+    press_delete(browser, 1)
+    browser.wait(lambda: browser.titles() == [titles[0], *titles[2:]])
+    if way == "back":
+        browser.open("/tags")
+    browser.leave(getattr(browser.driver, way))
+    assert titles[1] in browser.find(".notice").text
+    browser.find(".notice button").click()
+    browser.wait(lambda: browser.titles() == titles)
+    browser.leave(browser.driver.refresh)
+    assert browser.all(".notice") == []
+
+
+def test_a_notice_is_no_higher_than_the_item_and_moves_nothing(browser, filled):
+    browser.open()
+    tops = [item.rect["y"] for item in browser.all(".list > li")]
+    press_delete(browser, 1)
+    browser.wait(lambda: len(browser.titles()) == len(tops) - 1)
+    assert [item.rect["y"] for item in browser.all(".list > li")] == tops
+    assert browser.find(".notice p").rect["height"] < 30  # One line.
+
+
+def test_two_bookmarks_are_deleted_at_the_same_time(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open()
+    browser.driver.execute_script(
+        "document.querySelectorAll('.list .actions button').forEach((button, number) => {"
+        "if (number < 3) button.click(); })"
+    )
+    browser.wait(lambda: len(browser.all(".notice")) == 3)
+    browser.wait(lambda: browser.find(".total").text == f"{len(SAMPLES) - 3} bookmarks")
+    assert len(browser.stored()) == len(SAMPLES) - 3
 
 
 def test_a_double_click_deletes_one_bookmark(browser):
@@ -125,7 +189,7 @@ def test_a_repeated_key_deletes_one_bookmark(browser, filled):
 
 def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
     browser.open()
-    button, edit = browser.find(".list button"), browser.find(".edit")
+    button, edit = browser.find(".list button"), browser.find(".actions a")
     assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
     assert edit.accessible_name == f"Edit {SAMPLES[0][1]}"
 
@@ -155,7 +219,7 @@ def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser,
     browser.open()
     browser.leave(browser.find(".list button").click)
     browser.leave(browser.driver.back)
-    for act, status in ((".edit", 410), (".actions button", 409)):
+    for act, status in ((".actions a", 410), (".actions button", 409)):
         browser.console_messages()
         browser.expect(status)
         browser.leave(browser.find(act).click)
@@ -169,7 +233,7 @@ def test_a_form_that_back_shows_shows_both_versions(each_browser):
     browser.expect(412)
     browser.post("https://a.example/", title="Old", tags=["x"])
     browser.open("/?tag=x")
-    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.find(".actions a").click)
     browser.fill(title="First")
     browser.leave(browser.find(".editor .primary").click)
     browser.leave(browser.driver.back)
@@ -200,7 +264,7 @@ def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
     browser = everywhere
     browser.post_samples()
     browser.open(LIST)
-    browser.leave(browser.all(".edit")[1].click)
+    browser.leave(browser.all(".actions a")[1].click)
     title = ON_LIST[1] if way == "Cancel" else "Changed"
     browser.fill(title="Changed")
     buttons = browser.all(".editor .buttons > *")
@@ -224,7 +288,7 @@ def test_adding_leads_back_to_the_list(everywhere):
 def test_the_way_back_outlasts_errors_and_conflicts(either):
     id = either.post("https://a.example/", title="Old", tags=["x"])["id"]
     either.open("/?tag=x")
-    either.leave(either.find(".edit").click)
+    either.leave(either.find(".actions a").click)
     either.fill(uri="none")
     either.expect(422)
     either.leave(either.find(".editor .primary").click)
@@ -241,12 +305,12 @@ def test_a_saved_form_says_so_once(each_browser):
     browser = each_browser
     browser.post_samples()
     browser.open(LIST)
-    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.find(".editor .primary").click)
     browser.wait(lambda: browser.find(".list > :target .saved").text == "Saved.")
     browser.leave(browser.driver.refresh)
     assert browser.titles() and browser.all(".saved") == []
-    browser.leave(browser.find(".edit").click)
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.link("Cancel").click)
     assert browser.titles() and browser.all(".saved") == []
 

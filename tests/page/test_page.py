@@ -43,13 +43,14 @@ def test_tags_and_words_filter_the_list(either, filled):
     assert len(either.titles()) == 4  # The most used tag stands first.
     either.leave(lambda: either.link("python").click())
     assert either.titles() == ["PEP 3333: Python Web Server Gateway Interface"]
-    either.leave(either.all(".filter a")[0].click)
+    either.leave(either.all("h1 a")[0].click)
     assert len(either.titles()) == 2
     either.fill(q="MAILBOX")
     either.leave(either.find(".search button").click)
     assert either.titles() == ["cpython/Lib/mailbox.py"]
-    either.leave(either.find(".filter a.q").click)
-    either.leave(either.find(".filter a.tag").click)
+    either.leave(either.find("h1 a").click)
+    either.fill(q="")
+    either.leave(lambda: either.press(Keys.ENTER))
     assert len(either.titles()) == len(SAMPLES)
     either.fill(q="nothing has this")
     either.leave(lambda: either.press(Keys.ENTER))
@@ -72,7 +73,7 @@ def test_page_links_lead_through_the_list(either, filled):
 def test_a_bookmark_can_be_edited(either, post):
     id = post("https://a.example/", title="Old", tags=["x"])["id"]
     either.open()
-    either.leave(either.find(".edit").click)
+    either.leave(either.find(".actions a").click)
     either.fill(title="New", description="Changed")
     either.leave(either.find(".editor .primary").click)
     assert either.titles() == ["New"]
@@ -132,10 +133,10 @@ def test_the_first_empty_field_of_a_new_bookmark_has_the_focus(either, query, fi
 def test_a_file_can_be_imported(either, tmp_path):
     file = tmp_path / "bookmarks.json"
     file.write_text(json.dumps([{"uri": f"https://{n}.example/", "title": n} for n in "ab"]))
-    either.open()
+    either.open("/-/tools")
     either.find("#file").send_keys(str(file))
     either.leave(either.find(".import button").click)
-    assert either.find("main").text.startswith("Imported\n2 created, 0 updated")
+    assert either.find("main").text.startswith("Imported\n2 added\n")
     either.leave(either.find(".brand").click)
     assert sorted(either.titles()) == ["a", "b"]
 
@@ -160,18 +161,40 @@ def test_everything_can_be_done_by_keyboard(browser, filled):
     browser.leave(lambda: browser.press("https://typed.example/", Keys.ENTER))
     assert browser.titles()[0] == "https://typed.example/"
     # The next element after the saved bookmark's title, where the user left the list.
-    browser.press(Keys.TAB)
+    browser.press(Keys.TAB, Keys.TAB)
     assert browser.focused.text == "https://typed.example/"
 
 
 def test_single_keys_can_be_turned_off(browser, filled):
     browser.open()
-    browser.find(".keys button").click()
+    for count in (0, 1):
+        browser.find("#more ~ p button").click()
+        for button in browser.all(".keys button"):  # The second one closes the dialog.
+            button.click()
+        browser.driver.execute_script("document.activeElement.blur()")
+        browser.press("j")
+        assert len(browser.all(".current")) == count
+
+
+def test_keys_delete_turn_pages_and_show_themselves(browser, filled):
+    browser.open("/?limit=5")
+    titles = browser.titles()
+    browser.press("j", "j", "d")
+    browser.wait(lambda: browser.titles() == [titles[0], *titles[2:]])
+    browser.leave(lambda: browser.press("n"))
+    browser.leave(lambda: browser.press("p"))
+    browser.press("?")
+    assert "next bookmark" in browser.find("dialog").text
+
+
+def test_j_goes_on_from_the_saved_bookmark(browser, filled):
+    browser.open()
+    titles = browser.titles()
+    browser.press("j", "j", "j")
+    browser.leave(lambda: browser.press("e"))
+    browser.leave(browser.find(".editor .primary").click)
     browser.press("j")
-    assert browser.all(".current") == []
-    browser.find(".keys button").click()
-    browser.press("j")
-    assert len(browser.all(".current")) == 1
+    assert browser.focused.text == titles[3]
 
 
 # --- Appearance ---
@@ -227,5 +250,5 @@ def test_print_shows_no_controls(browser, filled):
     browser.open(f"/{browser.stored()[0]['id']}")
     hidden = browser.all(".top, button, .hint")
     assert hidden and not any(element.is_displayed() for element in hidden)
-    fields = browser.all(".editor, .editor input:not([type=hidden]), .editor textarea")
+    fields = browser.all(".editor, .editor .field input, .editor textarea")
     assert [field.value_of_css_property("border-top-width") for field in fields] == ["0px"] * 5

@@ -72,11 +72,11 @@ def use_forms(browser):
     browser.fill(uri="https://a.example/", title="A")
     browser.leave(browser.find(".editor .primary").click)
     assert [bookmark["title"] for bookmark in browser.stored()] == ["A"]
-    browser.leave(browser.find(".list .edit").click)
+    browser.leave(browser.find(".list .actions a").click)
     browser.fill(title="B")
     browser.leave(browser.find(".editor .primary").click)
     assert [bookmark["title"] for bookmark in browser.stored()] == ["B"]
-    browser.leave(browser.find(".list .edit").click)
+    browser.leave(browser.find(".list .actions a").click)
     browser.leave(browser.find(".delete button").click)
     assert browser.stored() == []
 

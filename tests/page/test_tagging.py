@@ -2,6 +2,7 @@
 
 import itertools
 
+from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
 
@@ -57,7 +58,7 @@ def test_a_tag_is_renamed_in_three_actions(everywhere):
     assert user.count == 3
     assert tags(browser, "tag=python") == [["first", "python", "last"]] * 3
     assert browser.find(".saved").text == "3 bookmarks changed."
-    assert browser.find("h1").text == "python" and len(browser.titles()) == 3
+    assert browser.find("h1 bdi").text == "#python" and len(browser.titles()) == 3
     assert browser.stored("tag=pyhton") == []
 
 
@@ -112,7 +113,7 @@ def test_the_number_follows_a_deletion_in_the_list(browser, filled):
     browser.open("/?tag=web")
     browser.find(".list .actions button").click()
     browser.find(".notice")
-    assert browser.find("#add-tags ~ button").text == "Add to 3 bookmarks"
+    browser.wait(lambda: browser.find("#add-tags ~ button").text == "Add to 3 bookmarks")
     browser.fill(**{"add-tags": "seen"})
     browser.leave(lambda: browser.press(Keys.ENTER))
     assert browser.find(".saved").text == "3 bookmarks changed."
@@ -137,5 +138,195 @@ def test_the_page_of_tags_leads_to_bookmarks_without_tags(either, filled):
     either.open()
     either.leave(either.link("Tags").click)
     assert len(either.all(".cloud li")) == len(set(itertools.chain(*tags(either))))
-    either.leave(either.find(".untagged a").click)
+    either.leave(either.link("Bookmarks without tags 1").click)
     assert either.titles() == ["Untagged"]
+
+
+# --- Checked bookmarks ---
+
+
+def check(user, browser, numbers):
+    for number in numbers:
+        box = browser.all(".list [name=selected]")[number]
+        browser.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", box)
+        user.click(box)
+
+
+def press_in_bar(browser, text):
+    next(b for b in browser.all(".bar button") if b.text == text).click()
+
+
+def test_ten_checked_bookmarks_get_a_tag_in_thirteen_actions_without_loading_a_page(each_browser):
+    browser = each_browser
+    for n in range(12):
+        browser.post(f"https://{n}.example/", tags=["x"])
+    browser.open()
+    page, user = browser.find("html"), Actions(browser)
+    check(user, browser, range(10))
+    assert browser.find(".bar [role=status]").text == "10 selected"
+    user.click(browser.find("#selected-tags"))
+    user.type("to read")
+    user.type(Keys.ENTER)
+    browser.wait(lambda: browser.find(".saved").text == "10 bookmarks changed.")
+    assert user.count == 13 and browser.find("html") == page
+    assert tags(browser, "tag=to+read") == [["x", "to read"]] * 10
+    assert "changed" not in browser.driver.current_url
+    assert sum("to read" in item.text for item in browser.all(".list > li")) == 10
+
+
+def test_checked_bookmarks_are_changed_without_a_script(browser, filled):
+    browser.disable_scripts()
+    browser.open("/?tag=web")
+    assert not browser.find(".bar").is_displayed()
+    user = Actions(browser)
+    check(user, browser, [0, 2])
+    browser.find("#selected-tags").send_keys("seen")
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    assert browser.find(".saved").text == "2 bookmarks changed."
+    assert len(browser.stored("tag=seen")) == 2
+    check(user, browser, [1])
+    browser.leave(lambda: press_in_bar(browser, "Delete"))
+    assert "deleted" in browser.find("h1").text and len(browser.stored("tag=web")) == 3
+    browser.leave(browser.find(".notice button").click)
+    assert len(browser.stored("tag=web")) == 4
+
+
+def test_all_bookmarks_of_a_page_are_deleted_and_put_back_in_place(each_browser):
+    browser = each_browser
+    browser.post_samples()
+    browser.open("/?limit=5")
+    titles = browser.titles()
+    browser.find(".list [name=selected]").click()
+    browser.find(".bar label input").click()
+    press_in_bar(browser, "Delete")
+    assert "5 bookmarks" in browser.find(".notice").text
+    browser.wait(lambda: browser.titles() == [])
+    assert len(browser.stored()) == len(SAMPLES) - 5
+    browser.find(".notice button").click()
+    browser.wait(lambda: browser.titles() == titles)
+    assert len(browser.stored()) == len(SAMPLES)
+
+
+def test_only_the_versions_on_the_page_are_deleted_in_place(browser, filled):
+    browser.open()
+    titles = browser.titles()
+    changed = browser.stored()[1]
+    browser.post(changed["uri"], f"/{changed['id']}", title="Changed")
+    check(Actions(browser), browser, [0, 1, 2])
+    press_in_bar(browser, "Delete")
+    assert "2 bookmarks" in browser.find(".notice").text
+    assert "Changed" in browser.find(".notice .alert").text
+    browser.wait(lambda: browser.titles() == titles[3:])
+    assert len(browser.stored()) == len(SAMPLES) - 2
+
+
+def test_an_unread_bookmark_is_marked_as_read_in_one_click(everywhere):
+    browser = everywhere
+    for n in range(2):
+        browser.post(f"https://{n}.example/", tags=["unread", "x"], title=f"T{n}")
+    browser.open()
+    assert browser.find(".top nav a").text == "Unread 2"
+    browser.find(".list .actions button").click()
+    browser.wait(lambda: browser.find(".top nav a").text == "Unread 1")
+    assert tags(browser, "q=T1") == [["x"]] and len(browser.titles()) == 2
+    browser.leave(browser.find(".top nav a").click)
+    assert browser.titles() == ["T0"]
+
+
+# --- The page of tags ---
+
+
+def test_several_tags_are_merged_after_a_question_with_their_numbers(everywhere):
+    browser = everywhere
+    for n, names in enumerate([["pyhton"], ["phyton", "x"], ["python"], ["python"]]):
+        browser.post(f"https://{n}.example/", tags=names)
+    browser.open("/tags")
+    for box in browser.all(".cloud [name=tag]")[:2]:
+        box.click()
+    browser.fill(merged="python")
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    text = browser.find("main").text
+    assert "1 bookmark has phyton" in text and "2 bookmarks have python already" in text
+    browser.leave(browser.find("main .primary").click)
+    assert sorted(tags(browser)) == [["python"], ["python"], ["python"], ["python", "x"]]
+    assert browser.find(".saved").text == "2 bookmarks changed."
+
+
+def test_a_tag_is_deleted_after_a_question(either, filled):
+    either.open("/tags")
+    number = [box.get_attribute("value") for box in either.all(".cloud input")].index("web")
+    either.all(".cloud input")[number].click()
+    either.leave(lambda: press_in_bar(either, "Delete"))
+    assert "4 bookmarks have web" in either.find("main").text
+    either.leave(either.find("main .primary").click)
+    assert either.stored("tag=web") == [] and len(either.stored()) == len(SAMPLES)
+
+
+def test_renaming_to_a_tag_that_exists_says_that_they_are_merged(either, filled):
+    either.open("/?tag=web")
+    either.fill(rename="design")
+    either.leave(lambda: either.press(Keys.ENTER))
+    assert "2 bookmarks have design already. They are merged." in either.find("main").text
+    assert len(either.stored("tag=web")) == 4
+    either.leave(either.find("main .primary").click)
+    assert either.stored("tag=web") == [] and len(either.stored("tag=design")) == 5
+
+
+def test_tags_are_filtered_and_sorted(either):
+    for n, names in enumerate([["Zürich", "b"], ["b"], ["a"]]):
+        either.post(f"https://{n}.example/", tags=names)
+    either.open("/tags")
+
+    def shown():
+        return [name.text for name in either.all(".cloud a:first-of-type bdi")]
+
+    assert shown() == ["a", "b", "Zürich"]
+    either.leave(either.link("By number").click)
+    assert shown()[0] == "b"
+    either.leave(either.link("Used once 2").click)
+    assert shown() == ["a", "Zürich"]
+    either.fill(filter="zur")
+    either.leave(lambda: either.press(Keys.ENTER))
+    assert shown() == ["Zürich"]
+
+
+# --- Completion in every field for tags ---
+
+
+def test_tags_are_completed_in_every_field(browser, filled):
+    browser.post("https://zurich.example/", tags=["Zürich", "web"])
+    for path, id in [
+        ("/-/add", "tags"), ("/?tag=web", "rename"), ("/?tag=web", "add-tags"),
+        ("/?tag=web", "remove-tags"), ("/tags", "merged"), ("/", "selected-tags"),
+    ]:  # fmt: skip
+        browser.open(path)
+        if boxes := browser.all("[name=selected], [name=tag][type=checkbox]"):
+            boxes[0].click()
+        browser.find(f"#{id}").click()
+        browser.press("zuri")
+        browser.wait(lambda: browser.all("[role=option]"))
+        browser.press(Keys.TAB)
+        assert browser.find(f"#{id}").get_property("value") == "Zürich, ", (path, id)
+
+
+def test_tags_are_completed_in_the_search(each_browser):
+    browser = each_browser
+    browser.post("https://zurich.example/", tags=["Zürich", "two words"])
+    browser.open()
+    browser.find("#q").click()
+    browser.press("hotel -#zur")
+    browser.wait(lambda: browser.all("[role=option]"))
+    browser.press(Keys.TAB, "#two")
+    browser.wait(lambda: browser.all("[role=option]"))
+    browser.press(Keys.ENTER)
+    assert browser.find("#q").get_property("value") == 'hotel -#Zürich #"two words" '
+
+
+def test_words_that_are_all_tags_are_offered_as_tags(browser, filled):
+    browser.open("/-/add")
+    browser.find("#tags").click()
+    browser.press("web design reading")
+    browser.wait(lambda: browser.all("[role=option]"))
+    assert browser.find("[role=option]").text.split("\n") == ["web, design, reading", "3 tags"]
+    browser.press(Keys.ENTER)
+    assert browser.find("#tags").get_property("value") == "web, design, reading, "

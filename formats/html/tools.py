@@ -1,0 +1,64 @@
+"""The page of what is rarely needed: downloads, feed, bookmarklet, import, similar addresses."""
+
+from formats.html.bookmark import title_link
+from formats.html.frame import END, begin, e, feed_address, number_of_bookmarks
+from formats.html.start import bookmarklet, import_form
+from formats.html.view import Parameters, View, with_query
+from storage.similar import Group
+
+# The labels of the download links by the names of the formats.
+_EXPORTS = {
+    "netscape": "Browser bookmark file (HTML)",
+    "csv": "Spreadsheet (CSV)",
+    "json": "All fields (JSON)",
+    "xbel": "XBEL (XML)",
+    "text": "Plain text",
+}
+_MAX_GROUPS = 100  # Of similar addresses; a longer report takes long to read.
+
+
+def write_tools(view: View, total: int, similar: list[Group]) -> str:
+    """Return the page. The downloads have the `total` bookmarks that the query selects."""
+    site = view.site
+    filter = [(name, value) for name, value in view.parameters if name in ("tag", "q")]
+    return (
+        f'{begin("Tools", site)}<main id="main" class="single">\n<h1>Tools</h1>\n'
+        f'<section class="sheet">\n<h2>Download {number_of_bookmarks(total)}</h2>\n'
+        f"{_filter_text(filter)}{_downloads(view, filter)}</section>\n"
+        f'<section class="sheet">\n<h2>Add from any page</h2>\n{bookmarklet(site)}</section>\n'
+        f'<section class="sheet">\n<h2>Import</h2>\n{import_form(site)}</section>\n'
+        f'<section class="sheet">\n<h2>Similar addresses</h2>\n{_similar(similar)}</section>\n'
+        f"</main>\n{END}"
+    )
+
+
+def _filter_text(filter: Parameters) -> str:
+    if not filter:
+        return ""
+    words = " ".join(f"#{value}" if name == "tag" else value for name, value in filter)
+    return f'<p>Only those of the list <strong dir="auto">{e(words)}</strong>.</p>\n'
+
+
+def _downloads(view: View, filter: Parameters) -> str:
+    links = "".join(
+        f'<a href="{e(with_query(f"{view.site.path}/", [*filter, ("format", format)]))}">'
+        f"{label}</a>\n"
+        for format, label in _EXPORTS.items()
+    )
+    feed = f'<a href="{e(feed_address(view.site, filter))}">Feed (Atom)</a>'
+    return f'<p class="links">{links}{feed}</p>\n'
+
+
+def _similar(groups: list[Group]) -> str:
+    """Return the groups of bookmarks whose addresses differ only a little."""
+    if not groups:
+        return "<p>No two bookmarks have addresses that differ only a little.</p>\n"
+    items = "".join(
+        f"<li>{'<br>'.join(f'{title_link(b)} <code>{e(b.uri)}</code>' for b in group)}</li>\n"
+        for group in groups[:_MAX_GROUPS]
+    )
+    return (
+        f"<p>{len(groups):,} groups of bookmarks have addresses that differ only in http or https, "
+        "<code>www.</code>, a slash at the end, a fragment, or parameters for tracking. Open them, "
+        f'and delete what you have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
+    )
