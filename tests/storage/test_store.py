@@ -342,11 +342,11 @@ def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, mo
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail_for_folder)
         for _ in range(2):
-            with pytest.raises(Unavailable), store.transaction() as folder:
-                folder.delete(folder.get("a"))
+            with pytest.raises(Unavailable), store.transaction() as transaction:
+                transaction.delete(transaction.get("a"))
     monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
-    with pytest.raises(Gone), store.transaction() as folder:
-        folder.get("a")
+    with pytest.raises(Gone), store.transaction() as transaction:
+        transaction.get("a")
     assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
 
 
