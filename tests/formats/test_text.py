@@ -2,10 +2,9 @@
 
 import pytest
 
-from formats.errors import Malformed
 from formats.imports.text import read_file
 from storage.bookmark import clean
-from storage.errors import Invalid
+from storage.errors import Invalid, Malformed
 
 # --- Writing ---
 
