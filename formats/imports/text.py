@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from formats.imports.charset import decode
 from formats.imports.csv import split_cells
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags, merge_tags
+from formats.text import decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 
