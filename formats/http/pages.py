@@ -23,7 +23,7 @@ from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files, read_form
 from formats.http.response import Response, respond_with, see_other
 from formats.http.routing import Door, Route, Service, path_of
-from formats.imports.shared import read_shared
+from formats.http.shared import read_shared
 from storage import bookmark as rules
 from storage.errors import Gone
 from storage.importer import Importer
