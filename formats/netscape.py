@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
 from formats.html.view import Listing
-from formats.imports.dates import EPOCH, TEXTS_OF_UNKNOWN_DATES
-from formats.imports.roles import is_firefox_query
 from storage.bookmark import Bookmark
 
+EPOCH = datetime(1970, 1, 1)
+SECONDS_FROM_1601_TO_1970 = 11_644_473_600
+# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
+TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
@@ -22,6 +24,11 @@ _HEAD = b"""\
 <DL><p>
 """
 _END = b"</DL><p>\n"
+
+
+def is_firefox_query(uri: object) -> bool:
+    """Return whether this uri is a search that Firefox stores among its bookmarks."""
+    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"
 
 
 def write(listing: Listing) -> Iterator[bytes]:

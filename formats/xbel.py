@@ -9,9 +9,8 @@ from xml.sax.saxutils import escape
 
 from formats import xml
 from formats.html.view import Listing, View
-from formats.xbel_document import XbelDocument, element_fields
-from formats.xml import escape_attribute
-from storage.bookmark import Bookmark
+from formats.xml import Collector, Element, escape_attribute
+from storage.bookmark import Bookmark, split_tags
 from storage.errors import Invalid
 from storage.index import Entry
 
@@ -24,6 +23,17 @@ _HEAD = b"""\
 ]>
 <xbel version="1.0">
 """
+IGNORED_ELEMENTS = ("alias", "separator")
+# From XBEL's attributes and child elements of a bookmark to the fields of this service.
+ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
+_FIELD_BY_CHILD = {"title": "title", "desc": "description"}
+
+# Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
+# is private: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
+_DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
+GROUP, PRIVATE = f"{_DESKTOP}group", f"{_DESKTOP}private"
+KDE_TIME = "time_added"  # KDE writes when the bookmark was added.
+_GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -55,11 +65,11 @@ def _element(b: Bookmark) -> str:
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
-    document = XbelDocument()
+    document = new_collector()
     xml.parse(body, document)
     if document.root != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
-    bookmarks = [entry for entry in document.entries if entry.kind == "bookmark"]
+    bookmarks = [element for element in document.elements if element.kind == "bookmark"]
     if len(bookmarks) != 1:
         reason = f"must contain one bookmark, not {len(bookmarks)}. Send a file to POST /-/import"
         raise Invalid([("body", reason)])
@@ -72,3 +82,25 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     This service writes no `desc` and no `tags` for empty fields, so absent ones mean empty fields.
     """
     return {"description": "", "tags": []} | read(body, parameters)
+
+
+def new_collector() -> Collector:
+    """Return a new collector of folders, bookmarks, aliases and separators."""
+    entries = ("bookmark", *IGNORED_ELEMENTS)
+    return Collector("folder", entries, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
+
+
+def element_fields(element: Element) -> dict[str, object]:
+    """Return the fields that attributes and child elements of a bookmark have, not its folders."""
+    fields: dict[str, object] = {}
+    if id := element.attributes.get("id"):
+        fields["id"] = id.removeprefix("b-")  # Exports add `b-`: no XML id begins with a digit.
+    for attribute, name in ATTRIBUTES.items():
+        if (value := element.attributes.get(attribute)) is not None:
+            fields[name] = value
+    for child, name in _FIELD_BY_CHILD.items():
+        if texts := element.texts.get(child):
+            fields[name] = texts[0]  # XBEL allows only one.
+    if (tags := element.attributes.get("tags")) is not None:
+        fields["tags"] = split_tags(tags)
+    return fields

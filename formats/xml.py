@@ -1,6 +1,8 @@
 """Write and read XML safely."""
 
 import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import ParseError
 from xml.sax.saxutils import escape
@@ -8,7 +10,7 @@ from xml.sax.saxutils import escape
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from formats.imports.charset import find_codec
+from formats.text import decode, find_codec
 from storage.errors import Malformed
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -17,6 +19,8 @@ _SPECIAL = re.compile('[&<>"\t\n\r]')
 _CHARSET = re.compile(
     rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE
 )
+
+_DECLARATION = re.compile(r"\A\s*(?:<\?xml\s[^>]*>)?")
 
 
 def escape_attribute(value: str) -> str:
@@ -68,3 +72,102 @@ def _refuse_default_value(
     """Refuse a default value, which every element would repeat; expat calls this per attribute."""
     if default is not None:
         raise Malformed("XML with a default value of an attribute is refused.")
+
+
+# --- Documents of entries in folders ---
+
+
+@dataclass(slots=True)
+class Element:
+    """A folder or an entry. `texts` has the texts of the elements inside it, by their names."""
+
+    kind: str  # The name of the element.
+    line: int
+    depth: int  # The number of open elements at the start tag, this one included.
+    level: int  # The number of folders around the element.
+    attributes: dict[str, str]
+    texts: dict[str, list[str]] = field(default_factory=dict)
+
+
+class Collector:
+    """The target of an XML parser that collects folders and entries.
+
+    `elements` has each folder before the entries in it. An entry that is cut off is not there.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        entries: Collection[str],
+        children: Collection[str] = (),
+        descendants: Collection[str] = (),
+    ) -> None:
+        """Collect the texts of `children` of a folder or entry, and of its `descendants`."""
+        self.root = ""
+        self.elements: list[Element] = []
+        self.line: Callable[[], int] = lambda: 0  # `parse` sets it to get the parser's line.
+        self._folder, self._entries = folder, entries
+        self._children, self._descendants = children, descendants
+        self._depth = 0  # The number of open elements.
+        self._open: list[Element] = []  # Folders; the last one may be an entry.
+        self._pieces: list[str] | None = None  # Of the text that is read; None if none is.
+        self._text_depth = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Handle the start of an element."""
+        self.root = self.root or tag
+        self._depth += 1
+        if self._pieces is None and self._is_text(tag):
+            self._pieces, self._text_depth = [], self._depth
+        elif self._is_in_entry():
+            return  # No entry has entries or folders inside it.
+        elif tag == self._folder or tag in self._entries:
+            level = len(self._open)
+            element = Element(tag, self.line(), self._depth, level, attributes)
+            self._open.append(element)
+            if tag == self._folder:
+                self.elements.append(element)
+
+    def _is_in_entry(self) -> bool:
+        return bool(self._open) and self._open[-1].kind in self._entries
+
+    def _is_text(self, tag: str) -> bool:
+        if not self._open:
+            return False
+        is_child = self._depth == self._open[-1].depth + 1
+        return tag in self._descendants or (is_child and tag in self._children)
+
+    def data(self, text: str) -> None:
+        """Handle a piece of a text, or of an element inside it."""
+        if self._pieces is not None:
+            self._pieces.append(text)
+
+    def end(self, tag: str) -> None:
+        """Handle the end of an element."""
+        if self._pieces is not None and self._depth == self._text_depth:
+            self._open[-1].texts.setdefault(tag, []).append("".join(self._pieces))
+            self._pieces = None
+        elif self._open and self._open[-1].depth == self._depth:
+            is_entry = self._is_in_entry()
+            element = self._open.pop()
+            if is_entry:
+                self.elements.append(element)
+        self._depth -= 1
+
+
+def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
+    """Yield the folders and entries of a file. Raises Malformed after those before an error."""
+    error = None
+    if declared_charset(data) in ("", "utf-8"):
+        # Old programs write windows-1252 all the same, or blank lines before the declaration.
+        text = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), decode(data), 1)
+        data = text.encode("utf-8", "replace")
+    try:
+        parse(data, collector)
+    except Malformed as reason:
+        error = reason
+    if collector.root not in ("", *roots):  # Empty if the error comes before any element.
+        raise Malformed(f"Its root element must be {' or '.join(roots)}.")
+    yield from collector.elements
+    if error:
+        raise error

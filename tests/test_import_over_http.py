@@ -161,8 +161,33 @@ def test_an_uploaded_file_is_imported_in_its_detected_format(app, other, name):
 
 def test_the_name_of_a_shortcut_is_its_title(app):
     file = ("file", "A title.url", b"[InternetShortcut]\r\nURL=https://example.com/\r\n")
-    assert app.post("/", upload_files=[file], status=200).json["created"] == 1
+    assert app.post("/-/import", upload_files=[file], status=200).json["created"] == 1
     assert app.get("/").json[0]["title"] == "A title"
+
+
+def test_several_shortcuts_in_one_form_are_imported(app):
+    files = [
+        ("file", f"{name}.url", f"[InternetShortcut]\r\nURL=https://{name}.example/\r\n".encode())
+        for name in ("a", "b", "c")
+    ]
+    assert app.post("/-/import", upload_files=files, status=200).json["created"] == 3
+    titles = {bookmark["uri"]: bookmark["title"] for bookmark in app.get("/").json}
+    assert titles == {f"https://{name}.example/": name for name in ("a", "b", "c")}
+
+
+@pytest.mark.parametrize("media_type", ["application/xml", "text/xml"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<xbel><bookmark href="https://example.com/"/></xbel>',
+        b'<posts><post href="https://example.com/"/></posts>',
+        b'<opml><body><outline text="A feed" xmlUrl="https://example.com/"/></body></opml>',
+    ],
+)
+def test_a_body_of_xml_is_a_file_of_any_known_kind(app, body, media_type):
+    options = {"content_type": media_type, "status": 200}
+    assert app.post("/-/import", body, **options).json["created"] == 1
+    assert app.get("/").json[0]["uri"] == "https://example.com/"
 
 
 def test_an_uploaded_list_of_addresses_is_imported(app):
@@ -375,11 +400,9 @@ def test_a_part_of_a_form_without_a_name_is_refused(app, header):
     assert "without a name" in post_multipart(app, part, status=400)["detail"]
 
 
-@pytest.mark.parametrize(
-    "other", [(b'; name="bogus"', b"1"), (b'; name="file"; filename="x"', b"https://b.example/")]
-)
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_form_with_a_file_must_have_no_other_part(app, other, is_first):
+def test_a_form_with_files_must_have_no_other_field(app, is_first):
+    other = (b'; name="bogus"', b"1")
     file = (b'; name="file"; filename="x"', b"https://example.com/\n")
     parts = [other, file] if is_first else [file, other]
     (error,) = post_multipart(app, *parts, status=422)["errors"]

@@ -18,16 +18,20 @@ def module_name(path):
 
 
 MODULES = {module_name(path): path for path in PATHS}
-# The lowest first.
-LAYERS = ("storage", "formats.*", "formats", "formats.http", "formats.commands", "bookmarks")
+# The lowest first. `formats.*` is the representations, of which those of pages are in formats/html.
+LAYERS = (
+    "storage", "formats.*", "formats.imports", "formats", "formats.http", "formats.commands",
+    "bookmarks",
+)  # fmt: skip
+REPRESENTATIONS = {"atom", "csv", "form", "json", "netscape", "text", "xbel", "xml"}
 
 
 def layer(name):
     """Return the number of the module's layer; `formats` is its __init__.py alone."""
-    package = name.partition(".")[0]
-    if name.startswith("formats."):
-        package = "formats.http" if f"{name}.".startswith("formats.http.") else "formats.*"
-    return LAYERS.index(name if name in LAYERS else package)
+    if name in LAYERS:
+        return LAYERS.index(name)
+    package = name.rpartition(".")[0]
+    return LAYERS.index("formats.*" if package in ("formats", "formats.html") else package)
 
 
 def imported_names(name):
@@ -70,6 +74,11 @@ def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
         if layer(imported) > layer(name)
     ]
     assert upward == []
+
+
+def test_a_module_in_formats_is_a_representation_or_the_command_line():
+    modules = {path.stem for path in ROOT.glob("formats/*.py")}
+    assert modules == REPRESENTATIONS | {"__init__", "commands"}
 
 
 def test_no_two_test_files_have_the_same_name():

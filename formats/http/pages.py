@@ -27,7 +27,7 @@ from formats.http.response import Response, respond_with, see_other
 from formats.http.retag import change_tags, rename_tags
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.selected import change_selected, mark_as_read, restore
-from formats.imports.shared import read_shared
+from formats.http.shared import read_shared
 from storage import bookmark as rules
 from storage.errors import Gone
 from storage.importer import Importer

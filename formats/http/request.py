@@ -12,9 +12,9 @@ import formats
 from formats import form
 from formats.html.view import Parameters
 from formats.http.response import HTTPError
-from formats.imports.charset import decode_strictly
 from formats.imports.detect import detect_format
-from formats.imports.entry import MAX_ENTRY, ImportedEntry
+from formats.imports.entry import ImportedEntry
+from formats.text import MAX_ENTRY, decode_strictly
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 

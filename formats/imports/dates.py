@@ -7,14 +7,11 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from formats.netscape import EPOCH, SECONDS_FROM_1601_TO_1970, TEXTS_OF_UNKNOWN_DATES
 from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
-EPOCH = datetime(1970, 1, 1)
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-_SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
-TEXTS_OF_UNKNOWN_DATES = ("0", f"-{_SECONDS_FROM_1601_TO_1970}")
 _DATABASES_UNKNOWN_DATE = "0000-00-00"  # MySQL writes it for an unknown date.
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
@@ -68,7 +65,7 @@ def parse_plausible_date(value: object) -> str | None:
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
     if date and date > tomorrow:  # Such a number counts from 1601.
         microseconds_since_1601 = int(float(str(value)))  # `float` also reads the text "1.0".
-        date = _from_number(microseconds_since_1601 // 1_000_000 - _SECONDS_FROM_1601_TO_1970)
+        date = _from_number(microseconds_since_1601 // 1_000_000 - SECONDS_FROM_1601_TO_1970)
     return date if date and _WEB_BEGAN < date < tomorrow else None
 
 

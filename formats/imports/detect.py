@@ -2,12 +2,12 @@
 
 import re
 
-from formats.imports.charset import decode
 from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNINGS
 from formats.imports.text import NO_HEADER, is_list
+from formats.text import decode
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"

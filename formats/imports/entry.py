@@ -3,12 +3,10 @@
 from typing import NamedTuple
 from urllib.parse import quote
 
+from formats.text import MAX_ENTRY
 from storage.bookmark import MAX_URI, clean
 from storage.errors import Invalid
 from storage.importer import IGNORED
-
-# No entry may be larger. Every valid bookmark is smaller, even with each character escaped.
-MAX_ENTRY = 1024 * 1024
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"

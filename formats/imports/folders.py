@@ -74,17 +74,14 @@ class Folders:
 
     def open(self, tags: tuple[str, ...]) -> None:
         """Open a folder, which adds these tags to those of the folders around it."""
-        self._tags_by_depth.append(self.tags)
-        self.set_own_tags(tags)
-
-    def set_own_tags(self, tags: tuple[str, ...]) -> None:
-        """Set the tags of the innermost folder, because XBEL gives its title only after `open`."""
-        tags_around = self._tags_by_depth[-2]
         # After MAX_TAGS, inner folders share the outer one's tuple: deep nesting takes less memory.
-        if tags and len(tags_around) < MAX_TAGS:
-            self._tags_by_depth[-1] = (tags_around + tags)[:MAX_TAGS]
+        is_full = not tags or len(self.tags) >= MAX_TAGS
+        self._tags_by_depth.append(self.tags if is_full else (self.tags + tags)[:MAX_TAGS])
 
     def close(self) -> None:
         """Close the innermost open folder. A damaged file may close more than it opened."""
-        if self.depth:
-            self._tags_by_depth.pop()
+        self.close_to(max(0, self.depth - 1))
+
+    def close_to(self, depth: int) -> None:
+        """Close the innermost folders, until `depth` of them are open."""
+        del self._tags_by_depth[depth + 1 :]

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from formats.imports.charset import decode_strictly
 from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query, role_of
+from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from formats.json import parse_strictly
+from formats.netscape import is_firefox_query
+from formats.text import decode_strictly
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
 from storage.errors import Malformed
 

@@ -7,11 +7,12 @@ from html import unescape
 from html.entities import html5
 from typing import NamedTuple
 
-from formats.imports.charset import decode
 from formats.imports.dates import parse_date_or_keep
 from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, list_tags
-from formats.imports.roles import fields_of_roles, group_by_role, is_firefox_query
+from formats.imports.roles import fields_of_roles, group_by_role
+from formats.netscape import is_firefox_query
+from formats.text import decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from formats.imports.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role
+from formats.text import decode
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"

@@ -58,11 +58,6 @@ _RANKS = {
 }
 
 
-def is_firefox_query(uri: object) -> bool:
-    """Return whether this uri is a search that Firefox stores among its bookmarks."""
-    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"
-
-
 def role_of(name: str) -> str:
     """Return the role, or meaning, of a column or member: `uri` for `Link`, empty if unknown."""
     return _ROLE_BY_NAME.get(_fold(name), "")

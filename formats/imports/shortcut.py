@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from html import unescape
 
-from formats.imports.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri
+from formats.text import decode
 from storage.errors import Malformed
 
 SHORTCUT_BEGINNINGS = ("[InternetShortcut]", "[Desktop Entry]", "[{000214A0")

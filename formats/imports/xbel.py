@@ -1,19 +1,14 @@
 """Read XBEL documents: this service's own, and those of KDE, GNOME and browser extensions."""
 
-import re
 from collections.abc import Iterator
 
-from formats import xbel_document as xbel
-from formats import xml
-from formats.imports.charset import decode
+from formats import xbel
 from formats.imports.dates import parse_date, parse_date_or_keep
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import merge_tags
-from formats.imports.roles import is_firefox_query
+from formats.imports.folders import Folders, folder_tags, merge_tags
+from formats.netscape import is_firefox_query
+from formats.xml import Element, read_elements
 from storage.bookmark import split_tags
-from storage.errors import Malformed
-
-_DECLARATION = re.compile(r"\A\s*(?:<\?xml\s[^>]*>)?")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -21,23 +16,24 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
     Raises Malformed after the entries that precede an error.
     """
-    document, error = xbel.XbelDocument(), None
-    if xml.declared_charset(data) in ("", "utf-8"):
-        # Old programs write windows-1252 all the same, or blank lines before the declaration.
-        text = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), decode(data), 1)
-        data = text.encode("utf-8", "replace")
-    try:
-        xml.parse(data, document)
-    except Malformed as reason:
-        error = reason
-    if document.root not in ("", "xbel"):  # Empty if the error comes before any element.
-        raise Malformed("It must be an XBEL document, whose root element is xbel.")
-    yield from map(_imported_entry, document.entries)
-    if error:
-        raise error
+    folders = Folders()
+    for element in read_elements(data, xbel.new_collector(), ("xbel",)):
+        folders.close_to(element.level)
+        if element.kind == "folder":
+            folders.open(_folder_tags(element))
+        else:
+            yield _imported_entry(element, folders.tags)
 
 
-def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
+def _folder_tags(folder: Element) -> tuple[str, ...]:
+    """Return the tags for a folder, none for a browser's own, which are only at the top."""
+    if folder.attributes.get("toolbar") == "yes":
+        return ()
+    title, *_ = folder.texts.get("title", [""])
+    return folder_tags(title, may_be_built_in=folder.level == 0)
+
+
+def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     """Return the entry of an element. Its tags and dates may be in the forms of other programs."""
     # This service writes ids as `b-…`. Ids of other programs are dropped.
     is_ours = entry.attributes.get("id", "").startswith("b-")
@@ -47,7 +43,7 @@ def _imported_entry(entry: xbel.XbelEntry) -> ImportedEntry:
     fields = xbel.element_fields(entry)
     if not is_ours:
         fields.pop("id", None)
-    if tags := merge_tags(_own_tags(entry), entry.tags_of_folders):
+    if tags := merge_tags(_own_tags(entry), tags_of_folders):
         fields["tags"] = tags
     dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
     kde_seconds, *_ = entry.texts.get(xbel.KDE_TIME, [""])
@@ -64,7 +60,7 @@ def _read_date(value: str) -> str | None:
     return parse_date_or_keep(value + omitted_end_by_length.get(len(value), ""))
 
 
-def _own_tags(entry: xbel.XbelEntry) -> list[str]:
+def _own_tags(entry: Element) -> list[str]:
     """Return the tags that are written inside the entry's element."""
     # buku writes the attribute in upper case. GNOME writes groups, and marks private entries.
     tags = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from formats.errors import Malformed
 from formats.imports.csv import read_file
 from formats.imports.entry import ImportedEntry
+from storage.errors import Malformed
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 # RFC 4180 section 2: file = [header CRLF] record *(CRLF record) [CRLF].

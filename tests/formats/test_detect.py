@@ -3,8 +3,8 @@
 import pytest
 
 from formats import FILE_READERS
-from formats.errors import Malformed
 from formats.imports.detect import detect_format
+from storage.errors import Malformed
 
 
 @pytest.mark.parametrize(

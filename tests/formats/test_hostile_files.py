@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats import FILE_READERS
-from formats.errors import Malformed
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.bookmark import clean
-from storage.errors import Invalid
+from storage.errors import Invalid, Malformed
 
 GOLDEN = sorted((Path(__file__).parent / "files").iterdir())
 PARTS = [

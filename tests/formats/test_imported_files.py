@@ -897,7 +897,7 @@ EXPECTED = {
     "people.md": (
         "text",
         [
-            (2, {"uri": "Some prose."}, "does not begin with a uri"),
+            (2, *NO_BOOKMARK),
             (
                 4,
                 {

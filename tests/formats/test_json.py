@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from formats.errors import HTTPError, Malformed
 from formats.http.request import limit_json_values
+from formats.http.response import HTTPError
 from formats.imports.json import read_file
 from storage.bookmark import create
+from storage.errors import Malformed
 from tests.formats.writing import write_list
 
 # --- Writing ---

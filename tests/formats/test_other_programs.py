@@ -86,7 +86,7 @@ def seconds(timestamp):
 def stored(app):
     """The stored bookmarks by uri."""
     body = json.dumps(BOOKMARKS).encode()
-    report = app.post("/", body, content_type="application/json", status=200).json
+    report = app.post("/-/import", body, content_type="application/json", status=200).json
     assert report["created"] == len(BOOKMARKS), report
     return {bookmark["uri"]: bookmark for bookmark in app.get("/", status=200).json}
 

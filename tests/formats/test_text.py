@@ -2,10 +2,9 @@
 
 import pytest
 
-from formats.errors import Malformed
 from formats.imports.text import read_file
 from storage.bookmark import clean
-from storage.errors import Invalid
+from storage.errors import Invalid, Malformed
 
 # --- Writing ---
 
@@ -139,7 +138,7 @@ def test_a_line_with_two_readings_is_skipped(line):
         (["https://1.example/, One", "https://2.example/"], ["", ""]),
         (['"https://1.example/";"One"', 'https://2.example/;"Two; or so"'], ["", ""]),
         (["https://1.example/; One", "https://2.example/ ; Two | Second"], ["", ""]),
-        (["https://1.example/,One, or not", "https://2.example/,Node.js"], ["", ""]),
+        (["https://1.example/,One", "https://2.example/,Node.js, or not"], ["", ""]),
         (["https://1.example/;One", "https://2.example/x y;Two words"], ["", "x%20y"]),
         (["https://1.example/a;One two", "https://2.example/?b=1;Three four"], ["a", "?b=1"]),
         (["https://1.example/;Node.js"], [""]),
@@ -169,6 +168,8 @@ def test_a_host_is_followed_by_no_separator():
         ["https://1.example/a,b"],
         ["https://1.example/a,b c", "https://2.example/", "https://3.example/"],
         ["https://1.example/a b,c"],
+        ["https://1.example/a;Node.js", "https://2.example/b;Vue.js"],
+        ["https://1.example/Paris,Texas", "https://2.example/Rome,Italy"],
         ["https://1.example?a;b"],
         ["https://1.example#a,b"],
     ],
@@ -178,16 +179,12 @@ def test_a_list_of_addresses_that_contain_separators_is_no_csv(lines):
     assert uris == [line.partition(" ")[0] for line in lines]
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["https://1.example/a;Node.js", "https://2.example/b;Vue.js"],
-        ["https://1.example/Paris,Texas", "https://2.example/Rome,Italy"],
-    ],
-)
-def test_a_list_whose_separators_may_be_part_of_addresses_is_refused(lines):
-    with pytest.raises(Malformed, match="without a header.*write %2C for a comma"):
-        read("\n".join(lines))
+def test_prose_of_markdown_is_ignored_and_other_text_is_skipped():
+    markdown = read("# Links\nSome prose.\n[A](x:y)\nsee https://a.example/ and\n")
+    reasons = [entry.skip_reason.partition(":")[0] for entry in markdown]
+    assert reasons == ["is no bookmark", "", "has two readings"]
+    words, _ = read("Some prose.\nx:y\n")
+    assert words.skip_reason == "does not begin with a uri"
 
 
 def test_rows_of_more_than_two_cells_need_a_header():

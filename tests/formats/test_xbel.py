@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from formats.errors import Malformed
 from formats.imports.xbel import read_file
 from storage.bookmark import clean
-from storage.errors import Invalid
+from storage.errors import Invalid, Malformed
 from tests.conftest import require_program
 
 DTD = Path(__file__).parent / "xbel-1.0.dtd"
