@@ -87,7 +87,7 @@ def fields_of_roles(
     The first text of a role counts; descriptions are joined. Flags and folders become tags.
     """
     texts = {role: [v for v in vs if isinstance(v, str)] for role, vs in values_by_role.items()}
-    fields: dict[str, object] = {role: texts[role][0] for role in ("uri", "title") if texts.get(role)}
+    fields: dict[str, object] = {n: texts[n][0] for n in ("uri", "title") if texts.get(n)}
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]
