@@ -2,20 +2,23 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
 # The English names of the folders that browsers and Linkwarden create themselves. Users did not
 # choose these names, so they become no tags.
-_BUILT_IN_FOLDERS = frozenset(
+_BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
     "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
-    "mobile favorites, favourites, favourites bar, other favourites, mobile favourites".split(", ")
+    "mobile favorites, favourites, favourites bar, other favourites, mobile favourites"
 )
-# The built-in folders of Chromium and Safari for pages to read later: they become the tag `unread`.
-_READING_LISTS = ("reading list", "com.apple.readinglist")
+# By name, their tags. Chromium and Safari create folders for pages to read later.
+_TAGS_OF_BUILT_IN_FOLDERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_BUILT_IN_FOLDERS.split(", "), ()),
+    **dict.fromkeys(("reading list", "com.apple.readinglist"), ("unread",)),
+}
 # By name in lower case, the tags for the lists that Pocket, Instapaper and Raindrop create.
 _TAGS_OF_SERVICE_LISTS = {
     "unsorted": (),
@@ -34,10 +37,8 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     the one for pages to read later becomes the tag `unread`.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
-    if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
-        return ()
-    if may_be_built_in and name.lower() in _READING_LISTS:
-        return ("unread",)
+    if may_be_built_in and name.lower() in _TAGS_OF_BUILT_IN_FOLDERS:
+        return _TAGS_OF_BUILT_IN_FOLDERS[name.lower()]
     normalized = unicodedata.normalize("NFC", name)
     return tuple(tag[:MAX_TAG].strip() for tag in split_tags(normalized))[:MAX_TAGS]
 

@@ -7,8 +7,6 @@ from formats.imports.folders import Folders, folder_tags
 from formats.imports.json import fields_of_members
 from formats.xml import Collector, read_elements
 
-_ROOTS = ("posts", "opml")
-
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each post or outline with an address, in order. Other outlines are folders.
@@ -16,7 +14,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     Raises Malformed after the entries that precede an error.
     """
     folders = Folders()
-    for element in read_elements(data, Collector("outline", ("post",)), _ROOTS):
+    for element in read_elements(data, Collector("outline", ("post",)), ("posts", "opml")):
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if "uri" in fields or element.kind == "post":

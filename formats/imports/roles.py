@@ -33,7 +33,6 @@ _NAMES_BY_PREFERENCE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
-_TEXT_ROLES = ("uri", "title")
 _TRUE_WORDS, _FALSE_WORDS = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # By role of a flag or state, the tags for its words. A JSON number such as 1 is read as 1.0.
 _TAGS_BY_WORD = {
@@ -88,7 +87,7 @@ def fields_of_roles(
     The first text of a role counts; descriptions are joined. Flags and folders become tags.
     """
     texts = {role: [v for v in vs if isinstance(v, str)] for role, vs in values_by_role.items()}
-    fields: dict[str, object] = {role: texts[role][0] for role in _TEXT_ROLES if texts.get(role)}
+    fields: dict[str, object] = {n: texts[n][0] for n in ("uri", "title") if texts.get(n)}
     if descriptions := dict.fromkeys(filter(None, map(str.strip, texts.get("description", ())))):
         fields["description"] = "\n\n".join(descriptions)
     tags_of_paths = [tag for path in texts.get("folder", ()) for tag in _path_tags(path)]

@@ -115,9 +115,8 @@ def _entries(
     number: int, links: list[dict[str, Any]], tags: tuple[str, ...]
 ) -> Iterator[ImportedEntry]:
     for fields in links:
-        own_tags = fields.get("tags", [])
-        fields = fields | {"tags": merge_tags(own_tags, tags)} if tags else fields
-        yield entry_with_uri(number, fields)
+        all_tags = {"tags": merge_tags(fields.get("tags", []), tags)} if tags else {}
+        yield entry_with_uri(number, fields | all_tags)
 
 
 def _unread_line(number: int, line: str, is_markdown: bool) -> ImportedEntry:
@@ -140,12 +139,10 @@ def _find_separator(line: str) -> str:
 
     Raises Malformed for a row of more than two cells, because their meaning is unknown.
     """
-    for separator, first_row in _FIRST_ROWS.items():
-        if first_row.fullmatch(line):
-            if len(split_cells(line, separator)) > 2:
-                raise Malformed(NO_HEADER)
-            return separator
-    return ""
+    separator = next((s for s, first_row in _FIRST_ROWS.items() if first_row.fullmatch(line)), "")
+    if separator and len(split_cells(line, separator)) > 2:
+        raise Malformed(NO_HEADER)
+    return separator
 
 
 def _links(line: str, separator: str) -> list[dict[str, Any]]:
