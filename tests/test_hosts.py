@@ -362,7 +362,7 @@ def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
     hosts.get("/", headers=at(A, Authorization="Bearer wrong"), status=401)
     assert f"({A})" in caplog.text and "wrong token" in caplog.text
     caplog.clear()
-    monkeypatch.setattr(bookmarks.Store, "select", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(bookmarks.Store, "select", lambda *_, **options: 1 / 0)
     hosts.get("/", headers=at(B), status=500)
     assert f"{B}/" in caplog.text and "ZeroDivisionError" in caplog.text
 
@@ -430,7 +430,7 @@ def test_the_command_starts_behind_a_proxy_with_a_token_or_if_everybody_may(
     is_open = allowed_by == "--no-auth"
     write_tokens(root, TOKEN)
     options = ["--hosts", str(root), "--trusted-proxy", "127.0.0.1", *["--no-auth"] * is_open]
-    service = serve(*options, BOOKMARKS_TOKEN="" if is_open else OTHER)
+    service = serve(*options, **{} if is_open else {"BOOKMARKS_TOKEN": OTHER})
     assert ask(service, A)[0] == 401
     assert ask(service, B)[0] == (200 if is_open else 401)
     assert ask(service, A, headers=BEARER)[0] == 200

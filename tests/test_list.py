@@ -509,7 +509,7 @@ def test_the_html_list_has_100_bookmarks_a_page(app, data):
 
 
 def test_unknown_parameters_are_ignored(app, seven):
-    assert ids(app.get("/?sort=title&page=3&=&x&limits=1", status=200)) == seven
+    assert ids(app.get("/?order=title&page=3&=&x&limits=1", status=200)) == seven
 
 
 @pytest.mark.parametrize("query", ["tag=%ff", "q=%C3%28", "%ff=1", "uri=%80", "format=%ff"])

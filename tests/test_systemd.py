@@ -167,7 +167,7 @@ def test_the_service_works_under_the_restrictions_of_the_unit(confined):
     path = "/" + created.json["id"]
     assert ask(address, "POST", path, {"title": "Changed"}, **bearer).status == 200
     many = [{"uri": f"https://example.com/{n}", "description": "x" * 1000} for n in range(1000)]
-    report = ask(address, "POST", "/", many, **bearer)
+    report = ask(address, "POST", "/-/import", many, **bearer)
     assert report.json["created"] == 1000
     by_hand = {"id": "hand", "uri": "x:y", "created": "2024-01-01T00:00:00Z"}
     (state / "bookmarks" / "hand.json").write_text(json.dumps(by_hand))

@@ -33,7 +33,7 @@ def _summary(report: ImportReport) -> str:
         "added": report.created,
         "changed": report.updated,
         "known already": report.unchanged,
-        "no bookmarks": report.ignored,
+        "ignored": report.ignored,
         "skipped": report.skipped,
     }
     texts = [f"{number:,} {what}" for what, number in numbers.items() if number]
