@@ -45,7 +45,7 @@ _FORMS = (
     re.compile(rf"(?P<uri>{_SCHEME}\S[^\t]*|{_URI})\t(?P<title>[^\t]*)\t?(?P<tags>.*)"),
     re.compile(rf"(?P<uri>{_URI})(?:\s+\|\s*(?P<title>.*))?"),
     re.compile(
-        r"\*+\s+\[\[(?P<uri>(?:[^\]]|\](?!\[|\](?!\[)))++)(?:\]\[)?(?P<title>.*)\]\]"
+        r"\*+\s+\[\[(?>(?P<uri>.+?)(?=\]\[|\]\](?!\[)))(?:\]\[)?(?P<title>.*)\]\]"
         r"(?P<colon_tags>(?: :.*)?).*"
     ),
 )
