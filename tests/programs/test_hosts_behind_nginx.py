@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import documented_block
 from tests.storage.clients import put_body
-from tests.test_proxies import nginx, served
+from tests.programs.test_proxies import nginx, served
 
 HOSTS = [f"person{number}.example.com" for number in range(40)]
 

@@ -53,7 +53,7 @@ def run_schemathesis(serve, tmp_path):
         result = subprocess.run(
             [*command, f"--config-file={config}", "run", address, *fixed, *options],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(HERE.parent), **environment},
+            env={**os.environ, "PYTHONPATH": str(HERE.parent.parent), **environment},
             capture_output=True,
             text=True,
             timeout=600,
