@@ -195,6 +195,7 @@ class Store:
             index = self._follower.index
             matches, deleted = index.matches(query), index.tombstones if query.deletions else []
             counted = self.change_count, replace(query, limit=None, offset=0, sort=NEWEST_FIRST)
+            counts = self._tag_counts.get(counted) if query.tag_count_limit else ()
             page = Page(
                 entries=newest_first(matches, query.limit, query.offset),
                 total=len(matches),
@@ -202,31 +203,20 @@ class Store:
                 tombstones=[t.tombstone for t in newest_first(deleted, query.limit, query.offset)],
                 tombstone_count=len(deleted),
                 latest=index.latest,
-                tag_counts=self._tag_counts.get(counted, ()),
+                tag_counts=counts or (),
             )
-            must_count = query.tag_count_limit > 0 and not page.tag_counts
-            if must_count and matches is index.entries and not query.search:
-                # The index has these counts. A pass over 100,000 bookmarks takes 20 ms.
-                page = replace(page, tag_counts=index.tag_counts(query.tag_count_limit))
-                must_count = False
-            if not must_count and not query.search and query.sort == NEWEST_FIRST:
+            if counts is not None and not query.search and query.sort == NEWEST_FIRST:
                 return page
+            # All that follows takes long, so other threads must not wait for the mutex meanwhile.
             matches = list(matches)
-        # All that follows takes long, so other threads must not wait for the mutex meanwhile.
         matches = search_entries(matches, query.search)
-        counts = page.tag_counts
-        if must_count:
-            counts = count_tags(matches, query.tag_count_limit)
-            self._keep_tag_counts(counted, counts)
         entries = newest_first(sort_entries(matches, query.sort), query.limit, query.offset)
+        if counts is None:
+            counts = count_tags(matches, query.tag_count_limit)
+            if len(self._tag_counts) >= _MAX_COUNTED_SELECTIONS:
+                self._tag_counts.clear()
+            self._tag_counts[counted] = counts
         return replace(page, entries=entries, total=len(matches), tag_counts=counts)
-
-    def _keep_tag_counts(
-        self, counted: tuple[int, Query], counts: Sequence[tuple[str, int]]
-    ) -> None:
-        if len(self._tag_counts) >= _MAX_COUNTED_SELECTIONS:
-            self._tag_counts.clear()
-        self._tag_counts[counted] = counts
 
     # --- Writing ---
 

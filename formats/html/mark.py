@@ -18,6 +18,9 @@ _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
 
 def marker(words: Sequence[str]) -> Escape:
     """Return a function that escapes a text, and marks these words, which are folded, in it."""
+    if not words:  # Without this, a page of 50 takes a fifth longer.
+        return e
+
     def mark(text: str) -> str:
         spans = list(_spans(fold_text(text), words))
         if spans and not text.isascii():  # Folding keeps the length of an ASCII text.
