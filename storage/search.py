@@ -7,7 +7,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import filterfalse
 
@@ -39,7 +39,7 @@ class Kind(Enum):
     """The kind of a term: the condition for a bookmark that meets the term."""
 
     TEXT = "text"  # The term's value occurs in the bookmark's text.
-    TAG = "tag"  # The term's value is one of the bookmark's tags; empty for a bookmark without.
+    TAG = "tag"  # The term's value is one of the bookmark's tags.
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -47,6 +47,12 @@ class Term(msgspec.Struct, frozen=True):
 
     kind: Kind
     value: str
+
+
+class Untagged(msgspec.Struct, frozen=True):
+    """A bookmark has no tags but these, which are folded."""
+
+    ignored_tags: frozenset[str]
 
 
 class All(msgspec.Struct, frozen=True):
@@ -67,50 +73,47 @@ class Not(msgspec.Struct, frozen=True):
     part: "Search"
 
 
-Search = Term | All | Any | Not
-
-# By the word after the exclamation mark. `unread` is a field in linkding, and a tag here.
-_KEYWORDS = {"untagged": Term(Kind.TAG, ""), "unread": Term(Kind.TAG, "unread")}
+Search = Term | Untagged | All | Any | Not
 
 
 class _NotAnExpression(BadQuery):
     """The text is no expression: a list searches for its words, a change of tags is refused."""
 
 
-def parse_search(text: str) -> Search | None:
+def parse_search(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
     """Return the search of an expression; of any other text, a search for all of its words.
 
-    None, for a text without any word, selects every bookmark. Raises BadQuery if there are more
-    than `MAX_TERMS` terms.
+    A bookmark that has only `ignored_tags` counts as untagged. None, for a text without any word,
+    selects every bookmark. Raises BadQuery if there are more than `MAX_TERMS` terms.
     """
     try:
-        return parse_expression(text)
+        return parse_expression(text, ignored_tags)
     except _NotAnExpression:
         # Strip parentheses and double quotes from each word; a word of nothing else, `("`, stays.
         words = [fold_text(word.strip('()"') or word) for word in text.split()]
-        return All(tuple(_limit([Term(Kind.TEXT, word) for word in words])))
+        _require_few_terms(len(words))
+        return All(tuple(Term(Kind.TEXT, word) for word in words))
 
 
-def parse_expression(text: str) -> Search | None:
+def parse_expression(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
     """Return the search of an expression; None, of an empty one, selects every bookmark.
 
     Raises _NotAnExpression, or another BadQuery for more than `MAX_TERMS` terms. Changes of tags
     are refused then, because a search for the words could select the wrong bookmarks.
     """
-    return _Parser(text).parse()
+    return _Parser(text, ignored_tags).parse()
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
     """Return the folded words and phrases to mark in the results of a search."""
     match search:
-        case None:
-            return []
-        case Term(kind, value):
-            return [value] if value and kind is Kind.TEXT and not is_negated else []
+        case Term(Kind.TEXT, word) if not is_negated:
+            return [word]
         case Not(part):
             return words_to_mark(part, not is_negated)
         case All(parts) | Any(parts):
             return [word for part in parts for word in words_to_mark(part, is_negated)]
+    return []
 
 
 def fold_text(text: str) -> str:
@@ -132,7 +135,7 @@ def normalize_and_fold_tag(text: str) -> str:
     return fold(normalize("NFC", text.strip()))
 
 
-def _tokens(text: str) -> Iterator[Term | str]:
+def _tokens(text: str, ignored_tags: Iterable[str]) -> Iterator[Term | Untagged | str]:
     """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
@@ -146,27 +149,27 @@ def _tokens(text: str) -> Iterator[Term | str]:
                 yield Term(Kind.TEXT, folded)
         elif kind in ("tag", "quoted_tag"):
             yield Term(Kind.TAG, normalize_and_fold_tag(value))
-        elif kind == "keyword" and lower in _KEYWORDS:
-            yield _KEYWORDS[lower]
+        elif kind == "keyword" and lower == "untagged":
+            yield Untagged(frozenset(ignored_tags))
+        elif kind == "keyword" and lower == "unread":  # A field in linkding, and a tag here.
+            yield Term(Kind.TAG, "unread")
         elif kind == "keyword":
             raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
         else:
             raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
 
 
-def _limit(terms: list[Term]) -> list[Term]:
-    """Return the terms. Raises BadQuery if there are too many."""
-    if len(terms) > MAX_TERMS:
+def _require_few_terms(count: int) -> None:
+    if count > MAX_TERMS:
         raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
-    return terms
 
 
 class _Parser:
     """A recursive-descent parser: a method for each rule of the grammar."""
 
-    def __init__(self, text: str) -> None:
-        tokens = list(_tokens(text))
-        _limit([token for token in tokens if isinstance(token, Term)])
+    def __init__(self, text: str, ignored_tags: Iterable[str]) -> None:
+        tokens = list(_tokens(text, ignored_tags))
+        _require_few_terms(sum(not isinstance(token, str) for token in tokens))
         if tokens.count("(") > MAX_TERMS:  # This also limits the recursion.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
         self._tokens = [*reversed(tokens)]
@@ -201,7 +204,7 @@ class _Parser:
                 raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
             return inside
         term = self._tokens.pop() if self._tokens else ""
-        if not isinstance(term, Term):
+        if isinstance(term, str):
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
                 "To search for the operator or parenthesis itself, put it in double quotes."

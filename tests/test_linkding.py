@@ -311,7 +311,15 @@ def test_a_list_is_searched_with_linkdings_grammar(app, post):
     post("https://c.example/")
     assert results(app, q="#two\xa0words") == ["https://a.example/"]
     assert results(app, q="!untagged") == ["https://c.example/"]
+    assert results(app, q="-!untagged #two") == ["https://b.example/"]
     assert results(app, q="!unread") == results(app, unread="yes") == ["https://b.example/"]
+
+
+def test_a_bookmark_with_no_tag_but_a_flag_is_untagged(app, post):
+    post("https://a.example/", unread=True)
+    post("https://b.example/", tag_names=["two"], unread=True)
+    assert results(app, q="!untagged") == ["https://a.example/"]
+    assert app.get("/", {"q": "!untagged"}).json == []  # There, the flag is a tag.
 
 
 def test_a_list_is_limited_to_bookmarks_since_a_moment(app, post):

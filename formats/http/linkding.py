@@ -20,7 +20,8 @@ from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
 from storage.errors import Invalid, Unavailable
-from storage.query import UP_TO_18_DIGITS, Query, first_values, parse_query
+from storage.query import UP_TO_18_DIGITS, Query, first_values, require_short
+from storage.search import parse_search
 from storage.store import Store
 from storage.tsid import linkding_number
 
@@ -56,7 +57,8 @@ def list_bookmarks(service: Service, request: Request, query: Query) -> Response
     """linkding's GET /api/bookmarks/ and .../archived/: respond with a page of bookmarks."""
     parameters = first_values(query_parameters(request))
     q = _SEARCHED_TAG.sub(_quote_tag, parameters.get("q", "")).replace(_LINKDING_SPACE, " ")
-    query = replace(query, search=parse_query([("q", q)]).search)
+    require_short([q])
+    query = replace(query, search=parse_search(q, ignored_tags=TAG_BY_FLAG.values()))
     if parameters.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, TAG_BY_FLAG["unread"]))
     # Without its parameter, a date is an empty text, which sorts before every date.
