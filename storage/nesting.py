@@ -7,9 +7,8 @@ from itertools import accumulate
 # The indentation of a file of so many levels needs 500,000 bytes; it grows with their square.
 MAX_DEPTH = 500
 
-_ESCAPED_QUOTE_OR_BACKSLASH = re.compile(rb'\\["\\]')
 _STRING = re.compile(rb'"[^"]*"?')
-_ALL_BUT_BRACKETS_AND_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+_ALL_BUT_PUNCTUATION_AND_QUOTES = bytes(set(range(256)) - set(b'[]{},"'))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
@@ -17,6 +16,11 @@ def is_too_deep(data: bytes) -> bool:
     """Return whether arrays and objects of a JSON document are nested in more than MAX_DEPTH."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
-    text = _ESCAPED_QUOTE_OR_BACKSLASH.sub(b"", data).translate(None, _ALL_BUT_BRACKETS_AND_QUOTES)
-    brackets = _STRING.sub(b"", text)
+    brackets = punctuation(data).replace(b",", b"")
     return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH
+
+
+def punctuation(document: bytes) -> bytes:
+    """Return the brackets, braces and commas of a JSON document, without those in its strings."""
+    text = document.replace(rb"\\", b"").replace(rb"\"", b"")  # No quote is escaped any more.
+    return _STRING.sub(b"", text.translate(None, _ALL_BUT_PUNCTUATION_AND_QUOTES))
