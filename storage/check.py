@@ -56,8 +56,6 @@ def check(folder: Path) -> list[Finding]:
     deleted: dict[str, Path] = {}  # `_check_tombstones` adds each deleted id with its file.
     tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
     findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
-    if (snapshot := folder / "snapshot.index").exists():  # Older versions wrote it.
-        findings.append(Finding(snapshot, "is not used any more", _REMOVE, is_safe_to_remove=True))
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 

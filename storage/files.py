@@ -31,8 +31,8 @@ SYNC_THREADS = 16
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# The temporary names that Staged makes. Older versions also staged an index, `snapshot.index`.
-_TEMPORARY_NAME = re.compile(r"\..+\.(?:json|index)\.[0-9a-f]{16}\.tmp")
+# The temporary names that Staged makes.
+_TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 # With these errors reading any other file would fail, too: too many open files, too little memory,
 # or a data folder that is no folder. Other errors concern one file alone.

@@ -113,14 +113,8 @@ def test_head_has_the_headers_of_get(filled):
         ("identity", False),
         ("br", False),
         ("", False),
-        ("x-gzip", True),
-        ("X-GZip;q=0.5, br", True),
-        ("x-gzip;q=0", False),
-        ("x-gzip;q=0.5, identity", False),
-        (", gzip,", True),
         ("gzip,;;q=", False),
         ("\xff", False),
-        ("gzip" + "," * 5000, True),
     ],
 )
 def test_accept_encoding_decides(filled, accept_encoding, is_compressed):

@@ -24,14 +24,9 @@ def prefers_gzip(request: Request) -> bool:
 @functools.lru_cache(maxsize=256)
 def _header_prefers_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding asks for gzip (RFC 9110 section 12.5.3)."""
-    # x-gzip is another name of gzip (section 8.4.1.3). WebOb refuses a leading comma in a list.
-    accepted = accepted.lower().replace("x-gzip", "gzip").strip(", \t")
-    if "gzip" not in accepted:
-        return False
+    # WebOb would prefer identity, no compression, for a client that sends only `gzip;q=0.9`.
+    codings = ["gzip", "identity"] if "identity" in accepted.lower() else ["gzip"]
     header = create_accept_encoding_header(accepted)
-    # To a client that sends `gzip;q=0.9`, do not offer identity, which means no compression. WebOb
-    # gives identity the quality 1 if the client does not name it, and would prefer it to gzip.
-    codings = ["gzip", "identity"] if "identity" in accepted else ["gzip"]
     offers = header.acceptable_offers(codings)
     # For an invalid header WebOb returns all offers.
     is_valid = isinstance(header, AcceptEncodingValidHeader)

@@ -172,14 +172,6 @@ def test_a_data_folder_without_a_folder_of_tombstones_is_valid(address, data):
     assert check(data) == (0, [])
 
 
-def test_the_index_of_an_earlier_version_is_reported_and_removed(address, data):
-    path = write_file(data / "snapshot.index")
-    require_findings(check(data), path)
-    assert check(data, "--repair") == (0, [f"{path}: is not used any more: removed"])
-    assert not path.exists()
-    assert titles(address) == {"a": "a"}
-
-
 def test_a_file_removed_during_the_check_is_no_finding(address, data, monkeypatch):
     path, read = interrupt_deletion(data), files.read
 
