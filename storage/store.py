@@ -282,7 +282,6 @@ class Transaction:
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
-        self._contents: dict[str, bytes] = {}  # Of the files that were found, by id.
         self._synced_last: dict[Path, int] = {}  # By folder: a published file's descriptor.
         self._to_remove: list[Path] = []  # The files of the bookmarks that have a tombstone now.
 
@@ -296,17 +295,9 @@ class Transaction:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
         if put := self._puts.get(id):
             return put.entry
-        while True:
-            with self._mutex:
-                entry = self._follower.find(id)
-            content = self._read(id)
-            if content and entry and digest(content) == entry.version:
-                self._contents[id] = content
-                return entry
-            if content is None and entry is None:
-                return None
-            with self._mutex:
-                self._follower.reread(id)  # inotify has not reported a change of this file.
+        with self._mutex:
+            self._follower.reread(id)  # inotify does not report every change.
+            return self._follower.find(id)
 
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable.
@@ -370,16 +361,16 @@ class Transaction:
             return before
         if before is None and self.find(id):
             raise Conflict(id)
-        data = encode(bookmark, self._contents.get(id, b""))  # Keeps unknown members.
+        pending = self._puts.get(id)
+        previous_content = pending.data if pending else self._read_version(before)
+        data = encode(bookmark, previous_content)  # Keeps unknown members.
         entry = new_entry(bookmark, data, time.time())
         # Two files may have one uri, so an update that leaves the uri alone is no conflict.
         is_new_uri = before is None or before.uri_key != entry.uri_key
         holder = self.holder(bookmark.uri) if is_new_uri else None
         if holder and holder.bookmark.id != id:
             raise Conflict(holder.bookmark.id)
-        stored = self._puts[id].before if id in self._puts else before
-        self._contents[id] = data
-        self._puts[id] = _Put(entry, stored, data)
+        self._puts[id] = _Put(entry, pending.before if pending else before, data)
         self._ids_by_uri_key[entry.uri_key] = id
         return entry
 
@@ -399,12 +390,12 @@ class Transaction:
         for descriptor in unchanged:
             self._synced_last[self._folders[BOOKMARKS]] = descriptor
         for put, file in puts:
-            self._require_current(put.before)
+            self._read_version(put.before)  # Raises Busy.
             file.publish() if put.before else file.publish_new()
             self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
             put.entry.changed_at = file.changed_at
         for entry, file in deletions:
-            self._require_current(entry)
+            self._read_version(entry)  # Raises Busy.
             file.publish_new()
             self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
             self._to_remove.append(self._path(entry.bookmark.id))
@@ -437,20 +428,18 @@ class Transaction:
         with files.translate_disk_errors(f"The file {id}{SUFFIX} cannot be synced"):
             return opened.enter_context(files.open_file(self._path(id)))
 
-    def _read(self, id: str) -> bytes | None:
-        """Return the content of a bookmark's file, None if it is missing, b"" if unreadable."""
-        try:
-            return files.read(self._path(id))[0]
-        except FileNotFoundError:
-            return None
-        except files.BadFile:
-            return b""
+    def _read_version(self, found: Entry | None) -> bytes:
+        """Return the content of a bookmark's file, which is empty for a new bookmark.
 
-    def _require_current(self, found: Entry | None) -> None:
-        """Raise Busy if the file is not the version that was found: it must not be replaced."""
-        content = self._read(found.bookmark.id) if found else None
-        if found and (content is None or digest(content) != found.version):
-            raise Busy(f"Another program has just changed {found.bookmark.id}{SUFFIX}. Try again.")
+        Raises Busy if the file is not the version that was found: it must not be replaced.
+        """
+        if found is None:
+            return b""
+        with suppress(FileNotFoundError, files.BadFile):
+            content, _ = files.read(self._path(found.bookmark.id))
+            if digest(content) == found.version:
+                return content
+        raise Busy(f"Another program has just changed {found.bookmark.id}{SUFFIX}. Try again.")
 
     def _path(self, id: str) -> Path:
         return self._folders[BOOKMARKS] / (id + SUFFIX)
