@@ -160,9 +160,8 @@ def _check_item(index: int, value: object) -> str:
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
-        if len(value) > MAX_TAG:  # Bypass the cache, which would keep this long text in memory.
-            return _check_tag.__wrapped__(value)
-        return _check_tag(value)
+        # The cache must not keep a long text in memory.
+        return _check_tag(value) if len(value) > MAX_TAG else _check_short_tag(value)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 
@@ -174,17 +173,17 @@ def _show(value: object) -> str:
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
-@lru_cache(maxsize=8192)  # A collection has few different tags: equal ones share one string object.
 def _check_tag(value: str) -> str:
-    text = _check_string(value).strip()
-    tag = normalize("NFC", text[: MAX_TAG + 1])
+    tag = _normalize(_check_string(value).strip(), MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
     if match := _NOT_IN_TAG.search(tag):
         raise _RuleBroken(f"must not contain a tag with the character U+{ord(match[0]):04X}")
-    if len(text) > MAX_TAG or len(tag) > MAX_TAG:
-        raise _RuleBroken(f"must not contain a tag of more than {MAX_TAG} characters")
     return tag
+
+
+# A collection has few different tags: equal ones share one string object.
+_check_short_tag = lru_cache(maxsize=8192)(_check_tag)
 
 
 def _check_timestamp(value: object) -> str:

@@ -37,6 +37,7 @@ _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL al
 # linkding's clients separate tags by spaces, so a space inside a tag is sent as this character.
 _LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 _SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
+_LINKDING_STATUS = {409: 400, 410: 404, 422: 400}  # By the service's own status.
 Members = Mapping[str, object]
 # A linkding user's settings, which no request changes. `lax`: a search for a word finds tags, too.
 _PROFILE: dict[str, object] = {
@@ -325,11 +326,15 @@ def _respond(document: object, status: str = OK) -> Response:
 
 def respond_problem(_request: Request, problem: Problem, _site: Site) -> Response:
     """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
-    errors_by_status = {400: [("non_field_errors", problem.detail)], 409: [("url", _URL_EXISTS)]}
+    errors: Sequence[tuple[str, str]] = problem.errors
+    if problem.status == 409:
+        errors = [("url", _URL_EXISTS)]
+    elif problem.status == 400:
+        errors = [("non_field_errors", problem.detail)]
     reasons_by_member: dict[str, list[str]] = {}
-    for field, reason in errors_by_status.get(problem.status, problem.errors):
+    for field, reason in errors:
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
-    problem.status = {409: 400, 410: 404, 422: 400}.get(problem.status, problem.status)
+    problem.status = _LINKDING_STATUS.get(problem.status, problem.status)
     document: object = reasons_by_member or {"detail": problem.detail}
     response = _respond(document, problem.status_line)
     response.headers += problem.headers.items()
