@@ -53,9 +53,11 @@ def check(folder: Path) -> list[Finding]:
 
     Raises Unavailable if the folder cannot be listed.
     """
-    deleted: dict[str, Path] = {}  # `_check_tombstones` adds each deleted id with its file.
-    tombstones = folder / "tombstones"  # Without deletions this folder may be missing.
-    findings = list(_check_tombstones(tombstones, deleted)) if tombstones.exists() else []
+    tombstones = folder / "tombstones"
+    # Without deletions this folder may be missing.
+    checked = list(_check_tombstones(tombstones)) if tombstones.exists() else []
+    deleted = {path.stem: path for path, finding in checked if finding is None}
+    findings = [finding for _, finding in checked if finding]
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
@@ -87,16 +89,16 @@ def _is_valid_tombstone(path: Path) -> bool:
     return tombstone is not None
 
 
-def _check_tombstones(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
-    """Yield the problems with the folder's files; add each valid tombstone to `deleted`, by id."""
+def _check_tombstones(folder: Path) -> Iterator[tuple[Path, Finding | None]]:
+    """Yield each file of the folder with its problem, which is None for a valid tombstone."""
     for path in _paths(folder):
         tombstone, problem = _decode(path, decode_tombstone)
         if finding := _check_name(path):
-            yield finding
+            yield path, finding
         elif problem:
-            yield Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
+            yield path, Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
         elif tombstone:
-            deleted[path.stem] = path
+            yield path, None
 
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:

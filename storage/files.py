@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from storage.errors import Busy, Full, StorageError, Unavailable
@@ -353,17 +353,18 @@ def is_abandoned(path: Path) -> bool:
 class Lock:
     """An exclusive lock for writers in all threads and processes that share a folder.
 
-    A context manager. It locks the folder itself with `flock`. A separate lock file could be
-    deleted or replaced while it is in use: two writers would then lock two different files.
+    It locks the folder itself with `flock`. A separate lock file could be deleted or replaced while
+    it is in use: two writers would then lock two different files.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = str(folder)
+        self._folder = folder
         # Threads of this process wait for each other here, without polling.
         self._thread_lock = threading.Lock()
 
-    def __enter__(self) -> tuple[int, int]:
-        """Return the device and inode of the locked folder.
+    @contextmanager
+    def hold(self) -> Iterator[tuple[int, int]]:
+        """Hold the lock for a block, and yield the device and inode of the locked folder.
 
         They identify the folder: the caller can notice that another folder has taken its place.
         Raises Busy if the lock is not free within LOCK_SECONDS, Unavailable if it cannot be used.
@@ -372,28 +373,18 @@ class Lock:
         if not self._thread_lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(_BUSY)
         try:
-            with translate_disk_errors():
-                descriptor = os.open(self._folder, _FOLDER_FLAGS)
-            try:
+            with ExitStack() as opened:
                 with translate_disk_errors():
+                    descriptor = opened.enter_context(open_folder(self._folder))
                     status = os.fstat(descriptor)
                 _flock(descriptor, deadline)
-            except BaseException:
-                _close(descriptor)
-                raise
-        except BaseException:
-            self._thread_lock.release()
-            raise
-        self._descriptor = descriptor
-        return status.st_dev, status.st_ino  # The caller finds out whether the folder was replaced.
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            with suppress(OSError):
-                # If this process forked meanwhile, its child shares the lock, and closing the
-                # folder alone would not release the lock.
-                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            _close(self._descriptor)
+                try:
+                    yield status.st_dev, status.st_ino
+                finally:
+                    # If this process forked meanwhile, its child shares the lock, and closing the
+                    # folder alone would not release the lock.
+                    with suppress(OSError):
+                        fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             self._thread_lock.release()
 

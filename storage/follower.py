@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from storage import files
@@ -248,7 +248,10 @@ def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
     return TombstoneEntry(decode_tombstone(id, data), digest(data), changed_at)
 
 
-_PARSERS = (_parse_bookmark, _parse_tombstone)  # By BOOKMARKS and TOMBSTONES.
+_PARSERS: Mapping[int, Callable[[str, bytes, float], Item]] = {
+    BOOKMARKS: _parse_bookmark,
+    TOMBSTONES: _parse_tombstone,
+}
 
 
 def _id_of(file_name: str) -> str | None:

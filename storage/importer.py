@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 import msgspec
 
@@ -87,13 +88,12 @@ class Importer:
     def flush(self) -> None:
         """Store the entries of the batch, then count them by outcome."""
         batch, self._batch = self._batch, []
-        if self._rehearsal:
-            outcomes = [self._import(self._rehearsal, *entry) for entry in batch]
-        elif batch:
-            with self._store.transaction() as folder:
-                outcomes = [self._import(folder, *entry) for entry in batch]
-        for outcome in filter(None, outcomes if batch else []):
-            setattr(self.report, outcome, getattr(self.report, outcome) + 1)
+        rehearsal = self._rehearsal
+        with nullcontext(rehearsal) if rehearsal else self._store.transaction() as folder:
+            outcomes = [self._import(folder, *entry) for entry in batch]
+        self.report.created += outcomes.count("created")
+        self.report.updated += outcomes.count("updated")
+        self.report.unchanged += outcomes.count("unchanged")
 
     def _import(self, folder: Transaction, line: int, values: Mapping[str, object]) -> str:
         """Put the bookmark of an entry into the transaction; return the outcome for the report."""
@@ -113,7 +113,7 @@ class Importer:
             return "unchanged" if after is before.bookmark else "updated"
         except (Invalid, Conflict, Gone, Unreadable) as error:
             self._skip(line, values, str(error))
-            return ""
+            return "skipped"
 
     def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1

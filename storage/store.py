@@ -242,7 +242,7 @@ class Store:
     def _lock_folder(self) -> Iterator[None]:
         """Lock the folder and bring the index up to date; no other thread or process can write."""
         while True:
-            with self._writer_lock as locked_folder:
+            with self._writer_lock.hold() as locked_folder:
                 with self._mutex:
                     self._follower.refresh()
                 # The device and inode show whether the locked `bookmarks/` is the watched one.

@@ -50,10 +50,9 @@ class Watch:
         """`one_machine` promises that no other machine writes to a network or FUSE file system."""
         self._folders = folders
         self._one_machine = one_machine
-        self._folder_names = {folder.name for folder in folders}
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
         self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
-        self._identities: list[tuple[int, int] | None] = [None]  # Of the folders.
+        self._identities: dict[Path, tuple[int, int] | None] = {}  # Of the folders.
         self._inotify: INotify | None = None
 
     @property
@@ -64,7 +63,7 @@ class Watch:
     @property
     def first_folder_identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder; None if it is missing."""
-        return self._identities[0]
+        return self._identities.get(self._folders[0])
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -83,7 +82,7 @@ class Watch:
         changes = []
         for event in parse_events(os.read(self._inotify.fileno(), size)):
             is_in_parent = event.wd == self._parent_watch
-            is_folder_replaced = is_in_parent and event.name in self._folder_names
+            is_folder_replaced = is_in_parent and event.name in (f.name for f in self._folders)
             if is_folder_replaced or event.mask & _EVENTS_LOST:
                 self._open()  # Watch the new folders.
                 return None  # Compare all files.
@@ -110,17 +109,16 @@ class Watch:
 
         If their parent was replaced, or a disk was mounted over one of them, no event says so.
         """
-        return list(map(_identity, self._folders)) != self._identities
+        return any(_identity(folder) != old for folder, old in self._identities.items())
 
     def _open(self) -> None:
         """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
         # `_identity` refuses a link, which could leave the data folder.
-        self._identities = list(map(_identity, self._folders))
+        self._identities = {folder: _identity(folder) for folder in self._folders}
         if self.first_folder_identity is None:  # `tombstones/` may be missing.
             raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
-        both = zip(self._folders, self._identities, strict=True)
-        existing_folders = [folder for folder, identity in both if identity]
+        existing_folders = [folder for folder, identity in self._identities.items() if identity]
         try:
             if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)

@@ -90,8 +90,6 @@ def require_conditions(request: Request, resource: Resource | None) -> None:
 
     `resource` is None if it does not exist.
     """
-    if request.environ.keys().isdisjoint(CONDITION_VARIABLES):
-        return
     if (if_match := request.environ.get("HTTP_IF_MATCH")) is not None:
         if not _matches(if_match, resource, strong=True):
             raise PreconditionFailed("No entity tag in If-Match is that of the current version.")

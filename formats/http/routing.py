@@ -101,17 +101,10 @@ class Door:
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(self.paths, re.DOTALL)
 
-    @functools.cached_property
-    def _exact_routes(self) -> Mapping[str, Route]:
-        """The routes without variables by path, which are found without trying each pattern."""
-        return {route.template: route for route in self.routes if "{" not in route.template}
-
     def _find(self, path: str) -> tuple[Route, dict[str, str]]:
         """Return the first route that matches, and the values of its variables."""
-        if route := self._exact_routes.get(path):
-            return route, {}
         for route in self.routes:
-            if "{" in route.template and (arguments := route.match(path)) is not None:
+            if (arguments := route.match(path)) is not None:
                 return route, arguments
         raise HTTPError(404, NOTHING_HERE)
 

@@ -109,7 +109,7 @@ def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
             staged.publish_new()
         files.sync_folder(tmp_path)
         assert files.read(tmp_path / "a.json")[0] == b"new"
-        with files.Lock(tmp_path):
+        with files.Lock(tmp_path).hold():
             pass
     assert count_open_files() == open_before
 
