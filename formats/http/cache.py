@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 
 from webob import Request
 
@@ -11,8 +12,8 @@ from formats.http.site import ADDRESS_VARIABLES
 from storage.errors import Unavailable
 from storage.store import Store
 
-# In all 16 MiB. The size is that of one response in bytes, with the headers of its request.
-MAX_RESPONSES, MAX_SIZE = 128, 128 * 1024
+# In bytes: of all cached responses with their keys, of one of them, and of its Python objects.
+MAX_SIZE, MAX_RESPONSE_SIZE, OVERHEAD = 16 * 1024 * 1024, 256 * 1024, 1536
 
 # Credentials are not in the key: access control checks them before each look into the cache. The
 # response to HEAD is that of GET, whose body `response.send` leaves out.
@@ -40,6 +41,7 @@ class ResponseCache:
         self._store = store
         # Each response with the change count that the store had before the response was made.
         self._responses: dict[tuple[str | None, ...], tuple[int, Response]] = {}
+        self._size = 0  # Replaced responses count too, until the cache is emptied.
 
     def get(self, request: Request, make: Callable[[Request], Response]) -> Response:
         """Return the cached response to this request, or what `make` returns."""
@@ -61,8 +63,11 @@ class ResponseCache:
         # response counts as stale.
         change_count = self._store.change_count
         response = make(request)
-        if len(response.body) + len(repr((key, response.headers))) <= MAX_SIZE:
-            if len(self._responses) >= MAX_RESPONSES:
-                self._responses = {}
+        texts = chain(filter(None, key), *response.headers)
+        size = OVERHEAD + len(response.body) + sum(map(len, texts))
+        if size <= MAX_RESPONSE_SIZE:
+            if self._size + size > MAX_SIZE:
+                self._responses, self._size = {}, 0
             self._responses[key] = change_count, response
+            self._size += size
         return response
