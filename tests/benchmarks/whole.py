@@ -1,13 +1,15 @@
-"""The start over the whole collection, and its memory."""
+"""The start over the whole collection, and the memory of the service."""
 
 import time
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 import collection
 import servers
+import writes
 from bench import Bench
-from load import first
+from load import first, get
 from servers import Server
 from table import Goal, Measured, Row
 
@@ -48,7 +50,29 @@ def _resident(bench: Bench, data: Path) -> int:
         return server.memory()
 
 
+def growth(bench: Bench) -> Measured:
+    """Measure how much memory a service takes more after many different requests."""
+    data = collection.make(bench.folder / "few", 1000)
+    ids, words = collection.ids(data), collection.WORDS
+    paths = [f"/{id}" for id in ids]
+    paths += [f"/?tag={tag}&limit=50&format=html" for tag in collection.TAGS[:200]]
+    paths += [f"/?q={word}&format=html" for word in words[:1000]]
+    paths += [f"/feed?offset={offset}" for offset in range(500)]
+    reads = cycle([get(path) for path in paths])
+    with bench.serve(data) as server:
+        before = server.memory()
+        count = 0
+        for _ in range(_GROWTH_TURNS):
+            count += len(bench.load(server, reads).latencies)
+            count += len(bench.load(server, writes.creates(), status=201).latencies)
+        grown = (server.memory() - before) / 2**20
+    return Measured([grown], f"from {before / 2**20:,.0f} MiB, after {count:,} requests")
+
+
+_GROWTH_TURNS = 10
+
 ROWS = (
     Row("start", "start to first response", [Goal("≤", 2.5, "× reading the files")], start),
     Row("memory", "memory of a bookmark beyond its JSON", [Goal("≤", 1, "KiB")], memory),
+    Row("growth", "memory after many different requests", [Goal("≤", 40, "MiB more")], growth),
 )
