@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from tests.conftest import documented_block
-from tests.storage.clients import put_body
 from tests.programs.test_proxies import nginx, served
+from tests.storage.clients import put_body
 
 HOSTS = [f"person{number}.example.com" for number in range(40)]
 
