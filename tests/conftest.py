@@ -97,7 +97,7 @@ class Service:
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Send a signal that ends the process; return the exit status."""
         self.process.send_signal(how)
-        status = self.process.wait(timeout=10)
+        status = self.process.wait(timeout=60)
         assert self.process.stderr is not None
         self.log += self.process.stderr.readlines()
         self.process.stderr.close()
@@ -133,7 +133,7 @@ def cpu_seconds(service: Service) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until the condition holds; fail if it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -483,7 +483,7 @@ def test_the_server_refuses_a_malformed_request(service, head, status):
 
 def connect(service):
     url = urllib.parse.urlsplit(service.address)
-    return socket.create_connection((url.hostname, url.port), timeout=10)
+    return socket.create_connection((url.hostname, url.port), timeout=60)
 
 
 # --- Chunked bodies ---

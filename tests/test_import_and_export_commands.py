@@ -295,7 +295,7 @@ def test_an_export_writes_to_a_named_pipe(run, filled, tmp_path):
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
         try:
             run("export", pipe, data=filled)
-            assert cat.communicate(timeout=10)[0] == exported
+            assert cat.communicate(timeout=60)[0] == exported
         finally:
             cat.kill()
     assert pipe.is_fifo()

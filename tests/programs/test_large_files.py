@@ -164,7 +164,7 @@ def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
     with subprocess.Popen(
         arguments, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c
     ) as process:
-        until(lambda: any(data.glob("bookmarks/*.json")), 30)
+        until(lambda: any(data.glob("bookmarks/*.json")))
         process.send_signal(signal.SIGINT)
         messages = process.stderr.read()
     stored = len(list(data.glob("bookmarks/*.json")))
