@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import webtest
 
-from bookmarks import ROUTES, make_app
+from bookmarks import ROUTES, main, make_app
 from formats.http import pages
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +47,23 @@ def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
         return app.post_json("/", {"uri": uri, **fields}, status=201).json
 
     return add
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
+    """Return a function that runs the command in this process, and gives what it printed."""
+
+    def run(*arguments: object, data: Path, status: int = 0) -> tuple[str, str]:
+        try:
+            found = main([*map(str, arguments), "--data", str(data)])
+        except SystemExit as end:  # The interpreter prints the message and exits with 1.
+            print(end.code, file=sys.stderr)
+            found = 1
+        output, messages = capfd.readouterr()
+        assert found == status, messages
+        return output, messages
+
+    return run
 
 
 class Service:
@@ -80,7 +97,7 @@ class Service:
     def stop(self, how: int = signal.SIGTERM) -> int:
         """Send a signal that ends the process; return the exit status."""
         self.process.send_signal(how)
-        status = self.process.wait(timeout=10)
+        status = self.process.wait(timeout=60)
         assert self.process.stderr is not None
         self.log += self.process.stderr.readlines()
         self.process.stderr.close()
@@ -116,7 +133,7 @@ def cpu_seconds(service: Service) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until the condition holds; fail if it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -11,10 +11,11 @@ LONG_TEXT = "Words that come again and again. " * 100
 
 
 @pytest.fixture
-def filled(app, add):
+def filled(app):
     """A client of an application with 30 bookmarks."""
-    for number in range(30):
-        add(f"https://example.com/{number}", title=f"Number {number}", description=LONG_TEXT)
+    shared = {"description": LONG_TEXT}
+    entries = [{"uri": f"https://example.com/{n}", "title": f"Number {n}"} for n in range(30)]
+    app.post_json("/-/import", [entry | shared for entry in entries])
     return app
 
 

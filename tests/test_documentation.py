@@ -53,7 +53,7 @@ def test_each_console_command_prints_the_stated_output(serve, tmp_path, page):
     # One shell runs all commands, so that a later one can use a variable of an earlier one.
     script = "set -eo pipefail\n" + "echo '--- END ---'\n".join(f"{step[0]}\n" for step in steps)
     result = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=20, check=True
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     outputs = result.stdout.replace("\r", "").split("--- END ---\n")
     assert len(outputs) == len(steps)
@@ -167,7 +167,7 @@ def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, 
     app.get("/", status=200)
     command = [sys.executable, "-c", blocks(page, "python")[0], str(data)]
     text = json.dumps(bookmark)
-    subprocess.run(command, input=text, text=True, check=True, timeout=20)
+    subprocess.run(command, input=text, text=True, check=True, timeout=120)
     assert app.get(f"/{bookmark['id']}", status=200).json == bookmark
     assert check(data) == []
     temporary = re.search(r"{folder}/bookmarks/(\..*\.tmp)", blocks(page, "python")[0])[1]
@@ -175,7 +175,7 @@ def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, 
     assert is_temporary(temporary.replace("{os.urandom(8).hex()}", os.urandom(8).hex()))
     (data / "tombstones" / f"{tombstone['id']}.json").write_text(json.dumps(tombstone))
     app.get(f"/{bookmark['id']}", headers={"Accept": "application/json"}, status=410)
-    again = subprocess.run(command, input=text, text=True, capture_output=True, timeout=20)
+    again = subprocess.run(command, input=text, text=True, capture_output=True, timeout=120)
     assert again.stderr == "This bookmark was deleted.\n"
 
 
@@ -221,12 +221,12 @@ def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
 
 def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tmp_path):
     command = documented_block("bash", "> token)")
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=20)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=120)
     token = tmp_path / "token"
     assert token.stat().st_mode & 0o077 == 0
     service = serve("--token-file", str(token))
     address = service.address.replace("//", f"//:{token.read_text().strip()}@")
-    subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=20)
+    subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=120)
     assert "WARNING" not in "".join(service.log)
 
 
@@ -240,7 +240,7 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, t
     service = serve("--token-file", str(tmp_path / "token"))
     command = [sys.executable, "tag_host.py", service.address, "example.com", "sample"]
     environment = {**os.environ, "TOKEN": TOKEN}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=20)
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=120)
     tags = {bookmark["uri"]: bookmark["tags"] for bookmark in app.get("/").json}
     assert tags == {
         "https://example.com/a": ["old", "sample"],
@@ -296,7 +296,7 @@ def run_in_bash(commands, folder):
     commands = commands.replace("bookmarks import", IMPORT)
     return subprocess.run(
         ["bash", "-c", commands],
-        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=20,
+        cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=120,
     ).stdout  # fmt: skip
 
 

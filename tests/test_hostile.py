@@ -37,7 +37,7 @@ ONE = Bookmark(
 EACH = settings(
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -220,7 +220,7 @@ def mutate(body, chance):
 def test_a_mutated_body_is_handled(client, name):
     chance = random.Random(name)
     media_type, body = BODIES[name]
-    for _ in range(50):
+    for _ in range(25):
         changed = mutate(body, chance)
         for method, path in TARGETS:
             accept = chance.choice(["*/*", BROWSER])
@@ -317,8 +317,8 @@ def test_a_mutated_header_is_handled(client, name):
 def test_every_byte_in_a_header_is_handled(client, name):
     for byte in range(1, 256):
         if byte not in b"\r\n":
-            for value in (chr(byte), HEADERS[name][0] + chr(byte)):
-                client("/", "POST", BODIES["json"][1], **{"Content_Type": JSON} | {name: value})
+            headers = {"Content_Type": JSON} | {name: HEADERS[name][0] + chr(byte)}
+            client("/", "POST", BODIES["json"][1], **headers)
 
 
 # --- Queries ---
@@ -329,13 +329,8 @@ PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "descript
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_byte_in_a_parameter_is_handled(client, name):
     for byte in range(256):
-        for value in (
-            f"%{byte:02x}",
-            f"a%{byte:02X}b",
-            chr(byte),
-            f"https://a.example/{chr(byte)}",
-        ):
-            for path, format in [("/", "&format=html"), ("/", ""), ("/feed", "")]:
+        for value in (f"%{byte:02x}", f"https://a.example/{chr(byte)}"):
+            for path, format in [("/", "&format=html"), ("/feed", "")]:
                 client(path, environ={"QUERY_STRING": f"{name}={value}{format}"})
 
 
@@ -368,9 +363,8 @@ PLACES += [
 def test_every_byte_in_a_path_is_handled(client, place):
     body = json.dumps(WHOLE | {"uri": "https://c.example/"}).encode()
     for byte in range(256):
-        for method in ("GET", "PUT", "POST", "DELETE", "OPTIONS"):
-            sent = body if method in ("PUT", "POST") else b""
-            client(place.format(chr(byte)), method, sent, Content_Type=JSON)
+        for method in ("GET", "PUT", "DELETE"):
+            client(place.format(chr(byte)), method, body, Content_Type=JSON)
 
 
 @EACH
@@ -489,7 +483,7 @@ def test_the_server_refuses_a_malformed_request(service, head, status):
 
 def connect(service):
     url = urllib.parse.urlsplit(service.address)
-    return socket.create_connection((url.hostname, url.port), timeout=10)
+    return socket.create_connection((url.hostname, url.port), timeout=60)
 
 
 # --- Chunked bodies ---
@@ -540,27 +534,28 @@ def test_the_framing_of_chunks_is_limited(service, body, status, step):
         assert int(connection.recv(12)[9:]) == status
 
 
-@pytest.mark.parametrize(
-    "begin, rest",
-    [
-        (b"", b"0"),
-        (b"d;x", b"x"),
-        (b'd;x="', b"\\x"),
-        (b"0\r\nX", b": y\r\nX"),
-        (b"", b"1\r\nx\r\n"),
-        (b"", b"1;" + b"x" * 4000 + b"\r\nx\r\n"),
-    ],
-    ids=["size", "extension", "quoted extension", "trailer", "small chunks", "many extensions"],
-)
-def test_endless_framing_of_chunks_takes_little_cpu_time(serve, begin, rest):
+ENDLESS = {  # The beginning of a chunked body, and what follows it again and again.
+    "size": (b"", b"0"),
+    "extension": (b"d;x", b"x"),
+    "quoted extension": (b'd;x="', b"\\x"),
+    "trailer": (b"0\r\nX", b": y\r\nX"),
+    "small chunks": (b"", b"1\r\nx\r\n"),
+    "many extensions": (b"", b"1;" + b"x" * 4000 + b"\r\nx\r\n"),
+}
+
+
+def test_endless_framing_of_chunks_takes_little_cpu_time(serve):
     service = serve(BOOKMARKS_TOKEN="none of these requests sends it")
-    spent = cpu_seconds(service)
-    with connect(service) as connection:
-        connection.sendall(CHUNKED + begin)
-        with contextlib.suppress(ConnectionError):
-            connection.sendall(rest * (8 * 2**20 // len(rest)))
-        assert connection.recv(12) == b"HTTP/1.1 400"
-        with contextlib.suppress(ConnectionError):
-            while connection.recv(65_536):
-                pass
-    assert cpu_seconds(service) - spent < 0.5
+    spent = {}
+    for name, (begin, rest) in ENDLESS.items():
+        before = cpu_seconds(service)
+        with connect(service) as connection:
+            connection.sendall(CHUNKED + begin)
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(rest * (8 * 2**20 // len(rest)))
+            assert connection.recv(12) == b"HTTP/1.1 400", name
+            with contextlib.suppress(ConnectionError):
+                while connection.recv(65_536):
+                    pass
+        spent[name] = cpu_seconds(service) - before
+    assert {name: seconds for name, seconds in spent.items() if seconds > 0.5} == {}

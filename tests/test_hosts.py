@@ -205,7 +205,7 @@ def test_only_pages_of_the_same_host_may_change_it(hosts, scheme):
 def run_documented(command, root, other):
     for written, ours in (("new:/srv/bookmarks", other), ("/srv/bookmarks", root)):
         command = command.replace(written, str(ours))
-    return subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=20)
+    return subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=120)
 
 
 def test_the_documented_commands_add_a_person(hosts, root, tmp_path):
@@ -374,7 +374,7 @@ def ask(service, host, path="/", **options):
     request = urllib.request.Request(service.address + path, **options)
     request.add_header("Host", host)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -402,7 +402,7 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
         "app.get('/', headers={'Host': 'carol.example.com'}, status=404)"
     )
     environment = {**os.environ, "BOOKMARKS_HOSTS": str(root), "PYTHONPATH": str(ROOT)}
-    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, timeout=20)
+    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, timeout=120)
     assert b"Set a token" in run(env=environment).stderr
     assert run(env={**environment, "BOOKMARKS_NO_AUTH": "1"}).returncode == 0
 
@@ -418,7 +418,7 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
 )
 def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, options, message):
     command = [sys.executable, str(ROOT / "bookmarks.py"), "--hosts", str(root)]
-    result = subprocess.run([*command, *options], capture_output=True, text=True, timeout=20)
+    result = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
     assert result.returncode != 0
     assert message in result.stderr and "Traceback" not in result.stderr
 

@@ -1,6 +1,7 @@
 """Imports only go down through the layers of the program, and importing it does no I/O."""
 
 import ast
+import functools
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -34,14 +35,17 @@ def layer(name):
     return LAYERS.index("formats.*" if package in ("formats", "formats.html") else package)
 
 
+@functools.cache
 def imported_names(name):
-    """Yield the full name of everything that a module imports, inside functions too."""
+    """Return the full name of everything that a module imports, inside functions too."""
+    names = []
     for node in ast.walk(ast.parse(MODULES[name].read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} has a relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def imported_modules(name):
@@ -54,7 +58,9 @@ def imported_modules(name):
     return found
 
 
-IMPORTS = {name: imported_modules(name) for name in MODULES}
+def all_imports():
+    """Return the modules of this program that each of them imports."""
+    return {name: imported_modules(name) for name in MODULES}
 
 
 def importers_of(library):
@@ -69,7 +75,7 @@ def importers_of(library):
 def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
     upward = [
         f"{name} imports {imported}"
-        for name, modules in IMPORTS.items()
+        for name, modules in all_imports().items()
         for imported in modules
         if layer(imported) > layer(name)
     ]
@@ -87,11 +93,11 @@ def test_no_two_test_files_have_the_same_name():
 
 
 def test_no_module_imports_the_application():
-    assert [name for name, modules in IMPORTS.items() if "bookmarks" in modules] == []
+    assert [name for name, modules in all_imports().items() if "bookmarks" in modules] == []
 
 
 def test_no_modules_import_each_other():
-    TopologicalSorter(IMPORTS).prepare()  # Raises CycleError, which names the modules.
+    TopologicalSorter(all_imports()).prepare()  # Raises CycleError, which names the modules.
 
 
 def test_only_the_http_layer_and_the_application_use_webob():

@@ -376,18 +376,13 @@ def test_options_is_204_with_allow(app, filled, path, allowed):
     assert response.headers["Cache-Control"] == "no-cache"
 
 
-@pytest.mark.parametrize(
-    "method, path, allowed",
-    [
-        (method, path, allowed)
-        for path, allowed in (ALLOWED | PAGES).items()
-        for method in sorted(METHODS - allowed)
-    ],
-)
-def test_another_method_is_405_with_allow(app, filled, method, path, allowed):
-    response = send(app, method, path, "", "", {}, 405)
-    assert set(response.headers["Allow"].split(", ")) == allowed
-    assert method == "HEAD" or response.json["status"] == 405
+@pytest.mark.parametrize("path", ALLOWED | PAGES)
+def test_another_method_is_405_with_allow(app, filled, path):
+    allowed = (ALLOWED | PAGES)[path]
+    for method in METHODS - allowed:
+        response = send(app, method, path, "", "", {}, 405)
+        assert set(response.headers["Allow"].split(", ")) == allowed
+        assert method == "HEAD" or response.json["status"] == 405
     app.get("/a", status=200)
 
 

@@ -444,8 +444,11 @@ def failed_logins(caplog):
     return [record.message for record in caplog.records if record.levelname == "WARNING"]
 
 
-def test_failed_logins_are_logged_with_the_address_first_each_then_their_number(client, caplog):
+def test_failed_logins_are_logged_with_the_address_first_each_then_their_number(
+    client, caplog, monkeypatch
+):
     app = client(token=TOKEN)
+    monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: 100)
     app.get("/", status=401)  # Without a token it is no login.
     for number in range(1, 1001):
         environ = {"REMOTE_ADDR": f"192.0.2.{number % 10}"}
@@ -623,12 +626,12 @@ DEEP = 100_000
     ids=lambda value: ascii(value[:20]),
 )
 def test_deeply_nested_and_long_bodies_are_refused_quickly(app, body, content_type):
-    start = time.perf_counter()
+    start = time.process_time()
     response = call(app, method="POST", body=body, Content_Type=content_type)
     # An array, or XBEL without a bookmark, is a file that is imported.
     is_file = body.startswith((b"[", b"<xbel"))
     assert 400 <= response.status_int < 500 or (is_file and response.json["created"] == 0)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
@@ -636,10 +639,10 @@ def test_deeply_nested_and_long_bodies_are_refused_quickly(app, body, content_ty
 )
 @pytest.mark.parametrize("path", ["/", "/feed"])
 def test_a_long_query_is_answered_quickly(app, a, path, query):
-    start = time.perf_counter()
+    start = time.process_time()
     response = call(app, path, environ={"QUERY_STRING": query})
     assert response.status_int in (200, 400, 413, 414)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # --- XML ---

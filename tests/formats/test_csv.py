@@ -383,14 +383,6 @@ def test_categories_are_tags(name):
     assert read(f"url,{name},tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
-@pytest.mark.parametrize("repeated", ['"\n', '"x","\n', "x,"])
-def test_a_row_of_many_mebibytes_is_skipped(repeated):
-    text = "url,title\na:1,1\n" + repeated * (3_000_000 // len(repeated)) + "\na:2,2\n"
-    entries = read(text)
-    assert entries[0].fields["uri"] == "a:1"
-    assert any(entry.skip_reason for entry in entries[1:])
-
-
 @pytest.mark.parametrize(
     "large, next_line",
     [(f"a:2,{'x' * 2_000_000}", 4), (f'a:2,"{"x" * 600_000}\n{"x" * 600_000}"', 5)],

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from formats.http.request import limit_json_values
-from formats.http.response import HTTPError
 from formats.imports.json import read_file
 from storage.bookmark import create
 from storage.errors import Malformed
@@ -160,23 +158,6 @@ def test_bytes_that_are_invalid_in_utf_8_are_read_as_windows_1252():
 def test_utf_8_and_utf_16_are_read_with_a_bom_and_without(charset):
     text = '[\n{"uri": "a:é😀"}]'
     assert list(read_file(text.encode(charset))) == [(2, {"uri": "a:é😀"}, "")]
-
-
-@pytest.mark.parametrize(
-    "entry, limit",
-    [
-        (b"{}", 499_999),
-        (b"[[1]]", 249_999),
-        (b'{"a":"[{[{\\"[,,,,,,"}', 499_999),
-        (b"1", 4_000_000),
-    ],
-)
-def test_the_number_of_values_is_limited_over_http_only(entry, limit):
-    allowed, too_many = (b"[" + b",".join([entry] * n) + b"]" for n in (limit, limit + 1))
-    limit_json_values(allowed)
-    with pytest.raises(HTTPError, match="bookmarks import"):
-        limit_json_values(too_many)
-    assert next(read_file(too_many)).line == 1
 
 
 # --- Reading: the objects of other programs ---

@@ -141,7 +141,7 @@ def serving(*command, folder, **environment):
         return re.search(r"http://[\d.]+:\d+", log.read_text())
 
     try:
-        until(lambda: address() is not None, 20)
+        until(lambda: address() is not None)
         yield address()[0]
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
@@ -156,7 +156,7 @@ def send(address, path, method="GET", body=None):
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address + path, data, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

@@ -39,7 +39,7 @@ class Browser:
         body = json.dumps({"uri": uri, **fields}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.address + path, body, headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
     def post_samples(self) -> None:
@@ -51,7 +51,7 @@ class Browser:
     def stored(self, query: str = "", **headers: str) -> list[dict[str, Any]]:
         """Return the bookmarks of the service that the query selects."""
         request = urllib.request.Request(f"{self.address}/?{query}", headers=headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
 
     def expect(self, status: int) -> None:
@@ -74,7 +74,7 @@ class Browser:
         """Return the link with this text."""
         return self.driver.find_element(By.LINK_TEXT, text)
 
-    def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> WebElement:
+    def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> WebElement:
         """Wait until the condition returns a true value; return that value."""
         ignored = (StaleElementReferenceException, NoSuchElementException)
         return WebDriverWait(self.driver, seconds, 0.02, ignored).until(lambda _: condition())

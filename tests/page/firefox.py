@@ -94,7 +94,7 @@ class Firefox:
         self._process = subprocess.Popen(
             [*command, "--profile", str(folder)], stdout=self._log, stderr=self._log
         )
-        until(lambda: port.exists() and bool(port.read_text()), 60)
+        until(lambda: port.exists() and bool(port.read_text()))
         self._connection = Marionette(int(port.read_text()))
         self.driver = Remote(self._connection, options=FirefoxOptions())  # type: ignore[arg-type]
 

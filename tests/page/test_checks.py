@@ -41,7 +41,7 @@ def send(address, method="GET", form=None, file=None):
     headers = {"Accept": "text/html"} | ({"Content-Type": "text/csv"} if file else {})
     request = urllib.request.Request(address, body, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -76,7 +76,7 @@ def pages(service, login_pages):
     for uri in ("http://www.same.example/", "https://same.example/?utm_source=x"):
         send(home + "/-/add", "POST", {"uri": uri, "unread": "1", "description": f"See {uri}."})
     send(home + "/", "POST", {"uri": "data:,x", "tags": ",".join(f"t {n}" for n in range(99))})
-    with urllib.request.urlopen(home + "/?limit=2", timeout=10) as response:
+    with urllib.request.urlopen(home + "/?limit=2", timeout=60) as response:
         id, gone = (bookmark["id"] for bookmark in json.load(response))
     send(f"{home}/{gone}", "DELETE")
     other = {"uri": "https://other.example/"}

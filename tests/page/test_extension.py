@@ -61,7 +61,7 @@ def service(serve):
 def stored(service):
     headers = {"Authorization": f"Bearer {TOKEN}"}
     request = urllib.request.Request(service.address, headers=headers)
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         return [bookmark["title"] for bookmark in json.load(response)]
 
 

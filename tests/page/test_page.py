@@ -114,7 +114,7 @@ def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, pos
     either.open(f"/{id}")
     either.fill(title="Mine")
     address = f"{either.address}/{id}"
-    urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=10).close()
+    urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60).close()
     either.leave(either.find(".editor .primary").click)
     either.leave(either.find(".editor .primary").click)
     (bookmark,) = either.stored()

@@ -19,7 +19,7 @@ def put(address, **fields):
     """Store a bookmark."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, json.dumps(fields).encode(), headers, method="PUT")
-    urllib.request.urlopen(request, timeout=10).close()
+    urllib.request.urlopen(request, timeout=60).close()
 
 
 def test_the_pictures_can_be_taken(browser, tmp_path):

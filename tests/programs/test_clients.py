@@ -61,7 +61,7 @@ def send(address, method, path, value=None):
     body = None if value is None else json.dumps(value).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address + path, body, headers, method=method)
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         text = response.read()
     return json.loads(text) if text else None
 
@@ -229,7 +229,7 @@ class Copy:
 
     def sync(self):
         """Run the program; return the fields of the copied bookmarks by id."""
-        subprocess.run(self._command, check=True, timeout=20)
+        subprocess.run(self._command, check=True, timeout=120)
         copy = json.loads(self.file.read_text())[1]
         return {urn.removeprefix("urn:x-bookmarks:"): fields for urn, fields in copy.items()}
 

@@ -254,7 +254,7 @@ def request(service, method, path, body, headers):
     elif body:
         headers["Content-Type"] = "application/json"
         body = json.dumps(body)
-    connection = HTTPConnection(service.address.removeprefix("http://"), timeout=10)
+    connection = HTTPConnection(service.address.removeprefix("http://"), timeout=60)
     connection.request(method, path, body, headers)
     response = connection.getresponse()
     content = response.read()

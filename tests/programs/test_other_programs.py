@@ -96,7 +96,7 @@ def file(app, stored, data, tmp_path):
     """The file that the command exports, which equals the service's response."""
     path = tmp_path / "exported.html"
     command = [sys.executable, str(ROOT / "bookmarks.py"), "export", "--format", "netscape"]
-    subprocess.run([*command, str(path), "--data", str(data)], check=True, timeout=30)
+    subprocess.run([*command, str(path), "--data", str(data)], check=True, timeout=120)
     assert path.read_bytes() == app.get("/?format=netscape", status=200).body
     return path
 
@@ -125,7 +125,7 @@ def stop(process, signal_number=signal.SIGTERM):
     """Stop a process unless it has ended."""
     if process.poll() is None:
         process.send_signal(signal_number)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
 
 
 # --- Firefox ---
@@ -153,7 +153,7 @@ def firefox(file, stored, run, tmp_path):
     (profile / "user.js").write_text("".join(lines))
     process = run(FIREFOX, "--headless", "--no-remote", "--profile", str(profile))
     expected = len(stored) + sum(len(bookmark["tags"]) for bookmark in stored.values())
-    until(lambda: count_in_firefox(profile, tmp_path / "copy") == expected, 30)
+    until(lambda: count_in_firefox(profile, tmp_path / "copy") == expected)
     stop(process)
     return profile
 
@@ -223,7 +223,7 @@ def test_chromium_imports_addresses_titles_and_creation_dates(file, stored, run,
     before = int(time.time())
     chromium = import_into_chromium(file, run, tmp_path)
     profile = tmp_path / "profile" / "Default" / "Bookmarks"
-    until(profile.exists, 30)
+    until(profile.exists)
     stop(chromium)
     entries = json.loads(profile.read_text())["roots"]["bookmark_bar"]["children"]
     dates = {entry["url"]: int(entry["date_added"]) / 1_000_000 for entry in entries}
@@ -274,7 +274,7 @@ def test_buku_imports_addresses_titles_descriptions_and_tags(file, stored, run, 
     """buku ignores dates and stores tags in lower case."""
     require(["buku"] if importlib.util.find_spec("buku") is None else [])
     buku = run(sys.executable, "-m", "buku", "--nostdin", "--nc", "--tacit", "--import", str(file))
-    assert buku.wait(timeout=30) == 0
+    assert buku.wait(timeout=60) == 0
     database = tmp_path / "home" / "buku" / "bookmarks.db"
     rows = query(database, "SELECT url, metadata, desc, tags FROM bookmarks")
     imported = {uri: (title, text, tags.strip(",").split(",")) for uri, title, text, tags in rows}
@@ -304,7 +304,7 @@ def test_shaarli_imports_everything_but_the_modification_date(file, stored, tmp_
     before = int(time.time())
     command = ["php", "-d", "display_errors=stderr", "-r", PHP, "--", str(SHAARLI)]
     command += [str(tmp_path / "logs"), str(file)]
-    result = subprocess.run(command, capture_output=True, check=True, timeout=30)
+    result = subprocess.run(command, capture_output=True, check=True, timeout=120)
     entries = json.loads(result.stdout)
     assert len(entries) == len(stored)
     for entry in entries:

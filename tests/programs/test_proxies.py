@@ -34,9 +34,9 @@ class Front:
     def _connection(self):
         if self._trust:
             return http.client.HTTPSConnection(
-                "127.0.0.1", self.port, context=self._trust, timeout=20
+                "127.0.0.1", self.port, context=self._trust, timeout=60
             )
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def send(self, method, path, value=None, **headers):
         return self.send_text(method, path, None if value is None else json.dumps(value), **headers)
@@ -111,7 +111,7 @@ def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
         return (folder / "pid").exists() and (folder / "pid").read_text().strip()
 
     try:
-        until(is_ready, 20)
+        until(is_ready)
         trust = ssl.create_default_context(cafile=str(certificate))
         trust.check_hostname = False  # The connection is made to an IP address.
         front = Front(service, port, trust, host)
@@ -119,7 +119,7 @@ def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
         yield front
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 @contextmanager
@@ -143,22 +143,22 @@ def varnish(folder, service):
     def address():
         assert process.poll() is None, (folder / "varnish.log").read_text()
         command = ["varnishadm", *name, "-t", "5", "debug.listen_address"]
-        output = subprocess.run(command, capture_output=True, text=True, timeout=10).stdout
+        output = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
         return re.search(r"127\.0\.0\.1 (\d+)", output)
 
     def status():
         command = ["varnishadm", *name, "-t", "5", "status"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         return "running" in done.stdout
 
     try:
-        until(lambda: status() and address(), 20)
+        until(lambda: status() and address())
         front = Front(service, int(address()[1]))
         front.requests_before_caching = 2
         yield front
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 @pytest.fixture(scope="module", params=[nginx, varnish], ids=lambda front: front.__name__)

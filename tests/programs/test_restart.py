@@ -10,7 +10,7 @@ def request(url, method="GET", body=None):
     headers = {"Content-Type": "application/json"} if data else {}
     message = urllib.request.Request(url, data, headers, method=method)
     opener = urllib.request.build_opener(NoErrors)
-    with opener.open(message, timeout=10) as response:
+    with opener.open(message, timeout=60) as response:
         return response.status, response.headers, response.read()
 
 

@@ -38,7 +38,7 @@ def connect():
             connection = stack.enter_context(socket.socket())
             if receive_buffer:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect((url.hostname, url.port))
             return connection
 
@@ -77,7 +77,7 @@ def test_80_slow_requests_do_not_delay_other_clients(serve, connect, start):
     for _ in range(5):
         for connection in slow:
             connection.sendall(b" " if start else b"")
-        assert response_seconds(connect(service)) < 2
+        assert response_seconds(connect(service)) < SOON_SECONDS
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc here")
@@ -96,9 +96,9 @@ def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, c
         assert response_seconds(connect(service)) < SOON_SECONDS
         time.sleep(0.2)
     # The allocator may keep the memory of a response or two, whatever clients do.
-    until(lambda: resident_bytes(service) - before < 3 * size, SOON_SECONDS)
+    until(lambda: resident_bytes(service) - before < 3 * size)
     # The unread response is still complete.
-    stalled[-1].settimeout(30)
+    stalled[-1].settimeout(60)
     assert sum(map(len, iter(lambda: stalled[-1].recv(MIB), b""))) == size
 
 
@@ -128,7 +128,7 @@ def test_a_request_that_arrives_a_byte_at_a_time_is_closed(data, start):
         try:
             with contextlib.closing(connect_when_ready(listen)) as connection:
                 connection.sendall(start)
-                until(lambda: is_closed_after_a_byte(connection), seconds=15)
+                until(lambda: is_closed_after_a_byte(connection))
         finally:
             process.kill()
 
@@ -187,19 +187,19 @@ def test_a_body_that_cannot_be_buffered_on_disk_ends_its_connection_only(serve, 
     with contextlib.suppress(ConnectionError):
         connection.sendall(BODY.replace(b"1000", b"900000") + b"x" * 899_999)
         assert connection.recv(1) == b""
-    assert response_seconds(connect(service)) < 2
+    assert response_seconds(connect(service)) < SOON_SECONDS
 
 
 def test_a_response_that_cannot_be_buffered_on_disk_is_aborted(serve, data, connect):
     fill(data, 3_000, 1_000)
     service = limit_file_size(serve())
-    assert response_seconds(connect(service)) < 2
+    assert response_seconds(connect(service)) < SOON_SECONDS
     stalled = stall(connect(service, receive_buffer=4096))
     time.sleep(1)
-    stalled.settimeout(5)
+    stalled.settimeout(60)
     size = 0
     with contextlib.suppress(ConnectionResetError):
         while chunk := stalled.recv(MIB):
             size += len(chunk)
     assert 0 < size < 3_000_000
-    assert response_seconds(connect(service)) < 2
+    assert response_seconds(connect(service)) < SOON_SECONDS

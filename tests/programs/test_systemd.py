@@ -151,7 +151,7 @@ def confined(unit, tmp_path):
 
 
 def address_of(process, log):
-    until(lambda: process.poll() is not None or "http://" in log.read_text(), 20)
+    until(lambda: process.poll() is not None or "http://" in log.read_text())
     if process.poll() == 77:
         pytest.skip("needs to mount: " + log.read_text())
     assert process.poll() is None, log.read_text()
@@ -189,5 +189,5 @@ def test_the_documented_commands_import_and_check_as_a_user(tmp_path):
     (tmp_path / "bookmarks.html").write_text('<DT><A HREF="https://example.com/">Example</A>')
     check, import_ = block.splitlines()
     for command in (import_, check):
-        subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=30)
+        subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=120)
     assert len(list((tmp_path / "data" / "bookmarks").iterdir())) == 1

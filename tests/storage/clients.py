@@ -66,7 +66,7 @@ class Response(NamedTuple):
 
 def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers: str) -> Response:
     """Send one request on a new connection; encode a body that is not bytes as JSON."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
@@ -132,7 +132,7 @@ class Server:
             raise
 
     def _address(self) -> str:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process.poll() is None:
             if match := re.search(r"http://[\d.]+:\d+(?=/| \()", self.log):
                 return match[0]
@@ -148,7 +148,7 @@ class Server:
         """Send a signal, wait for the end of the process and return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
 
 def service_of(data: Path) -> list[str]:
@@ -210,7 +210,7 @@ def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
     finally:
         if process.poll() is None:  # SIGINT may keep strace from noticing that its tracee ended.
             strace.send_signal(signal.SIGINT)
-        strace.wait(timeout=10)
+        strace.wait(timeout=60)
         strace.stderr.close()
 
 
@@ -288,7 +288,7 @@ class Writer(threading.Thread):
 
     def stop(self) -> None:
         self.stopping.set()
-        self.join(timeout=30)
+        self.join(timeout=60)
         if self.failure:
             raise self.failure
 

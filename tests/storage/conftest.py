@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from clients import Server
 
-from tests.conftest import until
+from tests.conftest import require_program, until
 
 
 @pytest.fixture
@@ -35,8 +34,7 @@ def require_programs() -> Callable[..., None]:
     """Return a function that skips the test if a program is missing or the user is not root."""
 
     def require(*programs: str) -> None:
-        if missing := [program for program in programs if shutil.which(program) is None]:
-            pytest.skip("needs " + ", ".join(missing))
+        require_program(*programs)
         if os.geteuid() != 0:
             pytest.skip("needs root")
 
@@ -69,7 +67,7 @@ class Mount:
             subprocess.run(["umount", str(self.path)], check=True, capture_output=True)
             # A mount namespace that another test created meanwhile keeps the loop device busy.
             number = f"{os.major(self._device)}:{os.minor(self._device)}"
-            until(lambda: not Path(f"/sys/dev/block/{number}/loop").exists(), 60)
+            until(lambda: not Path(f"/sys/dev/block/{number}/loop").exists())
             self._device = None
 
     def abandon(self) -> None:

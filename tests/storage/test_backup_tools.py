@@ -61,7 +61,7 @@ def test_an_archive_made_under_load_is_complete(archive, start, data, tmp_path):
     address = start(service_of(data)).address
     ledgers = [Ledger() for _ in range(WRITERS)]
     writers = start_writers(address, ledgers)
-    until(lambda: all(len(ledger.acknowledged) > 20 for ledger in ledgers), 20)
+    until(lambda: all(len(ledger.acknowledged) > 20 for ledger in ledgers))
     promised = [dict(ledger.acknowledged) for ledger in ledgers]
     archive.back_up(data.parent)
     assert all(writer.is_alive() for writer in writers)
@@ -89,7 +89,7 @@ def test_an_archive_can_be_restored_while_the_service_runs(archive, start, data)
     assert put(address, "a", "After").status == 200
     ledger = Ledger()
     (writer,) = start_writers(address, [ledger])
-    until(lambda: len(ledger.acknowledged) > 5, 20)
+    until(lambda: len(ledger.acknowledged) > 5)
     archive.restore(data.parent)
     writer.stop()
     require_kept(address, ledger)

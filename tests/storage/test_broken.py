@@ -22,6 +22,7 @@ from clients import (
 
 from storage.errors import Unavailable, Unreadable
 from storage.store import Store
+from tests.conftest import require_program
 
 VALID = {"id": "x", "uri": uri_of("x"), "title": "x", "created": "2020-01-01T00:00:00Z"}
 VALID_FILE = json.dumps(VALID).encode()
@@ -114,8 +115,7 @@ def prefix():
     """A command prefix that removes root's permission to read every file."""
     if os.geteuid() != 0:
         return ()
-    if shutil.which("setpriv") is None:
-        pytest.skip("needs setpriv")
+    require_program("setpriv")
     return ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 

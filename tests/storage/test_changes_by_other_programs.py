@@ -10,6 +10,8 @@ import textwrap
 import pytest
 from clients import ask, gunicorn_of, put, service_of, titles, uri_of
 
+from tests.conftest import require_program
+
 # The command on a system without free inotify instances.
 WITHOUT_INOTIFY = """
 import sys
@@ -149,8 +151,7 @@ def git(folder, *arguments):
 @pytest.fixture
 def clone(address, data, tmp_path):
     """A clone of the service's folder, which is a git repository that pulls from the clone."""
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
+    require_program("git")
     git(data, "init", "-q", "-b", "main")
     git(data, "add", ".")
     git(data, "commit", "-q", "-m", "First")
@@ -183,8 +184,7 @@ def test_an_empty_folder_that_git_removed_is_created_again(address, data, clone)
 
 
 def test_an_rsync_is_seen(address, data, tmp_path):
-    if shutil.which("rsync") is None:
-        pytest.skip("needs rsync")
+    require_program("rsync")
     source = tmp_path / "source"
     shutil.copytree(data, source)
     file_of(source, "a").write_text(text_of("a", "New"))

@@ -75,7 +75,7 @@ def require_affects_one_file(service, path, fault):
     assert service.log.count(str(path)) == 1
     os.utime(path)
     assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
-    until(lambda: ask(service.address, path="/x").status == 200, 3)
+    until(lambda: ask(service.address, path="/x").status == 200)
 
 
 @pytest.mark.parametrize(("calls", "error"), OF_ONE_FILE)
@@ -123,7 +123,7 @@ def test_a_collection_without_readable_files_is_503_and_not_empty(service, start
             response = ask(service.address, path=path)
             assert response.status == 503, (path, response)
             assert "Retry-After" in response.headers
-    until(lambda: ask(service.address).status == 200, 8)
+    until(lambda: ask(service.address).status == 200)
     assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
 
 

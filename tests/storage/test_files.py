@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -11,6 +10,7 @@ from clients import count_open_files
 from storage import files
 from storage.errors import Busy, Full, StorageError, Unavailable
 from storage.files import Staged
+from tests.conftest import require_program
 
 
 @pytest.fixture(params=["without a name", "named"])
@@ -212,8 +212,7 @@ def test_reading_returns_the_content_or_raises_the_error_of_a_file(tmp_path):
 
 
 def test_the_file_system_type_is_that_of_the_mount(tmp_path):
-    if shutil.which("findmnt") is None:
-        pytest.skip("needs findmnt")
+    require_program("findmnt")
     for folder in (tmp_path, "/proc", "/dev"):
         command = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]
         expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -46,7 +46,7 @@ def stored(data):
 def ask_quickly(update, *arguments, **headers):
     start = time.monotonic()
     response = update(*arguments, **headers)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 4  # A write that waits in vain for the lock takes 5.
     return response
 
 

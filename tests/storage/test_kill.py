@@ -70,7 +70,7 @@ def import_until(command, is_enough):
     """Run the command and kill it as soon as the condition is true."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: is_enough() or process.poll() is not None, 30)
+        until(lambda: is_enough() or process.poll() is not None)
     finally:
         process.kill()
     assert process.wait() == -signal.SIGKILL

@@ -53,7 +53,7 @@ def test_a_write_is_503_if_the_lock_is_not_free_within_five_seconds(address, dat
     with held(data / "bookmarks"):
         start = time.monotonic()
         *responses, listed = run_together([*changes, lambda: titles(address)])
-        assert 4.5 < time.monotonic() - start < 8
+        assert 4.5 < time.monotonic() - start < 30
         assert listed == {"a": "Old", "b": "Old"}
         assert titles(address) == {"a": "Old", "b": "Old"}
     assert [response.status for response in responses] == [503, 503, 503]

@@ -33,11 +33,11 @@ def mount(tmp_path):
             path = stack.enter_context(tempfile.TemporaryDirectory(prefix="bookmarks-sshfs-"))
             names = ",".join([f"ssh_command={connect}", *options])
             command = ["sshfs", "-o", names, f"server:{folder}", path]
-            mounted = subprocess.run(command, capture_output=True, text=True, timeout=20)
+            mounted = subprocess.run(command, capture_output=True, text=True, timeout=120)
             if mounted.returncode:
                 pytest.skip("cannot mount: " + mounted.stderr.strip())
             unmount = ["fusermount3", "-u", "-z", path]
-            stack.callback(partial(subprocess.run, unmount, check=True, timeout=20))
+            stack.callback(partial(subprocess.run, unmount, check=True, timeout=60))
             return Path(path)
 
         yield mount

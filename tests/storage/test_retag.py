@@ -220,7 +220,7 @@ def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, dat
 
     request = threading.Thread(target=send)
     request.start()
-    until(lambda: store.select(Query(tags=("new",))).total >= MAX_CHANGES, 30)
+    until(lambda: store.select(Query(tags=("new",))).total >= MAX_CHANGES)
     service.stop(signal.SIGKILL)
     request.join()
     require_whole(data)

@@ -43,7 +43,7 @@ class Syncthing:
                 stderr=log,
                 env={**os.environ, "STNOUPGRADE": "1", "STNODEFAULTFOLDER": "1"},
             )
-        until(self._is_ready, 20)
+        until(self._is_ready)
 
     def _is_ready(self):
         assert self.process.poll() is None, (self.home / "log").read_text()
@@ -93,7 +93,7 @@ class Syncthing:
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=60)
         finally:
             self.process.kill()
             self.process.wait()
@@ -133,7 +133,7 @@ def title_or_status(machine, id):
 
 def wait_for(machine, id, expected):
     """Wait until the bookmark has this title or its request this status."""
-    until(lambda: title_or_status(machine, id) == expected, 20)
+    until(lambda: title_or_status(machine, id) == expected)
 
 
 def test_syncthing_transfers_additions_edits_and_deletions(pair):
@@ -144,7 +144,7 @@ def test_syncthing_transfers_additions_edits_and_deletions(pair):
     wait_for(one, "a", "Changed")
     assert ask(two.address, "DELETE", "/a").status == 204
     wait_for(one, "a", 410)
-    until(lambda: check(one.data) == check(two.data) == (0, []), 20)
+    until(lambda: check(one.data) == check(two.data) == (0, []))
 
 
 def test_syncthing_loses_no_change_made_while_disconnected(pair):
@@ -161,9 +161,9 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
     assert put(two.address, "deleted", "Still wanted").status == 200
     one.reconnect(two)
     ids = {"edited", *(f"{name}-{n}" for name in ("one", "two") for n in range(5))}
-    until(lambda: set(titles(one.address)) == set(titles(two.address)) == ids, 20)
-    until(lambda: len(one.conflicts()) == len(two.conflicts()) == 1, 20)
-    until(lambda: titles(one.address) == titles(two.address), 20)
+    until(lambda: set(titles(one.address)) == set(titles(two.address)) == ids)
+    until(lambda: len(one.conflicts()) == len(two.conflicts()) == 1)
+    until(lambda: titles(one.address) == titles(two.address))
     assert titles(one.address)["edited"] == "By two"
     for machine in pair:
         (kept,) = machine.conflicts()

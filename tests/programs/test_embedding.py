@@ -80,7 +80,7 @@ def running(site, port, command, **environment):
             start_new_session=True,
         )
     try:
-        until(lambda: process.poll() is not None or is_open(port), 20)
+        until(lambda: process.poll() is not None or is_open(port))
         assert process.poll() is None, log.read_text()
         yield
     finally:
@@ -89,7 +89,7 @@ def running(site, port, command, **environment):
             process.wait(timeout=10)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=10)
+        process.wait(timeout=60)
 
 
 def is_open(port):
@@ -110,7 +110,7 @@ def program(name):
 
 def request(port, method, path, body=None, **headers):
     """Return the status, headers and body of the response."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
@@ -128,7 +128,7 @@ def receive_after_headers(port, method, path, **headers):
     """
     lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall("\r\n".join([*lines, "", ""]).encode())
         received = b"".join(iter(lambda: client.recv(65_536), b""))
     head, _, rest = received.partition(b"\r\n\r\n")
@@ -220,7 +220,7 @@ def put_chunks(port, path, *chunks):
     """Return the status of a PUT of plain text, after which the client sends nothing more."""
     head = [f"PUT {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Type: text/plain"]
     head += ["Transfer-Encoding: chunked", "Connection: close", "", ""]
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall("\r\n".join(head).encode() + b"".join(chunks))
         client.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: client.recv(65_536), b""))
