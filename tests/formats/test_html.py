@@ -388,7 +388,8 @@ def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
 def test_a_forged_form_puts_nothing_back(app, deleted):
     app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
     fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'
-    app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
+    page = app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
+    assert page.forms[1]["_deleted"].value == f"[{fields}]"  # With `created`, to try again.
     too_many = f"[{','.join([fields] * (MAX_FIELDS + 1))}]"
     app.post("/-/restore", {"_deleted": too_many}, headers=PAGE, status=400)
 
@@ -502,6 +503,25 @@ def test_a_refused_change_of_checked_bookmarks_keeps_what_was_typed(app, many):
     act_on_selected(app, many, "add", [], tags="a")
     act_on_selected(app, many, "other", [0], tags="a")
     assert tags_of(app) == [["x", "unread", "ok"]] * 2 + [["x", "unread"]] * 8
+
+
+def test_all_bookmarks_of_a_page_of_a_thousand_are_changed_deleted_and_put_back(app):
+    many = [{"uri": f"x:{n}", "title": f"T{n}", "tags": ["x"]} for n in range(1000)]
+    app.post_json("/-/import", many, status=200)
+    many = app.get("/", status=200).json
+    path = "/?tag=x&limit=1000"
+    act_on_selected(app, many, "add", range(1000), path=path, tags="a")
+    assert tags_of(app) == [["x", "a"]] * 1000
+    page = act_on_selected(app, many, "delete", range(1000), status=200, path=path)
+    assert app.get("/", status=200).json == []
+    page.forms[1].submit(status=303)
+    assert len(app.get("/", status=200).json) == 1000
+
+
+def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
+    fields = [("do", "delete"), *[("selected", "a")] * MAX_FIELDS]
+    page = app.post("/-/selected", fields, headers=PAGE, status=400)
+    assert "more than 2,000 fields. Send fewer at once." in page.html.main.text
 
 
 # --- Reading later ---
