@@ -106,8 +106,6 @@ _ORDERS = {
 
 def _sort_menu(listing: Listing) -> str:
     """Return the links to the other orders of the list; the summary says how it is sorted."""
-    if listing.page.total < 2:
-        return ""
     current = dict(listing.order).get("sort", "-created")
     links = []
     for order, label in _ORDERS.items():

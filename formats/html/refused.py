@@ -23,11 +23,9 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     errors = _sentences(problem)
     if link := conflict_link(problem):
         errors["uri"] = f"{detail_html(problem)} {link}"
-    # Another client may have deleted the bookmark after the user opened the form.
-    if problem.deleted:
+    label = "Save"
+    if problem.deleted:  # By another client, after the user opened the form.
         path, label = "/-/add", "Save it as a new bookmark"
-    else:
-        label = "Save"
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
     form = BookmarkForm.read(fields)
     editor = edit_form(site, path, form, label, errors_html=errors)

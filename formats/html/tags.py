@@ -88,7 +88,7 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
     """
     action = "merge" if new else "delete"
     items = [_named(tag, count) for tag, count in old]
-    items += [f"{_named(tag, count)} already. They are merged." for tag, count in existing]
+    items += [f"{_named(tag, count)} already, which are merged" for tag, count in existing]
     total = sum(count for _, count in [*old, *existing])
     hidden = [("tag", tag) for tag, _ in old]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
@@ -104,5 +104,4 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 
 
 def _named(tag: str, count: int) -> str:
-    verb = "has" if count == 1 else "have"
-    return f"{number_of_bookmarks(count)} {verb} <strong><bdi>{e(tag)}</bdi></strong>"
+    return f"{number_of_bookmarks(count)} with <strong><bdi>{e(tag)}</bdi></strong>"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webob import Request
 
 from formats.html.refused import write_not_done
-from formats.html.tags import write_question
+from formats.html.tags import TagCounts, write_question
 from formats.html.view import list_address, with_query
 from formats.http.forms import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import Response, see_other
@@ -40,9 +40,9 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """
     site, old = service.site(request), fields.get("tag", [])
     new = [] if fields.get("do") == "delete" else typed_tags(fields, "the new name")
-    counts = [(tag, _count(service, tag)) for tag in old]
-    existing = [(tag, _count(service, tag)) for tag in new if not _has(old, tag)]
-    existing = [(tag, count) for tag, count in existing if count]
+    counts = _count(service, old)
+    folded = set(map(fold_tag, old))
+    existing = _count(service, [tag for tag in new if fold_tag(tag) not in folded])
     total = sum(count for _, count in [*counts, *existing])
     if fields.get("expected", "0") != str(total):
         return respond_page(write_question(counts, existing, new, site))
@@ -52,16 +52,14 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     return see_other(with_query(f"{site.url}/", [("tag", new[0]), *changed]))
 
 
-def _count(service: Service, tag: str) -> int:
-    return service.store.select(Query(tags=fold_tags([tag]), limit=0)).total
-
-
-def _has(tags: Sequence[str], tag: str) -> bool:
-    return fold_tag(tag) in map(fold_tag, tags)
+def _count(service: Service, tags: Sequence[str]) -> TagCounts:
+    """Return the tags that bookmarks have, each with the number of these bookmarks."""
+    pages = ((tag, service.store.select(Query(fold_tags([tag]), limit=0))) for tag in tags)
+    return [(tag, page.total) for tag, page in pages if page.total]
 
 
 def _rename(service: Service, tag: str, new: Sequence[str]) -> int:
     """Put the new tags in the place of the tag on all its bookmarks; return how many changed."""
-    query = Query(tags=fold_tags([tag]))
+    query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
     return retag(service.store, retagging, service.store.select(query).entries).changed

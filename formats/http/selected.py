@@ -1,7 +1,7 @@
 """The forms that change or delete the bookmarks of a list, and those that put them back."""
 
 from collections.abc import Sequence, Set
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
@@ -21,8 +21,6 @@ from storage.errors import Gone, Malformed, NotFound, Unreadable
 from storage.query import Query
 from storage.retag import Retagging
 from storage.store import MAX_CHANGES, Transaction
-
-_Item = TypeVar("_Item")
 
 
 @form_handler(write_not_done)
@@ -77,7 +75,7 @@ def _retagging(action: str, fields: Fields) -> Retagging:
     return Retagging(Query())
 
 
-def _batches(items: Sequence[_Item]) -> list[Sequence[_Item]]:
+def _batches(items: Sequence[Any]) -> list[Sequence[Any]]:
     """Return the items in parts, each for one transaction."""
     return [items[start : start + MAX_CHANGES] for start in range(0, len(items), MAX_CHANGES)]
 
@@ -118,8 +116,8 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
     site, list_query = service.site(request), fields.get("_list")
     if list_query is None or not restored:
         return see_other(site.bookmark([*restored, *existing][0]))
-    address = list_address(site.url, list_query, restored[0], {"restored": len(restored)})
-    return see_other(address)
+    results = {"restored": len(restored)}
+    return see_other(list_address(site.url, list_query, restored[0], results))
 
 
 class _Deleted(msgspec.Struct):

@@ -869,7 +869,7 @@ def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(ap
     add("https://3.example/", tags=["x"])
     form["tags"] = "z"
     page = form.submit(headers=PAGE, status=200)
-    assert "2 bookmarks have x" in page.html.main.text and "already" not in page.html.main.text
+    assert "2 bookmarks with x" in page.html.main.text and "already" not in page.html.main.text
     page.forms[1].submit(status=303)
     assert tags_of(app) == [["z"], ["y"], ["z"]]
 
