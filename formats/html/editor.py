@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from formats.html.frame import back_parameters, cut, e, post_form
+from formats.html.frame import back_parameters, cut, e, field_note, post_form
 from formats.html.view import Site, list_address
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 from storage.index import Entry
@@ -162,24 +162,11 @@ def edit_form(
 
 def _field(name: str, form: BookmarkForm, error: str, other_value: str, focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    # The notes below the field, as HTML by CSS class; empty ones are left out. The note `theirs` is
-    # another value of the field, such as the one that another client has saved.
-    notes = {"error": error, "hint": hint, "theirs": other_value}
-    notes = {css_class: note for css_class, note in notes.items() if note}
-    if notes:
-        ids = " ".join(f"{name}-{css_class}" for css_class in notes)
-        attributes += f' aria-describedby="{ids}"'
-    if error:
-        attributes += ' aria-invalid="true"'
-    if name == focus:
-        attributes += " autofocus"
-    notes_html = "".join(
-        f'<div class="{css_class}" id="{name}-{css_class}">{note}</div>\n'
-        for css_class, note in notes.items()
-    )
+    note_attributes, note = field_note(name, error=error, theirs=other_value, hint=hint)
+    attributes += note_attributes + (" autofocus" if name == focus else "")
     return (
         f'<div class="field">\n<label for="{name}">{label}</label>\n'
-        f"{_input(name, getattr(form, name), attributes)}{notes_html}</div>\n"
+        f"{_input(name, getattr(form, name), attributes)}{note}</div>\n"
     )
 
 

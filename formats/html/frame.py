@@ -154,6 +154,19 @@ def notice(content: str, classes: str = "notice") -> str:
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
+def field_note(id: str, **notes: str) -> tuple[str, str]:
+    """Return attributes for the field `id`, and the first of the notes that is not empty, as HTML.
+
+    The note is shown below the field. The names of the notes are their CSS classes.
+    """
+    for name, note in notes.items():
+        if note:
+            invalid = ' aria-invalid="true"' if name == "error" else ""
+            html = f'<div class="{name}" id="{id}-{name}">{note}</div>\n'
+            return f' aria-describedby="{id}-{name}"{invalid}', html
+    return "", ""
+
+
 def post_form(action: str, hidden: Parameters, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
     return (

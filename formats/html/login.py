@@ -10,6 +10,7 @@ from formats.html.frame import (
     ENCTYPE_MULTIPART,
     begin_login,
     e,
+    field_note,
     post_form,
     single_column,
     write_page,
@@ -26,22 +27,21 @@ def write_login_page(
     After the login the browser goes to `target`, which is appended to the path of the service.
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    note = e(error) if error else "A token from the token file of the service."
-    note_class, aria_invalid = ("error", ' aria-invalid="true"') if error else ("hint", "")
+    hint = "A token from the token file of the service."
+    attributes, note = field_note("token", error=error, hint=hint)
     content = (
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password" aria-describedby="token-{note_class}"'
-        f'{aria_invalid}>\n<div class="{note_class}" id="token-{note_class}">{note}</div>\n</div>\n'
+        f'autocomplete="current-password"{attributes}>\n{note}</div>\n'
         '<p class="buttons"><button class="primary">Log in</button></p>\n'
     )
     hidden = [("next", target), *pending_fields]
     # Multipart, because URL-encoding could make a long bookmark too large for the service.
-    attributes = f'class="editor" {ENCTYPE_MULTIPART}'
+    form_attributes = f'class="editor" {ENCTYPE_MULTIPART}'
     main = _PENDING_NOTICE if pending_fields else ""
-    main += post_form(f"{site.path}/-/login", hidden, content, attributes)
+    main += post_form(f"{site.path}/-/login", hidden, content, form_attributes)
     return (begin_login("Log in", site) + single_column("Log in", main)).encode()
 
 

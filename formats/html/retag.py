@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from formats.html.editor import shown_version
-from formats.html.frame import e, number_of_bookmarks, post_form
+from formats.html.frame import e, field_note, number_of_bookmarks, post_form
 from formats.html.view import Listing, Parameters
 
 # The labels of the buttons by their values; Enter in the field for tags does the first.
@@ -17,13 +17,11 @@ _ACTIONS = {
 
 def tags_field(id: str, label: str, value: str = "", error: str = "") -> str:
     """Return a field for tags, with the error below it, as HTML, if there is one."""
-    attributes = 'dir="auto" autocomplete="off" autocapitalize="none" data-completes="tags"'
-    note = f'<div class="error" id="{id}-error">{error}</div>\n' if error else ""
-    if error:
-        attributes += f' aria-invalid="true" aria-describedby="{id}-error" autofocus'
+    attributes, note = field_note(id, error=error)
     return (
         f'<label for="{id}">{label}</label>\n'
-        f'<input id="{id}" name="tags" value="{e(value)}" {attributes}>\n{note}'
+        f'<input id="{id}" name="tags" value="{e(value)}" dir="auto" autocomplete="off" '
+        f'autocapitalize="none" data-completes="tags"{attributes}>\n{note}'
     )
 
 
