@@ -9,8 +9,8 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import split_tags
 from storage.errors import Invalid, Malformed
 
-# A form of a million fields would take much memory; the form of a bookmark has about 20.
-MAX_FIELDS = 200
+# A form of a million fields would take much memory; that of a list has one for each bookmark.
+MAX_FIELDS = 2_000
 # The fields with tags, which commas separate. A form may send each of these fields several times:
 # the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
 # `tag_names` is the name in linkding's API. `selected` has the ids of checked bookmarks.
@@ -29,7 +29,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
     except ValueError:  # The only other error of parse_qsl is that of too many fields.
-        raise Malformed(f"It has more than {MAX_FIELDS} fields.") from None
+        raise Malformed(f"It has more than {MAX_FIELDS:,} fields. Send fewer at once.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:

@@ -18,10 +18,11 @@ class NotFound(StorageError):
 
 
 class Gone(StorageError):
-    """The bookmark of this id was deleted."""
+    """The bookmark of this id was deleted, at the time `deleted`."""
 
     def __init__(self, id: str, deleted: str) -> None:
         super().__init__(f"The bookmark {id} was deleted at {deleted}.")
+        self.deleted = deleted
 
 
 class Unreadable(StorageError):

@@ -1,7 +1,7 @@
 """The page of one bookmark, the page that adds one, and the parts that show a bookmark."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from formats.html.editor import (
     labelled_value,
     tag_checkboxes,
 )
-from formats.html.frame import END, begin, cut, e
+from formats.html.frame import cut, e, write_page
 from formats.html.mark import Escape
 from formats.html.view import Site, View
 from storage.bookmark import Bookmark, fold, split_tags
@@ -39,68 +39,67 @@ LINKED_SCHEMES = frozenset(
 
 def write(entry: Entry, view: View) -> Iterator[bytes]:
     """Write the page of a bookmark, with the forms that change and delete it."""
-    form = BookmarkForm.of(entry, view.values)
+    list_query, closes_window = view.values.get("_list"), view.values.get("close", "")
+    form = BookmarkForm(list_query=list_query, closes_window=closes_window).showing(entry)
     boxes = _host_tag_checkboxes(form, view)
-    editor = edit_form(_action(view.site, entry), form, checkboxes=boxes)
+    editor = edit_form(view.site, edit_path(entry), form, checkboxes=boxes)
     yield _page(entry, view.site, form, editor).encode()
 
 
-def write_saved(entry: Entry, view: View, values_to_add: Mapping[str, str]) -> str:
-    """Return the page of a bookmark whose uri the user wants to add, with the given tags added."""
-    form, saved_on = BookmarkForm.of(entry, view.values), date_html(entry.bookmark.created)
-    note = f'<p class="saved" role="status">You saved this page on {saved_on}.</p>\n'
-    editor = existing_form(entry, view, form, values_to_add)
-    return _page(entry, view.site, form, note + editor)
+def write_saved(entry: Entry, view: View, sent: BookmarkForm) -> str:
+    """Return the page of a bookmark whose uri the user wants to add, with the sent tags added."""
+    date = date_html(entry.bookmark.created)
+    note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
+    return _page(entry, view.site, sent, note + existing_form(entry, view, sent))
 
 
 def _page(entry: Entry, site: Site, form: BookmarkForm, editor: str) -> str:
     b = entry.bookmark
     changed = f"changed {date_html(b.modified)}" if b.modified != b.created else ""
     details = (host_html(b.uri), f"saved {date_html(b.created)}", changed)
-    return (
-        f'{begin(b.title, site, form.list_query)}<main id="main" class="single">\n'
-        f'<h1 dir="auto">{title_link(b)}</h1>\n'
+    main = (
         f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{editor}{delete_form(site.path, entry, form.list_query)}</main>\n{END}"
+        f"{editor}{delete_form(site, entry, form.list_query)}"
     )
+    return write_page(b.title, main, site, heading=title_link(b))
 
 
-def _action(site: Site, entry: Entry) -> str:
-    return f"{site.path}/-/edit/{entry.bookmark.id}"
+def edit_path(entry: Entry) -> str:
+    """Return the path to which the form that changes the bookmark is sent."""
+    return f"/-/edit/{entry.bookmark.id}"
 
 
 def existing_form(
-    entry: Entry,
-    view: View,
-    form: BookmarkForm,
-    values_to_add: Mapping[str, str],
-    *,
-    keep_typed_values: bool = False,
+    entry: Entry, view: View, sent: BookmarkForm, *, keep_typed_values: bool = False
 ) -> str:
-    """Return the form of an existing bookmark that the user wanted to add with `values_to_add`.
+    """Return the form of an existing bookmark that the user wanted to add by the form `sent`.
 
     The form has the tags of both, and a checkbox to add the description. `keep_typed_values` also
     shows the title and ticks the checkbox, for values that the user typed; it is false for values
     that the bookmarklet or an app took from a page.
     """
-    b = entry.bookmark
+    b, form = entry.bookmark, sent.showing(entry)
     folded_tags = set(map(fold, b.tags))
-    tags_to_add = split_tags(values_to_add.get("tags", ""))
-    new_tags = [tag for tag in tags_to_add if fold(tag) not in folded_tags]
-    form = replace(form, tags=", ".join([*b.tags, *new_tags]))
-    title = values_to_add.get("title", "").strip()
+    new_tags = [tag for tag in split_tags(sent.tags) if fold(tag) not in folded_tags]
+    tags = ", ".join(split_tags(form.tags) + new_tags)
+    form = replace(form, tags=tags, unread=form.unread or sent.unread)
+    title, description = sent.title.strip(), sent.description.strip()
     typed_html: dict[str, str] = {}  # By the name of a field: a typed value, shown below the field.
     # A typed title is shown, so that it is not lost; the title of a page is dropped.
     if keep_typed_values and title not in ("", b.title):
         typed_html["title"] = labelled_value("You typed:", title)
     boxes = _host_tag_checkboxes(form, view)
-    description = values_to_add.get("description", "").strip()
-    # Browsers send CRLF for each line break; stored descriptions have LF.
-    if description and description.replace("\r\n", "\n") not in b.description:
+    if description and description not in b.description:
         # A typed description must not be lost, so check its checkbox; a page's is only offered.
         boxes["description"] = description_checkbox(description, is_checked=keep_typed_values)
-    action = _action(view.site, entry)
-    return edit_form(action, form, other_values_html=typed_html, checkboxes=boxes, focus="tags")
+    return edit_form(
+        view.site,
+        edit_path(entry),
+        form,
+        other_values_html=typed_html,
+        checkboxes=boxes,
+        focus="tags",
+    )
 
 
 def _host_tag_checkboxes(form: BookmarkForm, view: View) -> dict[str, str]:
@@ -114,12 +113,9 @@ def _host_tag_checkboxes(form: BookmarkForm, view: View) -> dict[str, str]:
 def write_add(form: BookmarkForm, view: View) -> str:
     """Return the page that adds a bookmark; its first empty field has the focus."""
     focus = next((name for name in LABELS if not getattr(form, name)), "")
-    site, checkboxes = view.site, _host_tag_checkboxes(form, view)
-    editor = edit_form(f"{site.path}/-/add", form, checkboxes=checkboxes, focus=focus)
-    return (
-        f'{begin("Add a bookmark", site, form.list_query)}<main id="main" class="single">\n'
-        f"<h1>Add a bookmark</h1>\n{editor}</main>\n{END}"
-    )
+    checkboxes = _host_tag_checkboxes(form, view)
+    editor = edit_form(view.site, "/-/add", form, checkboxes=checkboxes, focus=focus)
+    return write_page("Add a bookmark", editor, view.site)
 
 
 def title_link(b: Bookmark, escape_text: Escape = e) -> str:

@@ -1,13 +1,16 @@
 """The parts that every page has, and the function that escapes every text."""
 
+import re
+from collections.abc import Mapping
 from html import escape
 
 from formats.html.assets import served_name
-from formats.html.view import Parameters, Site, list_address, with_query
+from formats.html.view import RESULTS, Listing, Parameters, Site, list_address, with_query
 from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
+_NUMBER = re.compile("[0-9]{1,9}")  # int() would raise ValueError for thousands of digits.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
@@ -19,30 +22,35 @@ def e(text: str) -> str:
     return escape(text if text.isprintable() else replace_invalid_xml_chars(text))
 
 
-def begin(
-    title: str,
-    site: Site,
-    list_query: str | None = None,
-    *,
-    filter: Parameters = [],
-    is_list: bool = False,
-) -> str:
+def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     """Return a page up to its main part.
 
-    The link "Add" opens a form. After saving, this form leads back to the list with the query
-    `list_query`, or to the new bookmark if `list_query` is None. The search box keeps the tags of
-    `filter`. A list has a link to its feed.
+    The page of a list has a link to its feed, its tags are kept by the search box, and the form
+    behind the link "Add" leads back to it.
     """
-    add_parameters = [] if list_query is None else [("_list", list_query)]
+    filter = listing.filter if listing else []
+    add_parameters = [("_list", listing.list_query)] if listing else []
     add_address = with_query(f"{site.path}/-/add", add_parameters)
     return (
-        f"{_head(title, site)}{_feed_link(site, filter) if is_list else ''}</head>\n<body>\n"
+        f"{_head(title, site)}{_feed_link(site, filter) if listing else ''}</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
         f'{_login_link(site)}<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
         "</nav>\n</header>\n"
+    )
+
+
+def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
+    """Return a page of one column. The heading, as HTML, is the title unless it is given."""
+    return f"{begin(title, site)}{single_column(heading or e(title), main)}"
+
+
+def single_column(heading: str, main: str) -> str:
+    """Return the rest of a page of one column, after `begin` or `begin_login`."""
+    return (
+        f'<main id="main" class="single">\n<h1 dir="auto">{heading}</h1>\n{main}</main>\n{END}'
     )
 
 
@@ -91,7 +99,7 @@ def _head(title: str, site: Site) -> str:
 
 
 def _search(site: Site, filter: Parameters) -> str:
-    tags = "".join(hidden_input(name, value) for name, value in filter if name == "tag")
+    tags = _hidden_inputs([(name, value) for name, value in filter if name == "tag"])
     words = dict(filter).get("q", "")
     return (
         f'<form class="search" role="search" action="{e(site.path)}/">{tags}'
@@ -133,7 +141,7 @@ def feed_address(site: Site, filter: Parameters) -> str:
 def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a button-like link back to the list with this query, or else to all bookmarks."""
     label = "All bookmarks" if list_query is None else "Back to the list"
-    address = list_address(site.path, list_query or "")
+    address = list_address(site.path, list_query)
     return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
 
 
@@ -146,9 +154,49 @@ def notice(content: str, classes: str = "notice") -> str:
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
-def hidden_input(name: str, value: str) -> str:
-    """Return the HTML of a hidden form field."""
-    return f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
+def field_note(id: str, **notes: str) -> tuple[str, str]:
+    """Return attributes for the field `id`, and the first of the notes that is not empty, as HTML.
+
+    The note is shown below the field. The names of the notes are their CSS classes.
+    """
+    for name, note in notes.items():
+        if note:
+            invalid = ' aria-invalid="true"' if name == "error" else ""
+            html = f'<div class="{name}" id="{id}-{name}">{note}</div>\n'
+            return f' aria-describedby="{id}-{name}"{invalid}', html
+    return "", ""
+
+
+def post_form(action: str, hidden: Parameters, content: str, attributes: str = "") -> str:
+    """Return a form that is sent to the address `action`, with hidden fields."""
+    return (
+        f'<form method="post" action="{e(action)}" {attributes}>{_hidden_inputs(hidden)}\n'
+        f"{content}</form>\n"
+    )
+
+
+def _hidden_inputs(fields: Parameters) -> str:
+    return "".join(
+        f'<input type="hidden" name="{e(name)}" value="{e(value)}">' for name, value in fields
+    )
+
+
+def back_parameters(list_query: str | None) -> Parameters:
+    """Return the hidden field by which a form leads back to the list with this query, if any."""
+    return [] if list_query is None else [("_list", list_query)]
+
+
+def changed_notice(values: Mapping[str, str]) -> str:
+    """Return a notice with the numbers that a form has added to the query of the page it leads to.
+
+    `values` are those of the query. The script removes the numbers from the address.
+    """
+    texts = [
+        f"{number_of_bookmarks(int(values[name]))} {what}."
+        for name, what in RESULTS.items()
+        if _NUMBER.fullmatch(values.get(name, ""))
+    ]
+    return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
 
 
 def number_of_bookmarks(number: int) -> str:

@@ -12,66 +12,58 @@ from formats.html.frame import (
     MAX_HEADING,
     SEARCH_EXAMPLES,
     begin,
+    changed_notice,
     cut,
     e,
     number_of_bookmarks,
+    write_page,
 )
 from formats.html.mark import Escape, marker
-from formats.html.retag import retag_section
-from formats.html.selected import bar
+from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
-from formats.html.view import Listing, with_query
+from formats.html.view import Listing, Site, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.search import parse_search, words_to_mark
 
-# The column beside a list shows at most this number of tags, the most used.
-MAX_TAGS_SHOWN = 55
 # In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
 # more of the selected text, so a list shows the whole text that the bookmarklet has saved.
 MAX_DESCRIPTION_SHOWN = 2000
 # In characters, more than one line on a wide screen. A list collapses a longer description to two.
 _MAX_NOT_COLLAPSED = 140
 
-_TagLink = Callable[..., str]  # A function from a tag, and optionally its count, to a link.
-
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list, or of an empty collection."""
-    is_empty_collection = not listing.page.total and not listing.filter
+    if not listing.page.total and not listing.filter:
+        yield _empty_collection(listing.site).encode()
+        return
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
-    tag_link = _tag_link_writer(listing, escape_and_mark)
-    item = _item_writer(listing, tag_link, escape_and_mark)
-    head = _empty_collection(listing) if is_empty_collection else _list_head(listing)
-    yield _begin(listing).encode()
-    yield f'<div class="columns">\n<main id="main">\n{head}'.encode()
+    tag_address = _tag_address_writer(listing)
+    item = _item_writer(listing, tag_address, escape_and_mark)
+    yield begin(_title(listing), listing.site, listing).encode()
+    yield f'<div class="columns">\n<main id="main">\n{_head(listing)}'.encode()
     # Enter does what the first button of a form does, so the bar comes before the items' buttons.
-    yield f'{bar(listing)}<ol class="list">\n'.encode() if listing.page.entries else b""
+    yield f'{bar(listing)}<ol class="list">\n'.encode()
     for entry in listing.page.entries:
         yield item(entry).encode()
-    yield b"</ol>\n" if listing.page.entries else b""
-    aside = "" if is_empty_collection else _aside(listing, tag_link)
-    yield f"{_page_links(listing)}</main>\n{aside}</div>\n{END}".encode()
+    yield f"</ol>\n{_page_links(listing)}</main>\n".encode()
+    yield f"{_aside(listing, tag_address)}</div>\n{END}".encode()
 
 
 # --- The head ---
-
-
-def _begin(listing: Listing) -> str:
-    title, site, filter = _title(listing), listing.site, listing.filter
-    return begin(title, site, listing.list_query, filter=filter, is_list=True)
 
 
 def _title(listing: Listing) -> str:
     return " · ".join(value for _, value in listing.filter) or "All bookmarks"
 
 
-def _list_head(listing: Listing) -> str:
+def _head(listing: Listing) -> str:
     return (
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
         f'<div class="head">\n{_heading(listing)}'
         f'<p class="total" role="status">{_total(listing)}</p>\n{_sort_menu(listing)}</div>\n'
-        f"{_notices(listing)}"
+        f"{changed_notice(listing.view.values)}"
         f"{'' if listing.page.entries else _nothing_here(listing)}"
     )
 
@@ -83,19 +75,6 @@ def _total(listing: Listing) -> str:
     if number_on_page in (listing.page.total, 0):
         return total
     return f"{listing.query.offset + 1:,} to {listing.query.offset + number_on_page:,} of {total}"
-
-
-def _notices(listing: Listing) -> str:
-    """Return a notice with the result of the form that led to this list, if one did."""
-    texts = []
-    if listing.changed_count is not None:
-        texts.append(f"{number_of_bookmarks(listing.changed_count)} changed.")
-        if listing.failed_count:
-            failed = number_of_bookmarks(listing.failed_count)
-            texts.append(f"{failed} could not be changed. Repeat the change.")
-    if listing.restored_count:
-        texts.append(f"{number_of_bookmarks(listing.restored_count)} put back.")
-    return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
 
 
 def _heading(listing: Listing) -> str:
@@ -127,8 +106,6 @@ _ORDERS = {
 
 def _sort_menu(listing: Listing) -> str:
     """Return the links to the other orders of the list; the summary says how it is sorted."""
-    if listing.page.total < 2:
-        return ""
     current = dict(listing.order).get("sort", "-created")
     links = []
     for order, label in _ORDERS.items():
@@ -156,41 +133,22 @@ def _nothing_here(listing: Listing) -> str:
     return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
 
 
-def _empty_collection(listing: Listing) -> str:
-    form = BookmarkForm(list_query=listing.list_query)
+def _empty_collection(site: Site) -> str:
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    editor = edit_form(f"{listing.site.path}/-/add", form, has_cancel_link=False)
-    return f"{introduction(listing.site)}<h2>Add the first bookmark</h2>\n{editor}"
+    editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
+    main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
+    return write_page("You have no bookmarks yet", main, site)
 
 
 # --- The items ---
 
 
-def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
-    """Return a function that writes the link of a tag, with its count if one is given.
-
-    The link adds the tag to the filter of the list. If the filter has the tag already, the link
-    leads to the same list.
-    """
-    path = f"{listing.site.path}/"
-    # The addresses of all links differ only in the tag at the end, after `tag=`.
-    selection = listing.filter + listing.order
-    address_up_to_tag = e(f"{path}?{urlencode([*selection, ('tag', '')])}")
-    same_list_address = e(with_query(path, selection))
-    selected_tags = _selected_tags(listing)
-
-    @functools.cache  # Most tags occur several times on a page.
-    def tag_link(tag: str, count: int | None = None) -> str:
-        attributes = f'href="{address_up_to_tag}{_quote(tag)}"'
-        if fold_tag(tag) in selected_tags:  # The filter must not have the tag twice.
-            attributes = f'href="{same_list_address}" aria-current="true"'
-        if count is None:  # A tag of a bookmark: mark the words of the search in it.
-            return f"<a {attributes}>{escape_and_mark(tag)}</a>"
-        # A tag in the column beside the list, without marks. Without <bdi> a tag in Hebrew or
-        # Arabic would move the count to its other side.
-        return f"<a {attributes}><bdi>{e(tag)}</bdi> <span>{count:,}</span></a>"
-
-    return tag_link
+def _tag_address_writer(listing: Listing) -> Callable[[str], str]:
+    """Return a function that returns the escaped address that adds a tag to the filter."""
+    # The addresses differ only in the tag at the end, after `tag=`.
+    selection = [*listing.filter, *listing.order, ("tag", "")]
+    address_up_to_tag = e(with_query(f"{listing.site.path}/", selection))
+    return lambda tag: address_up_to_tag + _quote(tag)
 
 
 # Pages have the same tags, and encoding them takes a tenth of the time of a page. `quote_plus`
@@ -198,13 +156,8 @@ def _tag_link_writer(listing: Listing, escape_and_mark: Escape) -> _TagLink:
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def _selected_tags(listing: Listing) -> set[str]:
-    """Return the folded tags of the filter, so that no link adds such a tag a second time."""
-    return {fold_tag(value) for name, value in listing.filter if name == "tag"}
-
-
 def _item_writer(
-    listing: Listing, tag_link: _TagLink, escape_and_mark: Escape
+    listing: Listing, tag_address: Callable[[str], str], escape_and_mark: Escape
 ) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
@@ -217,6 +170,7 @@ def _item_writer(
 
     def item(entry: Entry) -> str:
         b = entry.bookmark
+        tags = "".join(f'<a href="{tag_address(t)}">{escape_and_mark(t)}</a> ' for t in b.tags)
         edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
         return (
             f'<li id="b-{b.id}" dir="auto">\n<input type="checkbox" form="many" name="selected" '
@@ -227,8 +181,7 @@ def _item_writer(
             f'<a href="{edit_address}">Edit</a> '
             f'<button form="many" formaction="{path}/-/delete/{b.id}">Delete</button></span>'
             f"{host_html(b.uri, escape_and_mark)} {date_html(b.created)} "
-            f'<span class="tags">{"".join(f"{tag_link(tag)} " for tag in b.tags)}</span></p>\n'
-            "</li>\n"
+            f'<span class="tags">{tags}</span></p>\n</li>\n'
         )
 
     return item
@@ -286,20 +239,21 @@ def _page_links(listing: Listing) -> str:
     return f'<nav class="pages" aria-label="Pages">\n{"".join(links)}</nav>\n'
 
 
-def _aside(listing: Listing, tag_link: _TagLink) -> str:
+def _aside(listing: Listing, tag_address: Callable[[str], str]) -> str:
     tools = with_query(f"{listing.site.path}/-/tools", listing.filter)
     return (
-        f'<aside aria-label="Tags">\n{_tags(listing, tag_link)}{retag_section(listing)}'
+        f'<aside aria-label="Tags">\n{_tags(listing, tag_address)}{retag_section(listing)}'
         f'<div><p id="more"><a href="{e(tools)}">Download or follow these bookmarks</a></p>'
         "</div>\n</aside>\n"
     )
 
 
-def _tags(listing: Listing, tag_link: _TagLink) -> str:
+def _tags(listing: Listing, tag_address: Callable[[str], str]) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
-    selected_tags = _selected_tags(listing)
+    selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
+    # Without <bdi>, a tag in Hebrew or Arabic would move the count to its other side.
     items = "".join(
-        f"<li>{tag_link(tag, count)}</li>\n"
+        f'<li><a href="{tag_address(tag)}"><bdi>{e(tag)}</bdi> <span>{count:,}</span></a></li>\n'
         for tag, count in listing.page.tag_counts
         if fold_tag(tag) not in selected_tags
     )

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from formats.html.editor import LABELS
-from formats.html.frame import END, begin, e, list_link
+from formats.html.frame import e, list_link, write_page
 from formats.html.view import Site
 
 # The heading of the page for each status of a problem.
-HEADINGS: Mapping[int, str] = {
+_HEADINGS: Mapping[int, str] = {
     400: "This cannot be read",
     403: "This was sent by another site",
     404: "There is nothing here",
@@ -18,7 +18,7 @@ HEADINGS: Mapping[int, str] = {
     406: "There is no page here",
     409: "You have this bookmark already",
     410: "This bookmark was deleted",
-    412: "The bookmark has changed",
+    412: "This has changed meanwhile",
     413: "This is too large",
     415: "This cannot be read",
     421: "This is not a name of this service",
@@ -43,7 +43,7 @@ class Problem:
     """An error as a client gets it (RFC 9457): a status, a detail, and headers of the response.
 
     `errors` has (field, reason) of each wrong field; `bookmark_url` is the address of the bookmark
-    that has the uri already.
+    that has the uri already; `deleted` is the time of the deletion of the bookmark.
     """
 
     status: int
@@ -51,6 +51,12 @@ class Problem:
     headers: dict[str, str] = field(default_factory=dict)
     errors: Sequence[tuple[str, str]] = ()
     bookmark_url: str = ""
+    deleted: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The heading of the page of this problem."""
+        return _HEADINGS.get(self.status, "This did not work")
 
     @property
     def title(self) -> str:
@@ -65,29 +71,15 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     """Return the page of a problem."""
-    heading = HEADINGS.get(problem.status, "This did not work")
     reasons = errors_html(problem) + conflict_link(problem)
-    return write_page(heading, f"{reasons}{list_link(site)}", site).encode()
-
-
-def write_page(heading: str, main: str, site: Site) -> str:
-    """Return a page with this heading."""
-    return (
-        f'{begin(heading, site)}<main id="main" class="single">\n'
-        f"<h1>{e(heading)}</h1>\n{main}</main>\n{END}"
-    )
-
-
-# The time of a deletion in a text for programs; the script shows it in the zone of the user.
-_TIME = re.compile(r"The bookmark \S+ was deleted at (\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)Z\.")
+    return write_page(problem.heading, f"{reasons}{list_link(site)}", site).encode()
 
 
 def detail_html(problem: Problem) -> str:
     """Return what is wrong, as a text for people."""
-    if match := _TIME.fullmatch(problem.detail):
-        date, clock, seconds = match.groups()
-        time = f'<time datetime="{date}T{clock}{seconds}Z">on {date} at {clock} UTC</time>'
-        return f"You deleted this bookmark {time}."
+    if time := problem.deleted:  # The script shows it in the zone of the user.
+        text = f"on {time[:10]} at {time[11:16]} UTC"
+        return f'You deleted this bookmark <time datetime="{time}">{text}</time>.'
     return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 

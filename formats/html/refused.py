@@ -1,73 +1,69 @@
 """The pages of forms that were not stored: what the user typed, and why."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from formats.html.bookmark import date_html, existing_form, title_link
-from formats.html.editor import (
-    LABELS,
-    BookmarkForm,
-    delete_form,
-    edit_form,
-    form_values,
-    labelled_value,
-)
-from formats.html.frame import cut, e, list_link, notice
-from formats.html.problem import (
-    HEADINGS,
-    Problem,
-    conflict_link,
-    detail_html,
-    errors_html,
-    people_text,
-    write_page,
-)
-from formats.html.view import Site, View
+from formats.html.bookmark import date_html, edit_path, existing_form, title_link
+from formats.html.editor import LABELS, BookmarkForm, edit_form, labelled_value, texts_of
+from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write_page
+from formats.html.problem import Problem, conflict_link, detail_html, errors_html, people_text
+from formats.html.retag import tags_field
+from formats.html.view import Parameters, Site, View
 from storage.index import Entry
-
-_MAX_VALUE_SHOWN = 1000  # In characters, of each field in the notice of a refused deletion.
 
 
 def _alert(content: str) -> str:
     return f'<div class="alert" role="alert">\n{content}</div>\n'
 
 
-def write_refused(form: BookmarkForm, action: str, problem: Problem, site: Site) -> str:
-    """Return the form as it was sent, with the errors above it and below each wrong field."""
-    heading = HEADINGS.get(problem.status, "This did not work")
-    errors = {name: _sentence(name, text) for name, text in problem.errors if name in LABELS}
+def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
+    """Return the form of a bookmark as it was sent, with errors above it and below each field."""
+    errors = _sentences(problem)
     if link := conflict_link(problem):
         errors["uri"] = f"{detail_html(problem)} {link}"
-    # With 410, another client deleted the bookmark after the user opened the form.
-    label = "Save it as a new bookmark" if problem.status == 410 else "Save"
+    label = "Save"
+    if problem.deleted:  # By another client, after the user opened the form.
+        path, label = "/-/add", "Save it as a new bookmark"
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    editor = edit_form(action, form, label, errors_html=errors)
-    return write_page(heading, _alert(text + errors_html(problem)) + editor, site)
+    form = BookmarkForm.read(fields)
+    editor = edit_form(site, path, form, label, errors_html=errors)
+    return write_page(problem.heading, _alert(text + errors_html(problem)) + editor, site)
 
 
-def _sentence(name: str, reason: str) -> str:
-    return f"{LABELS[name]} {people_text(reason)}"
+def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
+    """Return the page of another form, with this form to correct and to send again."""
+    error, typed = _sentences(problem).get("tags", ""), ", ".join(fields.get("tags", ()))
+    content = tags_field("tags", "Tags", typed, error) if error or typed else ""
+    content += '<p class="buttons"><button class="primary">Try again</button></p>\n'
+    hidden: Parameters = [
+        (name, text)
+        for name, value in fields.items()
+        for text in (value if isinstance(value, list) else [value])
+        if name != "tags"
+    ]
+    form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
+    main = _alert(f"<p>This is not done yet.</p>\n{errors_html(problem)}")
+    # A bookmark that does not exist cannot be changed the next time either.
+    main += form if problem.status not in (404, 409) else ""
+    return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
 
 
-def write_deletion_refused(problem: Problem, site: Site, list_query: str | None) -> str:
-    """Return the notice that nothing was deleted, and why."""
-    heading = HEADINGS.get(problem.status, "This did not work")
-    content = notice(f"<p>{detail_html(problem)}</p>\n", "notice alert")
-    return write_page(heading, content + list_link(site, list_query), site)
+def _sentences(problem: Problem) -> dict[str, str]:
+    """Return the error of each field of a form, to be shown below the field."""
+    return {n: f"{LABELS[n]} {people_text(why)}" for n, why in problem.errors if n in LABELS}
 
 
 def write_existing(form: BookmarkForm, entry: Entry, view: View) -> str:
     """Return the form of the bookmark that has the uri already, with what was to be added."""
     stored = entry.bookmark
-    opened = BookmarkForm.of(entry, {"_list": form.list_query} if form.list_query else {})
-    typed = {name: getattr(form, name) for name in LABELS}
-    editor = existing_form(entry, view, opened, typed, keep_typed_values=True)
+    editor = existing_form(entry, view, form, keep_typed_values=True)
     text = (
         f"<p>You saved {title_link(stored)} on {date_html(stored.created)}.</p>\n<p>The form shows "
         "that bookmark, with your tags after its own. Nothing changes before you save.</p>\n"
     )
-    return write_page(HEADINGS[409], _alert(text) + editor, view.site)
+    return write_page("You have this bookmark already", _alert(text) + editor, view.site)
 
 
 def write_two_versions(
@@ -81,14 +77,16 @@ def write_two_versions(
 
     A field that the user has not changed has the stored value, so that saving leaves it alone.
     """
-    saved, typed = form_values(entry.bookmark), {name: getattr(form, name) for name in changes}
-    opened = BookmarkForm.of(entry)  # The next time, compare with the version shown now.
-    form = replace(form, opened=opened.opened, **(saved | typed))
+    saved = texts_of(entry.bookmark)
+    typed: dict[str, Any] = {name: getattr(form, name) for name in changes}
+    if "tags" in changes:
+        typed["unread"] = form.unread
     address = f"{e(site.path)}/{entry.bookmark.id}"
     link = f' <a class="button" href="{address}">Keep the saved version</a>'
     editor = edit_form(
-        f"{site.path}/-/edit/{entry.bookmark.id}",
-        form,
+        site,
+        edit_path(entry),
+        replace(form.showing(entry), **typed),
         "Save mine",
         other_values_html={n: labelled_value("Saved now:", saved[n]) for n in conflicts},
         extra_link=link,
@@ -99,24 +97,3 @@ def write_two_versions(
         "value below it. The other fields have the changes of both versions.</p>\n"
     )
     return write_page("There are two versions", _alert(text) + editor, site)
-
-
-def write_not_deleted(entry: Entry, site: Site, list_query: str | None) -> str:
-    """Return the notice that nothing was deleted, with the version that is stored now.
-
-    If the user pressed "Delete" in a list, the script shows this notice there, below the bookmark.
-    """
-    b = entry.bookmark
-    rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
-        for name, value in form_values(b).items()
-        if value
-    )
-    content = (
-        "<p>It has changed since the form was opened.</p>\n"
-        f"<p>It was not deleted. This is the saved version:</p>\n<dl>\n{rows}</dl>\n"
-        f'<div class="buttons"><a class="button" href="{e(site.path)}/{b.id}">Edit</a>\n'
-        f"{delete_form(site.path, entry, list_query)}</div>\n"
-    )
-    main = notice(content, "notice alert") + list_link(site, list_query)
-    return write_page(HEADINGS[412], main, site)

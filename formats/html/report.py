@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from formats.html.frame import END, begin, e, list_link
+from formats.html.frame import e, list_link, write_page
 from formats.html.problem import people_text
 from formats.html.view import View
 from storage.importer import ImportReport
@@ -20,11 +20,8 @@ def write(report: ImportReport, view: View) -> Iterator[bytes]:
         '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
         f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
     )
-    yield (
-        f'{begin("Imported", view.site)}<main id="main" class="single">\n<h1>Imported</h1>\n'
-        f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}'
-        f"{list_link(view.site)}</main>\n{END}"
-    ).encode()
+    main = f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}{list_link(view.site)}'
+    yield write_page("Imported", main, view.site).encode()
 
 
 def _summary(report: ImportReport) -> str:

@@ -326,8 +326,6 @@
       return true;
     }
     const next = checked.at(-1).nextElementSibling;
-    const other = find(".alert:not(.notice)", answer.page);
-    if (other) notice.append(other);
     findAll(".notice", item || bar).forEach((old) => old.remove());
     const [first, ...rest] = checked;
     showNotice(notice, first, isDeleted);
@@ -347,19 +345,20 @@
   // Put bookmarks back in place of their notice.
   async function putBack(form) {
     const place = form.closest("li");
+    const addresses = new Set(JSON.parse(find("[name=_deleted]", form).value).map(({ uri }) => uri));
     const answer = await send(form.getAttribute("action"), form);
-    const ids = answer && new URL(answer.response.url).searchParams.get("restored")?.split(" ");
     if (!answer?.response.ok) return false;
-    if (!ids) {
+    if (!new URL(answer.response.url).searchParams.has("restored")) {
       location = answer.response.url; // Another bookmark has the address by now.
       return true;
     }
     setting("sessionStorage", DELETED, "");
-    const restored = ids.map((id) => answer.page.getElementById("b-" + id)).filter(Boolean);
+    const address = (item) => find("h2 a", item)?.getAttribute("href") ?? find("h2 code", item).textContent;
+    const restored = findAll(".list > li", answer.page).filter((item) => addresses.has(address(item)));
     restored.forEach(nameControls);
     refresh(answer.page); // It takes only the items that the list has already.
     place.replaceWith(...(restored.length ? restored : [make("li", {}, "Put back.")]));
-    find(`#b-${ids[0]} :is(h2 a, .actions a)`)?.focus();
+    if (restored.length) find(":is(h2 a, .actions a)", restored[0]).focus();
     return true;
   }
 

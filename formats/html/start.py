@@ -3,7 +3,7 @@
 import json
 from urllib.parse import quote
 
-from formats.html.frame import ENCTYPE_MULTIPART, e
+from formats.html.frame import ENCTYPE_MULTIPART, e, post_form
 from formats.html.view import Site
 
 # The script opens a window with the form that adds a bookmark; for close=1 the window closes after
@@ -22,7 +22,6 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 def introduction(site: Site) -> str:
     """Return the text of an empty collection: two ways to add the first bookmarks."""
     return (
-        "<h1>You have no bookmarks yet</h1>\n"
         '<p class="lead">Here are two ways to add some, and a form below.</p>\n'
         f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(site)}</section>\n'
         f"<section>\n<h2>From another service</h2>\n{import_form(site)}</section>\n"
@@ -52,9 +51,8 @@ def bookmarklet(site: Site) -> str:
 
 def import_form(site: Site) -> str:
     """Return the form that imports a file of bookmarks."""
-    return (
-        f'<form class="import" method="post" action="{e(site.path)}/-/import"'
-        f" {ENCTYPE_MULTIPART}>\n"
+    content = (
         '<label for="file">A file that a browser or another service has exported</label>\n'
-        '<input type="file" id="file" name="file" required>\n<button>Import</button>\n</form>\n'
+        '<input type="file" id="file" name="file" required>\n<button>Import</button>\n'
     )
+    return post_form(f"{site.path}/-/import", [], content, f'class="import" {ENCTYPE_MULTIPART}')

@@ -1,7 +1,7 @@
 """The page of what is rarely needed: downloads, feed, bookmarklet, import, similar addresses."""
 
 from formats.html.bookmark import title_link
-from formats.html.frame import END, begin, e, feed_address, number_of_bookmarks
+from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
 from formats.html.start import bookmarklet, import_form
 from formats.html.view import Parameters, View, with_query
 from storage.similar import Group
@@ -21,15 +21,17 @@ def write_tools(view: View, total: int, similar: list[Group]) -> str:
     """Return the page. The downloads have the `total` bookmarks that the query selects."""
     site = view.site
     filter = [(name, value) for name, value in view.parameters if name in ("tag", "q")]
-    return (
-        f'{begin("Tools", site)}<main id="main" class="single">\n<h1>Tools</h1>\n'
-        f'<section class="sheet">\n<h2>Download {number_of_bookmarks(total)}</h2>\n'
-        f"{_filter_text(filter)}{_downloads(view, filter)}</section>\n"
-        f'<section class="sheet">\n<h2>Add from any page</h2>\n{bookmarklet(site)}</section>\n'
-        f'<section class="sheet">\n<h2>Import</h2>\n{import_form(site)}</section>\n'
-        f'<section class="sheet">\n<h2>Similar addresses</h2>\n{_similar(similar)}</section>\n'
-        f"</main>\n{END}"
+    sections = {
+        f"Download {number_of_bookmarks(total)}": _filter_text(filter) + _downloads(view, filter),
+        "Add from any page": bookmarklet(site),
+        "Import": import_form(site),
+        "Similar addresses": _similar(similar),
+    }
+    main = "".join(
+        f'<section class="sheet">\n<h2>{heading}</h2>\n{content}</section>\n'
+        for heading, content in sections.items()
     )
+    return write_page("Tools", main, site)
 
 
 def _filter_text(filter: Parameters) -> str:

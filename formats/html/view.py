@@ -1,24 +1,25 @@
 """What a page, a list or a feed shows beside its bookmarks: addresses, filter and totals."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
 from storage.bookmark import Bookmark
 from storage.query import Query, first_values
-from storage.retag import Retagging, RetagReport
 from storage.store import Page
 
 Parameters = list[tuple[str, str]]
 
-# A form that has changed bookmarks leads to a list with these parameters: how many bookmarks were
-# changed, how many could not be, and the ids of those that were put back. The list shows a notice.
-_NOTICE = ("changed", "failed", "restored")
+# What a form has done to a number of bookmarks. The form leads to a list with this number in the
+# parameter of this name.
+RESULTS: Mapping[str, str] = {
+    "changed": "changed",
+    "failed": "could not be changed: repeat the change",
+    "restored": "put back",
+}
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -90,11 +91,11 @@ class Listing:
 
     @cached_property
     def filter(self) -> Parameters:
-        """The parameters tag and q, which select the bookmarks, without empty ones."""
+        """The parameters tag and q, which select the bookmarks, without empty and repeated ones."""
         parameters = self.view.parameters
         words = " ".join(value for name, value in parameters if name == "q").strip()
         tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
-        return [*tags, *([("q", words)] if words else [])]
+        return [*dict.fromkeys(tags), *([("q", words)] if words else [])]
 
     @property
     def order(self) -> Parameters:
@@ -128,45 +129,25 @@ class Listing:
         """The query by which a link or a form leads back to this page, see `list_address`."""
         return urlencode(_selection_and_range(self.view.parameters))
 
-    @property
-    def changed_count(self) -> int | None:
-        """The number of bookmarks that a form has changed; None if no form led to this list."""
-        return parse_count(self.view.values, "changed")
-
-    @property
-    def restored_count(self) -> int:
-        """The number of bookmarks that the form that led to this list has put back."""
-        return len(self.view.values.get("restored", "").split())
-
-    @property
-    def failed_count(self) -> int:
-        """The number of bookmarks whose tags the form that led to this list could not change."""
-        return parse_count(self.view.values, "failed") or 0
-
-
-def parse_count(values: Mapping[str, str], name: str) -> int | None:
-    """Return the number in a parameter; None if it is absent, or if the user typed another text."""
-    value = values.get(name, "")
-    # At most 9 digits: int() would raise ValueError for a number of thousands of digits.
-    return int(value) if re.fullmatch("[0-9]{1,9}", value) else None
-
 
 def with_query(address: str, parameters: Parameters) -> str:
     """Return the address with these parameters as its query."""
     return f"{address}?{urlencode(parameters)}" if parameters else address
 
 
-def list_address(base: str, list_query: str, id: str = "", **notice: object) -> str:
+def list_address(
+    base: str, list_query: str | None, id: str = "", results: Mapping[str, int] = {}
+) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id` if given.
 
-    `notice` has parameters of _NOTICE.
+    `results` are numbers of RESULTS.
 
     Links and forms have `list_query` in `_list`, to lead back to the list. Only the parameters that
     select bookmarks and a range of them are kept: a forged `_list` cannot lead to another page.
     """
     fragment = f"#b-{id}" if id else ""  # In a list, the item of a bookmark has this id.
-    parameters = _selection_and_range(parse_qsl(list_query))
-    parameters += [(name, str(value)) for name, value in notice.items()]
+    parameters = _selection_and_range(parse_qsl(list_query or ""))
+    parameters += [(name, str(number)) for name, number in results.items()]
     return with_query(f"{base}/", parameters) + fragment
 
 
@@ -174,26 +155,6 @@ def _selection_and_range(parameters: Parameters) -> Parameters:
     """Return the parameters that select bookmarks and a range of them, without a notice."""
     names = ("tag", "q", "sort", "limit", "offset")
     return [(name, value) for name, value in parameters if name in names]
-
-
-def retagged_address(
-    site: Site, selection: Mapping[str, Any], retagging: Retagging, report: RetagReport
-) -> str:
-    """Return the address of the list that shows the bookmarks whose tags a form has changed.
-
-    The form's `selection` has the filter of the list that the form was on.
-    """
-    filter_tags = [tag for tag in selection.get("tag", []) if tag.strip()]
-    changed_filter_tags = retagging.apply(filter_tags)
-    # After x is renamed to y, the list of the tag x would be empty: show the list of y. A filter
-    # of which no tag was removed stays, because it still selects the changed bookmarks.
-    if not set(filter_tags) <= set(changed_filter_tags):
-        filter_tags = changed_filter_tags
-    parameters = [("tag", tag) for tag in filter_tags]
-    parameters += [("q", selection["q"])] if selection.get("q") else []
-    parameters += [("changed", str(report.changed))]
-    parameters += [("failed", str(len(report.failed)))] if report.failed else []
-    return with_query(f"{site.url}/", parameters)
 
 
 def _page_links(
@@ -216,7 +177,7 @@ def _page_links(
         offsets["next"] = offset + limit
     offsets["last"] = last_offset
     # Each link has its own limit and offset. The parameters of a notice are for this page alone.
-    dropped = ("limit", "offset", *_NOTICE)
+    dropped = ("limit", "offset", *RESULTS)
     others = [(name, value) for name, value in parameters if name not in dropped]
     beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
     return {relation: f"{beginning}&offset={offset}" for relation, offset in offsets.items()}

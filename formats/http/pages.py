@@ -4,41 +4,31 @@ Each form has its own address, so a handler knows what its form means. If a form
 the response is a page with the form, in which nothing that was typed is lost.
 """
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 from webob import Request
 
 import formats
-from formats.form import fields_by_name
-from formats.html import MEDIA_TYPE as HTML
 from formats.html import bookmark as bookmark_page
 from formats.html import refused
-from formats.html.deleted import write_deleted
-from formats.html.editor import BookmarkForm, complete_address, is_shown_version
-from formats.html.problem import Problem
+from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
 from formats.html.view import list_address
 from formats.http import login, problems
 from formats.http.conditional import require_conditions
+from formats.http.forms import Fields, form_handler, respond_page
 from formats.http.negotiation import negotiate
-from formats.http.request import query_parameters, read_files, read_form
+from formats.http.request import query_parameters, read_files
 from formats.http.response import Response, respond_with, see_other
-from formats.http.retag import change_tags, rename_tags
-from formats.http.routing import Door, Route, Service, path_of
-from formats.http.selected import change_selected, mark_as_read, restore
+from formats.http.retag import change_list, change_tags
+from formats.http.routing import Door, Route, Service
+from formats.http.selected import change_selected, delete, mark_as_read, restore
 from formats.http.shared import read_shared
 from storage import bookmark as rules
-from storage.errors import Gone
+from storage.bookmark import split_tags
 from storage.importer import Importer
 from storage.index import Entry
 from storage.query import Query, parse_query
 from storage.similar import find_similar
-
-
-def _page(content: str, status: str = "200 OK") -> Response:
-    return respond_with(HTML, content.encode(), status)
-
 
 # --- Opening forms ---
 
@@ -49,10 +39,10 @@ def show_add(service: Service, request: Request) -> Response:
     values = view.values
     if "description" not in values:  # The share target of the web app manifest sends `text`.
         values |= read_shared(values)
-    uri = complete_address(values.get("uri", "")).strip()
-    if existing := service.store.holder(uri):
-        return _page(bookmark_page.write_saved(existing, view, values))
-    return _page(bookmark_page.write_add(BookmarkForm.new(values, uri), view))
+    form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
+    if existing := service.store.holder(form.uri):
+        return respond_page(bookmark_page.write_saved(existing, view, form))
+    return respond_page(bookmark_page.write_add(form, view))
 
 
 def show_tools(service: Service, request: Request) -> Response:
@@ -61,79 +51,42 @@ def show_tools(service: Service, request: Request) -> Response:
     total = service.store.select(replace(parse_query(parameters), limit=0)).total
     everything = service.store.select(Query()).entries
     similar = find_similar(entry.bookmark for entry in reversed(everything))
-    return _page(write_tools(service.view(request, parameters), total, similar))
+    return respond_page(write_tools(service.view(request, parameters), total, similar))
 
 
 # --- Forms of one bookmark ---
 
 
-def _form_handler(handler: Callable[..., Response]) -> Callable[..., Response]:
-    """Return a handler that reads the form of a bookmark, and shows it again after an error."""
-
-    def handle(service: Service, request: Request, **arguments: str) -> Response:
-        form = BookmarkForm.read(fields_by_name(read_form(request)))
-        try:
-            return handler(service, request, form, **arguments)
-        except Exception as error:
-            site = service.site(request)
-            problem = problems.problem_of(request, error, site)
-            action = "/-/add" if isinstance(error, Gone) else path_of(request)
-            page = refused.write_refused(form, site.path + action, problem, site)
-            return _page(page, _status(problem))
-
-    return handle
-
-
-def _status(problem: Problem) -> str:
-    """Return the status of a page about a form: only the bookmark's own address is 410."""
-    return "409 Conflict" if problem.status == 410 else problem.status_line
-
-
-@_form_handler
-def add(service: Service, request: Request, form: BookmarkForm) -> Response:
+@form_handler(refused.write_refused)
+def add(service: Service, request: Request, sent: Fields) -> Response:
     """POST /-/add: store a new bookmark."""
-    fields = rules.clean(form.fields(complete_address(form.uri)))
+    form = BookmarkForm.read(sent)
+    fields = rules.clean(form.fields())
     with service.store.transaction() as folder:
         if existing := folder.holder(fields["uri"]):
             page = refused.write_existing(form, existing, service.view(request))
-            return _page(page, "409 Conflict")
+            return respond_page(page, "409 Conflict")
         entry = folder.put(rules.create(fields, folder.mint()))
     return _return_from(service, request, form, entry)
 
 
-@_form_handler
-def edit(service: Service, request: Request, form: BookmarkForm, bookmark: str) -> Response:
+@form_handler(refused.write_refused)
+def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Response:
     """POST /-/edit/{id}: store the user's changes beside those of others since the form's version.
 
     If both have changed a field, respond with both versions.
     """
-    fields = rules.clean(form.fields(complete_address(form.uri)))
+    form = BookmarkForm.read(sent)
+    fields = rules.clean(form.fields())
     with service.store.transaction() as folder:
         entry = folder.get(bookmark)
         changes, conflicts = form.changes(entry, fields)
         if conflicts:
             site = service.site(request)
             page = refused.write_two_versions(form, entry, changes, conflicts, site)
-            return _page(page, "412 Precondition Failed")
+            return respond_page(page, "412 Precondition Failed")
         entry = folder.put(rules.update(entry.bookmark, changes), entry)
     return _return_from(service, request, form, entry)
-
-
-def delete(service: Service, request: Request, bookmark: str) -> Response:
-    """POST /-/delete/{id}: delete the version that the user has seen."""
-    form, site = dict(read_form(request)), service.site(request)
-    list_query = form.get("_list")
-    try:
-        with service.store.transaction() as folder:
-            entry = folder.get(bookmark)
-            if not is_shown_version(entry, form.get("_shown", "")):
-                page = refused.write_not_deleted(entry, site, list_query)
-                return _page(page, "412 Precondition Failed")
-            folder.delete(entry)
-    except Exception as error:
-        problem = problems.problem_of(request, error, site)
-        return _page(refused.write_deletion_refused(problem, site, list_query), _status(problem))
-    return _page(write_deleted([entry.bookmark], site, list_query))
 
 
 # --- Forms of many bookmarks ---
@@ -171,8 +124,8 @@ DOOR = Door(
         Route("/-/read/{bookmark}", {"POST": mark_as_read}),
         Route("/-/selected", {"POST": change_selected}),
         Route("/-/restore", {"POST": restore}),
-        Route("/-/retag", {"POST": change_tags}),
-        Route("/-/tags", {"POST": rename_tags}),
+        Route("/-/retag", {"POST": change_list}),
+        Route("/-/tags", {"POST": change_tags}),
         Route("/-/tools", {"GET": show_tools}),
         Route("/-/import", {"POST": import_file}),
         Route("/-/login", {"GET": login.show_login, "POST": login.log_in}),

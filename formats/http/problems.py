@@ -52,6 +52,8 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         problem.errors = error.errors
     if isinstance(error, errors.Conflict):
         problem.bookmark_url = site.bookmark(error.id)
+    if isinstance(error, errors.Gone):
+        problem.deleted = error.deleted
     if problem.status == 503:
         problem.headers["Retry-After"] = "5"  # In seconds.
     return problem

@@ -1,148 +1,123 @@
-"""The forms that change several bookmarks of a list at once, and those that put them back."""
+"""The forms that change or delete the bookmarks of a list, and those that put them back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
 from webob import Request
 
-from formats.form import fields_by_name
-from formats.html import MEDIA_TYPE as HTML
-from formats.html import selected as pages
-from formats.html.deleted import write_deleted, write_not_restored
-from formats.html.editor import UNREAD, is_shown_version
+from formats.form import MAX_FIELDS
+from formats.html.editor import UNREAD, shown_version
+from formats.html.outcome import Outcome, write_outcome
+from formats.html.refused import write_not_done
 from formats.html.view import list_address
-from formats.http import problems
-from formats.http.request import MAX_FILE, read_form
-from formats.http.response import Response, respond_with, see_other
+from formats.http.forms import Fields, form_handler, respond_page, typed_tags
+from formats.http.request import MAX_FILE
+from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from storage import bookmark as rules
-from storage.errors import Gone, Invalid, Malformed, NotFound, Unreadable
-from storage.index import Entry
+from storage.errors import Gone, Malformed, NotFound, Unreadable
 from storage.query import Query
 from storage.retag import Retagging
 from storage.store import MAX_CHANGES, Transaction
 
-# A function that changes a bookmark in a transaction; it gets the tags in the form.
-_Action = Callable[[Transaction, Entry, Sequence[str]], None]
+
+@form_handler(write_not_done)
+def change_selected(service: Service, request: Request, fields: Fields) -> Response:
+    """POST /-/selected: change or delete the checked bookmarks."""
+    ids = list(dict.fromkeys(fields.get("selected", ())))
+    return _change(service, request, fields, ids, fields.get("do", ""))
 
 
-class Selection(msgspec.Struct, frozen=True):
-    """The checked bookmarks of a list, the `shown_versions` of that list, and the typed tags."""
-
-    ids: Sequence[str]
-    shown: str
-    tags: Sequence[str]
-    list_query: str
-
-    @classmethod
-    def read(cls, fields: Mapping[str, Any]) -> "Selection":
-        """Return the selection in a form. Raises Invalid."""
-        if not (ids := fields.get("selected")):
-            raise Invalid([("list", "has no checked bookmark: check some, then repeat this")])
-        tags = rules.clean({"tags": fields.get("tags", [])})["tags"]
-        if not tags and fields.get("do") in ("add", "remove"):
-            raise Invalid([("tags", "are missing: type some")])
-        return cls(ids, fields.get("_shown", ""), tags, fields.get("_list", ""))
+@form_handler(write_not_done)
+def delete(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
+    """POST /-/delete/{id}: delete one bookmark."""
+    return _change(service, request, fields, [bookmark], "delete")
 
 
-def _retag(folder: Transaction, entry: Entry, retagging: Retagging) -> None:
-    fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
-    folder.put(rules.update(entry.bookmark, fields), entry)
+@form_handler(write_not_done)
+def mark_as_read(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
+    """POST /-/read/{id}: remove the tag of unread bookmarks from one."""
+    return _change(service, request, fields, [bookmark], "read")
 
 
-def _add(folder: Transaction, entry: Entry, tags: Sequence[str]) -> None:
-    _retag(folder, entry, Retagging(Query(), add=tuple(tags)))
+def _change(
+    service: Service, request: Request, fields: Fields, ids: Sequence[str], action: str
+) -> Response:
+    """Do what a button means to these bookmarks, but only to the versions that the page showed."""
+    outcome = Outcome(is_deletion=action == "delete")
+    retagging = _retagging(action, fields)
+    shown = set(fields.get("_shown", "").split())
+    for batch in _batches(ids):
+        with service.store.transaction() as folder:
+            for id in batch:
+                _change_one(folder, id, shown, retagging, outcome)
+    if outcome.missing and not outcome.done and not outcome.newer:
+        raise outcome.missing[0]
+    site, list_query = service.site(request), fields.get("_list")
+    if outcome.is_deletion or not outcome.is_complete:
+        status = OK if outcome.done else "412 Precondition Failed"
+        return respond_page(write_outcome(outcome, site, list_query), status)
+    id = ids[0] if len(ids) == 1 else ""
+    return see_other(list_address(site.url, list_query, id, {"changed": len(outcome.done)}))
 
 
-def _remove(folder: Transaction, entry: Entry, tags: Sequence[str]) -> None:
-    _retag(folder, entry, Retagging(Query(), remove=tuple(tags)))
+def _retagging(action: str, fields: Fields) -> Retagging:
+    """Return the change of tags that a button means, none for the button that deletes."""
+    match action:
+        case "add":
+            return Retagging(Query(), add=tuple(typed_tags(fields)))
+        case "remove":
+            return Retagging(Query(), remove=tuple(typed_tags(fields)))
+        case "read":
+            return Retagging(Query(), remove=(UNREAD,))
+    return Retagging(Query())
 
 
-def _mark_as_read(folder: Transaction, entry: Entry, tags: Sequence[str] = ()) -> None:
-    _remove(folder, entry, [UNREAD])
+def _batches(items: Sequence[Any]) -> list[Sequence[Any]]:
+    """Return the items in parts, each for one transaction."""
+    return [items[start : start + MAX_CHANGES] for start in range(0, len(items), MAX_CHANGES)]
 
 
-def _delete(folder: Transaction, entry: Entry, tags: Sequence[str]) -> None:
-    folder.delete(entry)
-
-
-_ACTIONS: Mapping[str, _Action] = {
-    "add": _add,
-    "remove": _remove,
-    "read": _mark_as_read,
-    "delete": _delete,
-}
-
-
-def change_selected(service: Service, request: Request) -> Response:
-    """POST /-/selected: change or delete the checked bookmarks whose versions the list showed."""
-    fields, site = fields_by_name(read_form(request)), service.site(request)
+def _change_one(
+    folder: Transaction, id: str, shown: Set[str], retagging: Retagging, outcome: Outcome
+) -> None:
+    """Change or delete a bookmark in the transaction, unless it is missing or newer than shown."""
     try:
-        selection = Selection.read(fields)
-        if (action := _ACTIONS.get(str(fields.get("do")))) is None:
-            raise Invalid([("button", "is unknown")])
-        changed, others = _apply(service, selection, action)
-    except Exception as error:
-        problem = problems.problem_of(request, error, site)
-        page = pages.write_selected_refused(fields, problem, site)
-        return respond_with(HTML, page.encode(), problem.status_line)
-    missing_count = len(selection.ids) - len(changed) - len(others)
-    query, status = selection.list_query, "412 Precondition Failed" if others else "200 OK"
-    if action is _delete:
-        rest = pages.others_html(others, missing_count)
-        page = write_deleted([entry.bookmark for entry in changed], site, query, rest)
-        return respond_with(HTML, page.encode(), "200 OK" if changed else status)
-    if others or missing_count:
-        page = pages.write_partly_changed(len(changed), others, missing_count, query, site)
-        return respond_with(HTML, page.encode(), status)
-    return see_other(list_address(site.url, query, changed=len(changed)))
+        entry = folder.get(id)
+    except (NotFound, Gone, Unreadable) as error:
+        outcome.missing.append(error)
+        return
+    if shown_version(entry) not in shown:
+        outcome.newer.append(entry)
+        return
+    if outcome.is_deletion:
+        folder.delete(entry)
+    else:
+        fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
+        folder.put(rules.update(entry.bookmark, fields), entry)
+    outcome.done.append(entry.bookmark)
 
 
-def _apply(
-    service: Service, selection: Selection, action: _Action
-) -> tuple[list[Entry], list[Entry]]:
-    """Change the selected bookmarks; return them, and those that have other versions."""
-    changed, others = [], []
-    with service.store.transaction() as folder:
-        for id in selection.ids:
-            try:
-                entry = folder.get(id)
-            except (NotFound, Gone, Unreadable):
-                continue
-            if is_shown_version(entry, selection.shown):
-                action(folder, entry, selection.tags)
-                changed.append(entry)
-            else:
-                others.append(entry)
-    return changed, others
-
-
-def mark_as_read(service: Service, request: Request, bookmark: str) -> Response:
-    """POST /-/read/{id}: remove the tag of unread bookmarks."""
-    list_query = str(fields_by_name(read_form(request)).get("_list", ""))
-    with service.store.transaction() as folder:
-        _mark_as_read(folder, folder.get(bookmark))
-    return see_other(list_address(service.site(request).url, list_query, bookmark))
-
-
-def restore(service: Service, request: Request) -> Response:
+@form_handler(write_not_done, MAX_FILE)
+def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, or open the one that has the address again."""
-    form, site = dict(read_form(request, MAX_FILE)), service.site(request)
-    deleted, list_query = form.get("_deleted", ""), form.get("_list")
-    try:
-        restored, existing = _restore(service, _parse_deleted(deleted))
-    except Exception as error:
-        problem = problems.problem_of(request, error, site)
-        page = write_not_restored(deleted, problem, site, list_query)
-        return respond_with(HTML, page.encode(), problem.status_line)
-    if not restored:
-        return see_other(site.bookmark(existing[0]))
-    if list_query is None and len(restored) == 1:
-        return see_other(site.bookmark(restored[0]))
-    address = list_address(site.url, list_query or "", restored[0], restored=" ".join(restored))
-    return see_other(address)
+    restored, existing = [], []
+    for batch in _batches(_parse_deleted(fields.get("_deleted", ""))):
+        with service.store.transaction() as folder:
+            for deleted in batch:
+                if holder := folder.holder(deleted["uri"]):
+                    existing.append(holder.bookmark.id)
+                    continue
+                # With the old time, clients that ask for recent changes would miss the bookmark.
+                new = rules.create(deleted | {"modified": rules.now()}, folder.mint())
+                restored.append(folder.put(new).bookmark.id)
+    site, list_query = service.site(request), fields.get("_list")
+    if list_query is None or not restored:
+        return see_other(site.bookmark([*restored, *existing][0]))
+    results = {"restored": len(restored)}
+    return see_other(list_address(site.url, list_query, restored[0], results))
 
 
 class _Deleted(msgspec.Struct):
@@ -159,20 +134,6 @@ def _parse_deleted(text: str) -> list[rules.Fields]:
         deleted = msgspec.json.decode(text, type=list[_Deleted])
     except msgspec.MsgspecError:
         deleted = []
-    if not 0 < len(deleted) <= MAX_CHANGES:  # A form deletes at most as many.
-        raise Malformed(f"The form must have 1 to {MAX_CHANGES} deleted bookmarks.")
+    if not 0 < len(deleted) <= MAX_FIELDS:  # A form deletes at most as many.
+        raise Malformed(f"The form must have 1 to {MAX_FIELDS:,} deleted bookmarks.")
     return [rules.clean(asdict(bookmark)) for bookmark in deleted]
-
-
-def _restore(service: Service, deleted: Sequence[rules.Fields]) -> tuple[list[str], list[str]]:
-    """Return the ids of the bookmarks that were put back, and of those with their addresses."""
-    restored, existing = [], []
-    with service.store.transaction() as folder:
-        for fields in deleted:
-            if holder := folder.holder(fields["uri"]):
-                existing.append(holder.bookmark.id)
-                continue
-            # With the old time, clients that ask for recent changes would miss the bookmark.
-            new = rules.create(fields | {"modified": rules.now()}, folder.mint())
-            restored.append(folder.put(new).bookmark.id)
-    return restored, existing

@@ -10,6 +10,7 @@ import webtest
 
 import formats
 from bookmarks import make_app
+from formats.form import MAX_FIELDS
 
 PAGE = {"Accept": "text/html"}
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
@@ -380,15 +381,16 @@ def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
     address = form.submit(status=303).headers["Location"]
     (new,) = app.get("/", status=200).json
     assert new["created"] == "2001-02-03T04:05:06Z"
-    assert address == f"http://localhost/?tag=x&restored={new['id']}#b-{new['id']}"
+    assert address == f"http://localhost/?tag=x&restored=1#b-{new['id']}"
 
 
 @pytest.mark.parametrize("deleted", ["", "[]", "{", "[1]", '[{"uri": "x:y"}]', "[[[["])
 def test_a_forged_form_puts_nothing_back(app, deleted):
     app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
     fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'
-    app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
-    too_many = f"[{','.join([fields] * 201)}]"
+    page = app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
+    assert page.forms[1]["_deleted"].value == f"[{fields}]"  # With `created`, to try again.
+    too_many = f"[{','.join([fields] * (MAX_FIELDS + 1))}]"
     app.post("/-/restore", {"_deleted": too_many}, headers=PAGE, status=400)
 
 
@@ -481,7 +483,7 @@ def test_only_the_versions_that_were_shown_are_changed(app, many, action):
     sent += [("do", action), ("tags", "new")]
     page = app.post("/-/selected", sent, headers=PAGE, status="*")
     assert_harmless(Page(page.text))
-    assert "Changed" in page.html.main.text and "1 bookmark deleted" in page.html.main.text
+    assert "Changed" in page.html.main.text and "Not found: 1 bookmark" in page.html.main.text
     rest = app.get("/", status=200).json
     left = ["T0", "Changed"] if action == "add" else ["Changed"]
     assert [b["title"] for b in rest][:-7] == left
@@ -490,15 +492,36 @@ def test_only_the_versions_that_were_shown_are_changed(app, many, action):
 
 def test_a_refused_change_of_checked_bookmarks_keeps_what_was_typed(app, many):
     page = act_on_selected(app, many, "add", [0, 1], status=422, tags="ok," + "y" * 300)
-    assert "Nothing was changed. The tags must not" in page.html.main.text
+    assert "not done yet" in page.html.main.text
     form = page.forms[1]
     assert form["tags"].value == "ok, " + "y" * 300
+    assert page.html.find(id="tags-error").text.startswith("Tags must not")
     form["tags"] = "ok"
-    assert form.submit("do", status=303).headers["Location"].endswith("/?tag=x&changed=2")
-    page = act_on_selected(app, many, "add", [], status=422, tags="a")
-    assert "check some" in page.html.main.text
-    act_on_selected(app, many, "add", [0], status=422, tags="")
-    act_on_selected(app, many, "other", [0], status=422, tags="a")
+    assert form.submit(status=303).headers["Location"].endswith("/?tag=x&changed=2")
+    page = act_on_selected(app, many, "add", [0], status=422, tags="")
+    assert page.html.find(id="tags-error").text == "Tags are missing: write some"
+    act_on_selected(app, many, "add", [], tags="a")
+    act_on_selected(app, many, "other", [0], tags="a")
+    assert tags_of(app) == [["x", "unread", "ok"]] * 2 + [["x", "unread"]] * 8
+
+
+def test_all_bookmarks_of_a_page_of_a_thousand_are_changed_deleted_and_put_back(app):
+    many = [{"uri": f"x:{n}", "title": f"T{n}", "tags": ["x"]} for n in range(1000)]
+    app.post_json("/-/import", many, status=200)
+    many = app.get("/", status=200).json
+    path = "/?tag=x&limit=1000"
+    act_on_selected(app, many, "add", range(1000), path=path, tags="a")
+    assert tags_of(app) == [["x", "a"]] * 1000
+    page = act_on_selected(app, many, "delete", range(1000), status=200, path=path)
+    assert app.get("/", status=200).json == []
+    page.forms[1].submit(status=303)
+    assert len(app.get("/", status=200).json) == 1000
+
+
+def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
+    fields = [("do", "delete"), *[("selected", "a")] * MAX_FIELDS]
+    page = app.post("/-/selected", fields, headers=PAGE, status=400)
+    assert "more than 2,000 fields. Send fewer at once." in page.html.main.text
 
 
 # --- Reading later ---
@@ -514,8 +537,9 @@ def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
     (link,) = page.html.select(".top a[href='/?tag=unread']")
     assert link.text == "Unread 1"
     (button,) = page.html.select(".list button[formaction^='/-/read/']")
-    response = app.post(button["formaction"], {"_list": "tag=x"}, headers=PAGE, status=303)
-    assert response.headers["Location"] == f"http://localhost/?tag=x#b-{bookmark['id']}"
+    fields = {"_list": "tag=x", "_shown": page.forms["many"]["_shown"].value}
+    response = app.post(button["formaction"], fields, headers=PAGE, status=303)
+    assert response.headers["Location"] == f"http://localhost/?tag=x&changed=1#b-{bookmark['id']}"
     assert tags_of(app) == [["x"]]
     assert "Unread" not in app.get("/", headers=PAGE, status=200).html.header.text
 
@@ -542,7 +566,7 @@ def test_the_list_says_its_order_and_links_to_the_others(app, many):
         "/?tag=x", "/?tag=x&sort=created", "/?tag=x&sort=-modified", "/?tag=x&sort=title"
     ]  # fmt: skip
     assert page.forms["many"]["_list"].value == "tag=x&sort=title&limit=3"
-    assert page.html.select_one(".tags a")["href"] == "/?tag=x&sort=title"
+    assert page.html.select_one(".tags a")["href"] == "/?tag=x&sort=title&tag=x"
     (link,) = {a["href"] for a in page.html.select("a[rel=next]")}
     assert "sort=title" in link
 
@@ -805,7 +829,7 @@ def test_a_failed_deletion_shows_the_beginning_of_a_long_description(app, add):
 
 def refused_retagging(app, status, **fields):
     """Send the form that adds tags to a list; return its page."""
-    fields = {"tag": "x", "expected": "1", "_list": "tag=x&limit=5", **fields}
+    fields = {"tag": "x", "expected": "1", "_list": "tag=x&limit=5", "do": "add", **fields}
     response = app.post("/-/retag", fields, headers=PAGE, status=status)
     page = Page(response.text)
     assert_harmless(page)
@@ -815,22 +839,26 @@ def refused_retagging(app, status, **fields):
 
 def test_a_refused_change_of_tags_keeps_what_was_typed(app, add):
     add(tags=["x"])
-    response = refused_retagging(app, 422, add="seen," + "y" * 300)
+    response = refused_retagging(app, 422, tags="seen," + "y" * 300)
     text = " ".join(response.html.main.text.split())
-    assert "No tag was changed. The tags must not" in text and "expected" not in text
+    assert "This is not done yet. Tags must not" in text and "expected" not in text
     form = response.forms[1]
-    assert (form.action, form["add"].value) == ("/-/retag", "seen, " + "y" * 300)
-    form["add"] = "seen"
-    assert form.submit(status=303).headers["Location"] == "http://localhost/?tag=x&changed=1"
+    assert (form.action, form["tags"].value) == ("/-/retag", "seen, " + "y" * 300)
+    form["tags"] = "seen"
+    address = "http://localhost/?tag=x&limit=5&changed=1"
+    assert form.submit(status=303).headers["Location"] == address
 
 
 def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     add("https://1.example/", tags=["x"])
     add("https://2.example/", tags=["x"])
-    response = refused_retagging(app, 412, add="z")
-    assert "Add to 2 bookmarks" in response.text
+    response = refused_retagging(app, 412, tags="z")
+    assert "is 2 now, not 1" in response.text
+    add("https://3.example/", tags=["x"])
+    response = response.forms[1].submit(headers=PAGE, status=412)
+    assert "is 3 now, not 2" in response.text
     response.forms[1].submit(status=303)
-    assert tags_of(app) == [["x", "z"]] * 2
+    assert tags_of(app) == [["x", "z"]] * 3
 
 
 def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(app, add):
@@ -839,27 +867,44 @@ def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(ap
     form = app.get("/?tag=x", headers=PAGE, status=200).forms
     (form,) = [f for f in form.values() if f.action == "/-/tags"]
     add("https://3.example/", tags=["x"])
-    form["add"] = "z"
+    form["tags"] = "z"
     page = form.submit(headers=PAGE, status=200)
-    assert "2 bookmarks have x" in page.html.main.text and "already" not in page.html.main.text
+    assert "2 bookmarks with x" in page.html.main.text and "already" not in page.html.main.text
     page.forms[1].submit(status=303)
     assert tags_of(app) == [["z"], ["y"], ["z"]]
 
 
-@pytest.mark.parametrize("fields", [{"add": "z"}, {"tag": "x", "add": ""}, {"tag": "x" * 9}])
-def test_a_refused_change_of_the_page_of_tags_says_what_is_missing(app, add, fields):
+@pytest.mark.parametrize("fields", [{"tags": ""}, {"tags": " , "}, {"do": "merge"}, {}])
+def test_a_tag_is_renamed_only_to_a_new_name_and_deleted_only_by_its_button(app, add, fields):
     add(tags=["x"])
+    fields |= {"tag": "x", "expected": "1"}
     page = app.post("/-/tags", fields, headers=PAGE, status=422)
     assert_harmless(Page(page.text))
-    assert "No tag was changed. The tags are missing" in page.html.main.text
-    page = app.post("/-/tags", {"tag": "x", "add": "y" * 300}, headers=PAGE, status=422)
-    assert page.forms[1]["add"].value == "y" * 300
+    form = page.forms[1]
+    assert page.html.find(id="tags-error").text == "Tags are missing: write the new name"
+    assert page.html.find(id="tags")["aria-describedby"] == "tags-error"
+    assert tags_of(app) == [["x"]]
+    form["tags"] = "y" * 300
+    form = form.submit(headers=PAGE, status=422).forms[1]
+    assert form["tags"].value == "y" * 300
+    form["tags"] = "z"
+    form.submit(headers=PAGE, status=303)
+    assert tags_of(app) == [["z"]]
+    app.post("/-/tags", {"tag": "z", "do": "delete", "expected": "1"}, headers=PAGE, status=303)
+    assert tags_of(app) == [[]]
+
+
+def test_without_a_checked_tag_nothing_is_changed(app, add):
+    add(tags=["x"])
+    for fields in ({"tags": "z"}, {"do": "delete"}):
+        app.post("/-/tags", fields, headers=PAGE, status=303)
+    assert tags_of(app) == [["x"]]
 
 
 def test_a_change_of_tags_comes_back_after_an_internal_error(app, add, monkeypatch):
     add(tags=["x"])
     monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
-    assert refused_retagging(app, 500, remove="typed").forms[1]["remove"].value == "typed"
+    assert refused_retagging(app, 500, tags="typed").forms[1]["tags"].value == "typed"
 
 
 WORDS_OF_THE_PROTOCOL = re.compile(
@@ -890,8 +935,8 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
         (415, "/-/add", b"x", "text/markdown"),
         (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 300, FORM),
         (422, "/-/edit/one", b"uri=none", FORM),
-        (422, "/-/retag", b"tag=&_list=tag%3Dx&add=y", FORM),
-        (412, "/-/retag", b"tag=x&add=y&expected=7&_list=tag%3Dx", FORM),
+        (422, "/-/retag", b"tag=&_list=tag%3Dx&do=add&tags=y", FORM),
+        (412, "/-/retag", b"tag=x&do=add&tags=y&expected=7&_list=tag%3Dx", FORM),
         (422, "/", b'{"uri": "none"}', JSON),
         (200, "/-/import", b'[{"uri": "none"}]', JSON),
     ],

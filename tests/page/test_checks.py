@@ -102,8 +102,8 @@ def pages(service, login_pages):
         "not deleted": send(f"{home}/-/delete/{id}", "POST", {"_shown": "old"}),
         "tags": send(home + "/tags"),
         "no such tag": send(home + "/tags?q=none"),
-        "merging tags": send(home + "/-/tags", "POST", {"tag": "web", "add": "design"}),
-        "tags refused": send(home + "/-/tags", "POST", {"tag": "web", "add": ""}),
+        "merging tags": send(home + "/-/tags", "POST", {"tag": "web", "tags": "design"}),
+        "tags refused": send(home + "/-/tags", "POST", {"tag": "web", "tags": ""}),
         "tools": send(home + "/-/tools?tag=web"),
         "nothing checked": send(home + "/-/selected", "POST", {"do": "add", "tags": "x"}),
         "checked with a wrong tag": send(
@@ -118,7 +118,7 @@ def pages(service, login_pages):
         "not put back": send(home + "/-/restore", "POST", {"_deleted": "[]"}),
         "list after a change of tags": send(home + "/?tag=web&changed=2&failed=1"),
         "tags not changed": send(
-            f"{home}/-/retag", "POST", {"tag": "web", "add": "x", "expected": "99"}
+            f"{home}/-/retag", "POST", {"tag": "web", "do": "add", "tags": "x", "expected": "99"}
         ),
         "deletion": send(f"{home}/-/delete/{id}", "POST", shown | {"_list": "tag=a"}),
     }

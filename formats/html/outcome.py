@@ -1,0 +1,95 @@
+"""The page after bookmarks were changed or deleted: what was done, and what was left alone."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
+from formats.html.editor import LABELS, delete_form, texts_of
+from formats.html.frame import (
+    ENCTYPE_MULTIPART,
+    back_parameters,
+    cut,
+    e,
+    list_link,
+    notice,
+    number_of_bookmarks,
+    post_form,
+    write_page,
+)
+from formats.html.view import Site
+from storage.bookmark import WRITABLE_FIELDS, Bookmark
+from storage.errors import StorageError
+from storage.index import Entry
+
+_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was left alone.
+
+
+class Outcome(msgspec.Struct):
+    """The bookmarks that a form was about: those `done`, and those that were left alone.
+
+    `newer` have changed since the page of the form was opened. `missing` has the error of each of
+    the others: most are deleted.
+    """
+
+    is_deletion: bool
+    done: list[Bookmark] = []
+    newer: list[Entry] = []
+    missing: list[StorageError] = []
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no bookmark was left alone."""
+        return not self.newer and not self.missing
+
+
+def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
+    """Return the page, with a form to put back what was deleted."""
+    number = number_of_bookmarks(len(outcome.done))
+    heading = f"{number} {'deleted' if outcome.is_deletion else 'changed'}"
+    content = ""
+    if outcome.is_deletion and outcome.done:
+        content = _deleted(outcome.done, site, list_query)
+    if outcome.newer:
+        content += "<p>Changed since the page was opened, and left alone:</p>\n"
+    for entry in outcome.newer:
+        delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
+        content += _newer_version(entry, site, delete)
+    if outcome.missing:
+        content += f"<p>Not found: {number_of_bookmarks(len(outcome.missing))}.</p>\n"
+    main = notice(content, "notice" if outcome.is_complete else "notice alert")
+    return write_page(heading, main + list_link(site, list_query), site)
+
+
+def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) -> str:
+    """Return what was deleted, with a form to put it back.
+
+    The service keeps only the ids and the time of the deletion: the hidden field of the form is the
+    only copy of the values. The script shows the notice in the list.
+    """
+    names = (*WRITABLE_FIELDS, "created")
+    values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
+    hidden = [("_deleted", msgspec.json.encode(values).decode()), *back_parameters(list_query)]
+    button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
+    # Multipart, because URL-encoding could make long bookmarks too large for the service.
+    form = post_form(f"{site.path}/-/restore", hidden, button, ENCTYPE_MULTIPART)
+    return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
+
+
+def _what(deleted: Sequence[Bookmark]) -> str:
+    """Name one bookmark by its title; return the number of several."""
+    if len(deleted) > 1:
+        return f"<strong>{number_of_bookmarks(len(deleted))}</strong>"
+    title = e(cut(deleted[0].title, MAX_TITLE_SHOWN))
+    return f"<strong><bdi>{title}</bdi></strong> {host_html(deleted[0].uri)}"
+
+
+def _newer_version(entry: Entry, site: Site, delete: str) -> str:
+    """Return the values of a bookmark that has changed, with the ways to go on."""
+    rows = "".join(
+        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
+        for name, value in texts_of(entry.bookmark).items()
+        if value
+    )
+    edit = f'<a class="button" href="{e(site.path)}/{entry.bookmark.id}">Edit</a>'
+    return f'<dl>\n{rows}</dl>\n<div class="buttons">{edit}\n{delete}</div>\n'

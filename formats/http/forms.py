@@ -1,0 +1,60 @@
+"""What the handlers of the pages' forms share: reading a form, and showing it after an error."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from webob import Request
+
+from formats.form import fields_by_name
+from formats.html import MEDIA_TYPE as HTML
+from formats.html.problem import Problem
+from formats.html.view import Site
+from formats.http import problems
+from formats.http.request import MAX_BODY, read_form
+from formats.http.response import OK, Response, respond_with
+from formats.http.routing import Service, path_of
+from storage.bookmark import clean
+from storage.errors import Invalid
+
+Fields = dict[str, Any]
+# A function from the fields of a form, its path and its problem to a page that shows it again.
+_Writer = Callable[[Fields, str, Problem, Site], str]
+
+
+def respond_page(content: str, status: str = OK) -> Response:
+    return respond_with(HTML, content.encode(), status)
+
+
+def form_handler(
+    write_again: _Writer, limit: int = MAX_BODY
+) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+    """Return a decorator of handlers that take the fields of a form of up to `limit` bytes.
+
+    After an error, the response is a page with the form, in which nothing that was typed is lost.
+    """
+    def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
+        @functools.wraps(handler)
+        def handle(service: Service, request: Request, **arguments: str) -> Response:
+            fields = fields_by_name(read_form(request, limit))
+            try:
+                return handler(service, request, fields, **arguments)
+            except Exception as error:
+                site = service.site(request)
+                problem = problems.problem_of(request, error, site)
+                page = write_again(fields, path_of(request), problem, site)
+                # Only the bookmark's own address is 410.
+                status = "409 Conflict" if problem.deleted else problem.status_line
+                return respond_page(page, status)
+
+        return handle
+
+    return decorate
+
+
+def typed_tags(fields: Mapping[str, Any], what: str = "some") -> list[str]:
+    """Return the tags that were typed into a form. Raises Invalid, also if there are none."""
+    tags = list(clean({"tags": fields.get("tags", [])})["tags"])
+    if not tags:
+        raise Invalid([("tags", f"are missing: write {what}")])
+    return tags
