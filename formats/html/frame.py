@@ -37,7 +37,7 @@ def begin(title: str, site: Site, listing: Listing | None = None) -> str:
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
-        f'{_login_link(site)}<a class="button" id="add" href="{e(add_address)}">Add</a>\n'
+        f'{_login_link(site)}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
         "</nav>\n</header>\n"
     )
 

@@ -16,7 +16,7 @@ def write(report: ImportReport, view: View) -> Iterator[bytes]:
         for entry in report.entries
     )
     table = (
-        '<table class="skipped">\n<caption>Skipped entries</caption>\n'
+        '<table>\n<caption>Skipped entries</caption>\n'
         '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
         f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
     )

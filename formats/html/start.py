@@ -22,7 +22,7 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 def introduction(site: Site) -> str:
     """Return the text of an empty collection: two ways to add the first bookmarks."""
     return (
-        '<p class="lead">Here are two ways to add some, and a form below.</p>\n'
+        '<p>Here are two ways to add some, and a form below.</p>\n'
         f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(site)}</section>\n'
         f"<section>\n<h2>From another service</h2>\n{import_form(site)}</section>\n"
         "</div>\n"
