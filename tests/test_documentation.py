@@ -358,6 +358,44 @@ def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data
     assert line == f'{file}:  "uri": "https://example.com/since",'
 
 
+@pytest.fixture
+def before(app, tmp_path):
+    """A collection to which two bookmarks of a file are imported in a test; its bookmarks."""
+    app.post_json("/", {"uri": "https://known.example/", "tags": ["a"]}, status=201)
+    app.post_json("/", {"uri": "https://other.example/"}, status=201)
+    links = [f'<DT><A HREF="https://{name}.example/" TAGS="b">A</A>' for name in ("known", "new")]
+    (tmp_path / "bookmarks.html").write_text("\n".join(links))
+    return app.get("/").json
+
+
+def test_the_documented_commands_show_and_undo_an_import(app, before, tmp_path):
+    require_program("rsync")
+    printed = run_in_bash(documented_block("bash", "--dry-run bookmarks.html"), tmp_path)
+    assert printed.splitlines()[0] == printed.splitlines()[1]
+    assert printed.startswith("1 created, 1 updated, ")
+    assert len(app.get("/").json) == len(before) + 1
+    run_in_bash(documented_block("bash", "rsync -ac"), tmp_path)
+    assert app.get("/").json == before
+
+
+def test_the_documented_commands_undo_an_import_with_git(app, before, tmp_path):
+    require_program("git")
+    author = "git config --global user.name A; git config --global user.email a@example.com"
+    git = f"export HOME={tmp_path}; {author}; {{}}"
+    run_in_bash(git.format("git init -q data"), tmp_path)
+    run_in_bash(git.format(documented_block("bash", "'The import'\n")), tmp_path)
+    imported = app.get("/").json
+    later = app.post_json("/", {"uri": "https://later.example/"}, status=201).json
+    (other,) = (one["id"] for one in before if one["uri"] == "https://other.example/")
+    changed = app.post_json(f"/{other}", {"title": "Changed later"}, status=200).json
+    revert = documented_block("bash", "revert --no-edit")
+    run_in_bash(git.format(revert), tmp_path)
+    expected = [changed if one["id"] == other else one for one in before]
+    assert app.get("/").json == [later, *expected]
+    (new,) = {one["id"] for one in imported} - {one["id"] for one in before}
+    app.get(f"/{new}", headers={"Accept": "application/json"}, status=404)
+
+
 def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):
     app.post_json("/", {"uri": "https://example.com/"}, status=201)
     before = app.get("/").json
