@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import urllib.request
+import zipfile
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +28,7 @@ README = PAGES[0].read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 API = documentation("api.md")
 TOKEN = "a-token-of-a-test"
+PYTHON = f"{sys.executable} -m"
 IMPORT = f"{sys.executable} {ROOT / 'bookmarks.py'} import"
 DOCUMENTED = "http://127.0.0.1:8080"
 
@@ -281,6 +283,43 @@ def test_the_documented_program_handles_changes_of_other_clients(
     assert (id, json.loads(body)["status"]) == (full, 422)
 
 
+# The example files of a service, by the name that its section in "Coming from" gives the export.
+EXPORTED = {
+    "linkding": {"bookmarks.html": "linkding.html"},
+    "Pocket": {"pocket.zip": "pocket.csv", "ril_export.html": "pocket.html"},
+    "Firefox": {"bookmarks.html": "firefox.html"},
+    "Pinboard": {"pinboard.json": "pinboard.json"},
+    "Shaarli": {"shaarli.html": "shaarli.html"},
+}
+FLAGS = {"unread", "archived", "private", "shared", "starred"}
+
+
+@pytest.mark.parametrize("service", EXPORTED)
+def test_the_documented_commands_import_the_export_of_a_service(app, tmp_path, service):
+    page = documentation("coming-from.md")
+    section = page.partition(f"\n## {service}\n")[2].partition("\n## ")[0]
+    for name, example in EXPORTED[service].items():
+        assert name in section
+        file = ROOT / "tests" / "formats" / "files" / example
+        text = file.read_text().replace("?lY47tw", "https://shaarli.example/?lY47tw")
+        (tmp_path / name).write_text(text)
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(tmp_path / name, "w") as archive:
+                archive.writestr("part_000000.csv", text)
+    run_in_bash("set -e\n" + blocks(section, "bash")[0], tmp_path)
+    tags = {tag for bookmark in app.get("/").json for tag in bookmark["tags"]}
+    assert tags & FLAGS == set(re.findall(r"the tag `(\w+)`", section))
+
+
+def test_a_client_of_linkding_can_keep_its_token(serve):
+    token = "5b3e0d1c9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
+    service = serve(BOOKMARKS_TOKEN=token)
+    command = documented_block("bash", "/api/bookmarks/?limit=1").replace("TOKEN", token)
+    command = command.replace(DOCUMENTED, service.address)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=20)
+    assert json.loads(result.stdout)["count"] == 0
+
+
 def test_white_space_in_the_fields_is_removed_as_documented(app):
     assert "line breaks and tabs become one space" in API
     assert "both ends of the uri, the title, the description and each tag is removed" in API
@@ -293,7 +332,7 @@ def test_white_space_in_the_fields_is_removed_as_documented(app):
 def run_in_bash(commands, folder):
     """Run documented commands with the folder in place of `/`, and return what they print."""
     commands = commands.replace("/backup/", f"{folder}/backup/")
-    commands = commands.replace("bookmarks import", IMPORT)
+    commands = commands.replace("bookmarks import", IMPORT).replace("python3 -m", PYTHON)
     return subprocess.run(
         ["bash", "-c", commands],
         cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=20,
