@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import urllib.error
 import urllib.request
 import zipfile
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from tests.formats.test_imported_files import EXPECTED
 DOCS = sorted(ROOT.glob("docs/*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
 README = PAGES[0].read_text()
+HOME = documentation("deploy.md").partition("## In a home network")[2].partition("\n## ")[0]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 API = documentation("api.md")
 TOKEN = "a-token-of-a-test"
@@ -230,6 +232,32 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
     address = service.address.replace("//", f"//:{token.read_text().strip()}@")
     subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=20)
     assert "WARNING" not in "".join(service.log)
+
+
+def test_the_documented_commands_serve_a_home_network(serve, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a-token-of-a-test\n")
+    token.chmod(0o600)
+
+    def status_of(word, host, *authorization):
+        (command,) = [line for line in HOME.splitlines() if word in line]
+        options = command.replace("0.0.0.0:8080", "0.0.0.0:0").split()[1:]
+        service = serve(*(str(token) if option == "token" else option for option in options))
+        port = service.address.rpartition(":")[2]
+        headers = {"Host": f"{host}:{port}", **dict(authorization)}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers=headers)
+        try:
+            return urllib.request.urlopen(request, timeout=10).status
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    bearer = ("Authorization", "Bearer a-token-of-a-test")
+    for host in ("raspberrypi.local", "192.168.1.20"):
+        assert status_of("--token-file", host) == 401
+        assert status_of("--token-file", host, bearer) == 200
+    assert status_of("--no-auth", "raspberrypi.local") == 200
+    assert status_of("--no-auth", "192.168.1.20") == 421
 
 
 def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
