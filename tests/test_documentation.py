@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 import textwrap
+import urllib.error
 import urllib.request
+import zipfile
 from types import SimpleNamespace
 
 import pytest
@@ -24,9 +26,11 @@ from tests.formats.test_imported_files import EXPECTED
 DOCS = sorted(ROOT.glob("docs/*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
 README = PAGES[0].read_text()
+HOME = documentation("deploy.md").partition("## In a home network")[2].partition("\n## ")[0]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 API = documentation("api.md")
 TOKEN = "a-token-of-a-test"
+PYTHON = f"{sys.executable} -m"
 IMPORT = f"{sys.executable} {ROOT / 'bookmarks.py'} import"
 DOCUMENTED = "http://127.0.0.1:8080"
 
@@ -230,6 +234,32 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
     assert "WARNING" not in "".join(service.log)
 
 
+def test_the_documented_commands_serve_a_home_network(serve, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a-token-of-a-test\n")
+    token.chmod(0o600)
+
+    def status_of(word, host, *authorization):
+        (command,) = [line for line in HOME.splitlines() if word in line]
+        options = command.replace("0.0.0.0:8080", "0.0.0.0:0").split()[1:]
+        service = serve(*(str(token) if option == "token" else option for option in options))
+        port = service.address.rpartition(":")[2]
+        headers = {"Host": f"{host}:{port}", **dict(authorization)}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers=headers)
+        try:
+            return urllib.request.urlopen(request, timeout=10).status
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    bearer = ("Authorization", "Bearer a-token-of-a-test")
+    for host in ("raspberrypi.local", "192.168.1.20"):
+        assert status_of("--token-file", host) == 401
+        assert status_of("--token-file", host, bearer) == 200
+    assert status_of("--no-auth", "raspberrypi.local") == 200
+    assert status_of("--no-auth", "192.168.1.20") == 421
+
+
 def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
     hosts = ("example.com/a", "example.com/b", "other.example/?example.com")
     for uri in (f"https://{host}" for host in hosts):
@@ -281,6 +311,43 @@ def test_the_documented_program_handles_changes_of_other_clients(
     assert (id, json.loads(body)["status"]) == (full, 422)
 
 
+# The example files of a service, by the name that its section in "Coming from" gives the export.
+EXPORTED = {
+    "linkding": {"bookmarks.html": "linkding.html"},
+    "Pocket": {"pocket.zip": "pocket.csv", "ril_export.html": "pocket.html"},
+    "Firefox": {"bookmarks.html": "firefox.html"},
+    "Pinboard": {"pinboard.json": "pinboard.json"},
+    "Shaarli": {"shaarli.html": "shaarli.html"},
+}
+FLAGS = {"unread", "archived", "private", "shared", "starred"}
+
+
+@pytest.mark.parametrize("service", EXPORTED)
+def test_the_documented_commands_import_the_export_of_a_service(app, tmp_path, service):
+    page = documentation("coming-from.md")
+    section = page.partition(f"\n## {service}\n")[2].partition("\n## ")[0]
+    for name, example in EXPORTED[service].items():
+        assert name in section
+        file = ROOT / "tests" / "formats" / "files" / example
+        text = file.read_text().replace("?lY47tw", "https://shaarli.example/?lY47tw")
+        (tmp_path / name).write_text(text)
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(tmp_path / name, "w") as archive:
+                archive.writestr("part_000000.csv", text)
+    run_in_bash("set -e\n" + blocks(section, "bash")[0], tmp_path)
+    tags = {tag for bookmark in app.get("/").json for tag in bookmark["tags"]}
+    assert tags & FLAGS == set(re.findall(r"the tag `(\w+)`", section))
+
+
+def test_a_client_of_linkding_can_keep_its_token(serve):
+    token = "5b3e0d1c9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
+    service = serve(BOOKMARKS_TOKEN=token)
+    command = documented_block("bash", "/api/bookmarks/?limit=1").replace("TOKEN", token)
+    command = command.replace(DOCUMENTED, service.address)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=20)
+    assert json.loads(result.stdout)["count"] == 0
+
+
 def test_white_space_in_the_fields_is_removed_as_documented(app):
     assert "line breaks and tabs become one space" in API
     assert "both ends of the uri, the title, the description and each tag is removed" in API
@@ -293,7 +360,7 @@ def test_white_space_in_the_fields_is_removed_as_documented(app):
 def run_in_bash(commands, folder):
     """Run documented commands with the folder in place of `/`, and return what they print."""
     commands = commands.replace("/backup/", f"{folder}/backup/")
-    commands = commands.replace("bookmarks import", IMPORT)
+    commands = commands.replace("bookmarks import", IMPORT).replace("python3 -m", PYTHON)
     return subprocess.run(
         ["bash", "-c", commands],
         cwd=folder, stdout=subprocess.PIPE, text=True, check=True, timeout=120,
@@ -356,6 +423,44 @@ def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data
     (line,) = run_in_bash(f"{command}true", tmp_path).splitlines()
     file = tmp_path / "backup" / "data" / "bookmarks" / f"{since}.json"
     assert line == f'{file}:  "uri": "https://example.com/since",'
+
+
+@pytest.fixture
+def before(app, tmp_path):
+    """A collection to which two bookmarks of a file are imported in a test; its bookmarks."""
+    app.post_json("/", {"uri": "https://known.example/", "tags": ["a"]}, status=201)
+    app.post_json("/", {"uri": "https://other.example/"}, status=201)
+    links = [f'<DT><A HREF="https://{name}.example/" TAGS="b">A</A>' for name in ("known", "new")]
+    (tmp_path / "bookmarks.html").write_text("\n".join(links))
+    return app.get("/").json
+
+
+def test_the_documented_commands_show_and_undo_an_import(app, before, tmp_path):
+    require_program("rsync")
+    printed = run_in_bash(documented_block("bash", "--dry-run bookmarks.html"), tmp_path)
+    assert printed.splitlines()[0] == printed.splitlines()[1]
+    assert printed.startswith("1 created, 1 updated, ")
+    assert len(app.get("/").json) == len(before) + 1
+    run_in_bash(documented_block("bash", "rsync -ac"), tmp_path)
+    assert app.get("/").json == before
+
+
+def test_the_documented_commands_undo_an_import_with_git(app, before, tmp_path):
+    require_program("git")
+    author = "git config --global user.name A; git config --global user.email a@example.com"
+    git = f"export HOME={tmp_path}; {author}; {{}}"
+    run_in_bash(git.format("git init -q data"), tmp_path)
+    run_in_bash(git.format(documented_block("bash", "'The import'\n")), tmp_path)
+    imported = app.get("/").json
+    later = app.post_json("/", {"uri": "https://later.example/"}, status=201).json
+    (other,) = (one["id"] for one in before if one["uri"] == "https://other.example/")
+    changed = app.post_json(f"/{other}", {"title": "Changed later"}, status=200).json
+    revert = documented_block("bash", "revert --no-edit")
+    run_in_bash(git.format(revert), tmp_path)
+    expected = [changed if one["id"] == other else one for one in before]
+    assert app.get("/").json == [later, *expected]
+    (new,) = {one["id"] for one in imported} - {one["id"] for one in before}
+    app.get(f"/{new}", headers={"Accept": "application/json"}, status=404)
 
 
 def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):

@@ -8,7 +8,7 @@ import pwd
 import re
 import ssl
 import subprocess
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from urllib.parse import quote
 
 import pytest
@@ -28,21 +28,22 @@ class Front:
 
     requests_before_caching = 1  # The requests for a cacheable response that reach the service.
 
-    def __init__(self, service, port, trust=None, host=HOST):
+    def __init__(self, service, port, trust=None, host=HOST, address="127.0.0.1"):
         self.service, self.port, self.host, self._trust = service, port, host, trust
+        self.address = address
 
-    def _connection(self):
+    def connection(self):
         if self._trust:
             return http.client.HTTPSConnection(
-                "127.0.0.1", self.port, context=self._trust, timeout=60
+                self.address, self.port, context=self._trust, timeout=60
             )
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        return http.client.HTTPConnection(self.address, self.port, timeout=60)
 
     def send(self, method, path, value=None, **headers):
         return self.send_text(method, path, None if value is None else json.dumps(value), **headers)
 
     def send_text(self, method, path, body, **headers):
-        connection = self._connection()
+        connection = self.connection()
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         try:
             connection.request(method, path, body, {"Host": self.host, **BODY, **named})
@@ -86,7 +87,10 @@ def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
     for written, ours in {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
         "listen 80": f"listen 127.0.0.1:{plain}",
-        "location / ": f"location {prefix} ",
+        "listen [::]:443 ssl": f"listen [::1]:{port} ssl",
+        "listen [::]:80": f"listen [::1]:{plain}",
+        "location / {\n": f"location {prefix} {{\n",
+        "/var/www/html": str(folder / "html"),
         "http://127.0.0.1:8080": service.address + ("" if prefix == "/" else "/"),
         CERTIFICATE: str(certificate),
         KEY: str(key),
@@ -379,6 +383,43 @@ def test_nginx_passes_the_public_address_and_drops_forged_headers(tmp_path):
         assert front.send("POST", "/-/import", large, **bearer).json["created"] == 1000
         plain = Front(service, front.plain, host=host).get("/?limit=1")
         assert (plain.status, plain.headers["Location"]) == (301, f"{PUBLIC}/?limit=1")
+
+
+def test_nginx_shows_the_file_that_a_certificate_needs_and_redirects_the_rest(tmp_path):
+    challenge = tmp_path / "html" / ".well-known" / "acme-challenge"
+    challenge.mkdir(parents=True)
+    (challenge / "secret").write_text("a proof")
+    with ExitStack() as stack:
+        service = stack.enter_context(served(tmp_path, "--base-url", PUBLIC))
+        front = stack.enter_context(nginx(tmp_path, service))
+        for address in ("127.0.0.1", "::1"):
+            plain = Front(service, front.plain, address=address)
+            shown = plain.get("/.well-known/acme-challenge/secret")
+            assert (shown.status, shown.body) == (200, b"a proof")
+            assert plain.get("/x").headers["Location"] == f"{PUBLIC}/x"
+            front.address = address
+            assert front.get("/").status == 200
+
+
+def test_the_documented_limit_of_requests_refuses_what_is_beyond_it(tmp_path):
+    zone, *limits = documented_block("nginx", "limit_req_zone").splitlines(keepends=True)
+    (before,) = map(int, re.findall("burst=([0-9]+)", limits[0]))
+
+    def edit(servers):
+        return zone + servers.replace("    limit_conn ", "".join(limits) + "    limit_conn ")
+
+    with ExitStack() as stack:
+        service = stack.enter_context(served(tmp_path, "--base-url", PUBLIC))
+        front = stack.enter_context(nginx(tmp_path, service, edit=edit))
+        with closing(front.connection()) as connection:
+            statuses = []
+            while 429 not in statuses and len(statuses) < 20 * before:
+                connection.request("GET", "/health", headers={"Host": HOST})
+                response = connection.getresponse()
+                response.read()
+                statuses.append(response.status)
+    assert len(statuses) > before
+    assert set(statuses) == {200, 429}
 
 
 def test_nginx_can_serve_it_below_a_prefix(tmp_path):
