@@ -34,7 +34,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter = _find_delimiter(header)
-    names = split_cells(header, delimiter)
+    names = _split_cells(header, delimiter)
     reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
     while beginning_for_report := lines.skip_blanks_and_peek():  # Empty at the end of the file.
         first_line = lines.read_count + 1
@@ -103,7 +103,7 @@ def _find_delimiter(header: str) -> str:
 
 
 def _known_roles(header: str, delimiter: str) -> list[str]:
-    return [role for name in split_cells(header, delimiter) if (role := role_of(name))]
+    return [role for name in _split_cells(header, delimiter) if (role := role_of(name))]
 
 
 def is_header(line: str) -> bool:
@@ -111,7 +111,7 @@ def is_header(line: str) -> bool:
     return "uri" in _known_roles(line, _find_delimiter(line))
 
 
-def split_cells(line: str, delimiter: str) -> list[str]:
+def _split_cells(line: str, delimiter: str) -> list[str]:
     """Return the cells of a line, which is cut because `csv` raises an error for longer cells."""
     return next(csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True), [])
 

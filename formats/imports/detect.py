@@ -6,7 +6,7 @@ from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNINGS
-from formats.imports.text import NO_HEADER, is_list
+from formats.imports.text import is_list
 from formats.text import decode
 from storage.errors import Malformed
 
@@ -35,8 +35,6 @@ _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, whic
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-# An address in a later cell: CSV without a header. `is_list` examines addresses in first cells.
-_CELL_WITH_ADDRESS = re.compile(r'[,;\t|] *"?[a-z]+://', re.IGNORECASE)
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
@@ -75,13 +73,11 @@ def _detect_plain_text(beginning: str) -> str:
     if first_line.lower().startswith(EXCEL_DELIMITER_LINE):
         first_line, _, _ = rest.lstrip().partition("\n")
     # The line `https://a.example | URL` of a list is no header, although URL is a column's name.
-    if is_header(first_line) and not is_list(first_line):
+    if is_header(first_line) and "://" not in first_line:
         return "csv"
     if is_list(beginning):  # A list of addresses, such as one on each line.
         return "text"
     if is_bookmark_file(beginning):
         return "netscape"
-    if _CELL_WITH_ADDRESS.search(first_line):
-        raise Malformed(NO_HEADER)
     kind = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
     raise Malformed(f"It is {kind}. The formats that can be read are {_READABLE}.")

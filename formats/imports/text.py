@@ -8,10 +8,9 @@ A line of a list without links is an address alone or with its title, in one of 
     title uri                                  qutebrowser's quickmarks
     uri "tag" "another tag"                    newsboat
     * [[uri][title]] :a:b:  or  * [[uri]]      Org, as buku writes it
-    uri; title              or  uri, title     CSV without a header
 
-In Markdown every link of a line is an entry, and headings become tags. The first line alone decides
-whether a list is CSV.
+In Markdown every link of a line is an entry, and headings become tags. CSV without a header is
+refused: its rows look like addresses that contain a comma.
 """
 
 import io
@@ -20,24 +19,25 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from formats.imports.csv import split_cells
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags, merge_tags
 from formats.text import decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 
-NO_HEADER = (
-    "It may be CSV without a header: add one with the names of the columns, such as url,title. "
-    "In a list of addresses, write %2C for a comma and %3B for a semicolon."
+_NO_HEADER = (
+    "It may be CSV without a header, because each line has an address and the same separator. Add "
+    "a first line with the names of the columns, such as url{0}title; or, if each address contains "
+    "{0!r}, write a tab and a title behind each address."
 )
-_EXAMINED_LINES = 100  # The first lines decide whether a text is a list, or Markdown.
-_MAX_ROW = 4096  # Characters of the first line that decide whether a list is CSV.
+_EXAMINED_LINES = 100  # The first lines decide whether a text is a list, Markdown or CSV.
 _NOT_READ = "does not begin with a uri"
-_TWO_READINGS = "has two readings: write one address in a line, with its title after a tab"
+_TWO_READINGS = "has two readings: write one address in a line, with a tab before its title"
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,99}://"
 _URI = r"[A-Za-z][A-Za-z0-9+.-]{0,99}:[^\s\0-\x1f\x7f-\x9f]+"
 _WEB_URI = _URI.replace(":[", "://[")
+# An address before a title: a comma or semicolon in it may be the separator of a row of CSV.
+_URI_BEFORE_TITLE = _WEB_URI.replace("\\s", "\\s,;")
 _QUOTED = re.compile(r'"([^"]*)"')
 # The forms of a line that no other text has: ours, OneTab's and Org's. In Org, `][` or `]]` ends an
 # address, but not the `]` before them.
@@ -51,9 +51,9 @@ _FORMS = (
 )
 # The forms with blanks, in which a line with two addresses has two readings.
 _FORMS_WITH_BLANKS = (
-    re.compile(rf'(?P<uri>{_WEB_URI})\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
-    re.compile(rf'(?P<uri>{_WEB_URI})\s+(?:[-–—:|]\s+)?(?!")(?P<title>.*)(?<!")'),
-    re.compile(rf'(?P<title>[^\s"].*?)(?<!\s)\s++(?P<uri>{_WEB_URI})'),
+    re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
+    re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s+(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
+    re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
 _LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -66,24 +66,17 @@ _LINK = re.compile(
 )
 _TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+[\"'].*)?")  # Maybe with a text in quotes.
 _PICTURE_OR_ESCAPE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)|\\([\[\]])")
-# The first row of CSV without a header, by its separator. The address is in quotes or ends with its
-# host or `/`, or a title, which has a blank, follows `;`. What follows any other separator may be
-# the rest of an address: it begins with a digit or has `/=&%?` or `#a`.
-_ROW = (  # Here, `~` stands for the separator.
-    rf'"{_SCHEME}[^"\t]+"\s*~.*'
-    rf'|(?:{_SCHEME}[^\s"/?#;,]+|{_SCHEME}[^\s"]*?/)~(?!\d|.*(?:[/=&%?]|#\w)).*'
-    rf'|{_SCHEME}[^\s"]+?~".*'
-)
-_FIRST_ROWS = {
-    ";": re.compile(_ROW.replace("~", ";") + rf"|{_SCHEME}[^\s\";]+;[^\t ]* (?!\|).*"),
-    ",": re.compile(_ROW.replace("~", ",")),
+# By separator, the beginning of a row of CSV: an address before or behind the separator.
+_ROWS = {
+    s: re.compile(rf'"?{_SCHEME}[^\s{s}]*\s*{s}|[^\t]*{s}\s*"?{_SCHEME}') for s in (",", ";")
 }
+_MAX_ROW = 4096  # Characters of a line that decide whether it is a row.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield the links of each line that is neither empty nor a comment (RFC 2483 section 5).
 
-    Raises Malformed for CSV of more than two columns.
+    Raises Malformed for CSV without a header.
     """
     return _read_text(decode(data))
 
@@ -95,8 +88,7 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
-    # The limit keeps the time of `_FIRST_ROWS` short, which may try each separator in a line.
-    separator = _find_separator(beginning[0][:_MAX_ROW]) if beginning else ""
+    _refuse_rows(beginning)
     # Only in Markdown, lines that begin with `#` are headings, not comments.
     is_markdown = any(_LINK.search(line) and not _match(_FORMS, line) for line in beginning)
     tags_by_level: dict[int, tuple[str, ...]] = {}  # Of the headings above the line.
@@ -105,7 +97,7 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
             level, name = len(heading[1]), heading[2].rstrip("# ")
             tags_by_level = {n: tags for n, tags in tags_by_level.items() if n < level}
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
-        elif links := _links(line, separator):
+        elif links := _links(line):
             yield from _entries(number, links, tuple(chain(*tags_by_level.values())))
         elif not line.startswith("#"):
             yield _unread_line(number, line, is_markdown)
@@ -134,23 +126,15 @@ def _lines(text: str, with_comments: bool = False) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _find_separator(line: str) -> str:
-    """Return `;` or `,` if the first line is a row of CSV, empty for a list of another form.
-
-    Raises Malformed for a row of more than two cells, because their meaning is unknown.
-    """
-    separator = next((s for s, first_row in _FIRST_ROWS.items() if first_row.fullmatch(line)), "")
-    if separator and len(split_cells(line, separator)) > 2:
-        raise Malformed(NO_HEADER)
-    return separator
+def _refuse_rows(lines: list[str]) -> None:
+    """Raise Malformed if each line is a row of CSV. Our own lines have tabs, and are no rows."""
+    for separator, row in _ROWS.items():
+        if lines and all("\t" not in line and row.match(line[:_MAX_ROW]) for line in lines):
+            raise Malformed(_NO_HEADER.format(separator))
 
 
-def _links(line: str, separator: str) -> list[dict[str, Any]]:
-    """Return the fields of each link in a line. A list that is no CSV has an empty separator."""
-    if separator:  # Further separators are part of the title.
-        uri, *titles = split_cells(line, separator)
-        fields = {"uri": uri.strip(), "title": separator.join(titles).strip()}
-        return [fields] if re.match(_WEB_URI, uri.strip()) else []
+def _links(line: str) -> list[dict[str, Any]]:
+    """Return the fields of each link in a line."""
     if match := _match(_FORMS, line):
         return [_fields(match)]
     item = _LIST_MARKER.sub("", line)

@@ -818,25 +818,6 @@ EXPECTED = {
             (4, {"uri": '"query:Unread:unread = \\"yes\\""'}, "does not begin with a uri"),
         ],
     ),
-    # CSV without a header.
-    "no-header-comma.csv": (
-        "text",
-        [
-            (1, {"uri": "https://a.example/", "title": "A title"}),
-            (2, {"uri": "https://b.example/", "title": "B"}),
-        ],
-    ),
-    # CSV without a header, whose delimiter is the semicolon.
-    "no-header.csv": (
-        "text",
-        [
-            (1, {"uri": "https://a.example/?x=1,2", "title": "First title, with a comma"}),
-            (3, {"uri": "https://b.example/", "title": "Second; or so"}),
-            (4, {"uri": "https://c.example/x%20y", "title": ""}),
-            (5, {"uri": "https://d.example/", "title": "D | E"}),
-            (6, {"uri": "no address;Third"}, "does not begin with a uri"),
-        ],
-    ),
     # Omnivore.
     "omnivore.json": (
         "json",
@@ -1039,7 +1020,7 @@ EXPECTED = {
             (
                 3,
                 {"uri": "https://c.example/ see https://d.example/"},
-                "has two readings: write one address in a line, with its title after a tab",
+                "has two readings: write one address in a line, with a tab before its title",
             ),
         ],
     ),
