@@ -172,6 +172,12 @@ def test_several_shortcuts_in_one_form_are_imported(app):
     assert titles == {f"https://{name}.example/": name for name in ("a", "b", "c")}
 
 
+def test_of_several_files_in_one_form_none_is_imported_if_one_cannot_be_read(app):
+    files = [("file", "a.txt", b"https://example.com/\n"), ("file", "b.json", b'[{"uri": ')]
+    assert "malformed" in app.post("/-/import", upload_files=files, status=400).text.lower()
+    assert app.get("/").json == []
+
+
 @pytest.mark.parametrize("media_type", ["application/xml", "text/xml"])
 @pytest.mark.parametrize(
     "body",

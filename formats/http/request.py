@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, islice
 
 from multipart import parse_options_header
 from webob import Request
@@ -72,7 +72,9 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     format = format or detect_format(data)
     if format == "json":
         limit_json_values(data)  # Decoding many values takes long.
-    return formats.read_entries(data, format, file_name)
+    entries = formats.read_entries(data, format, file_name)
+    # Read the first entry now: a file without any is refused before another one is imported.
+    return chain(list(islice(entries, 1)), entries)
 
 
 def read_field(request: Request, field: str) -> object:
