@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,24 @@ ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
 # The routes for programs, without those of linkding's API.
 OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logged_inotify_warning(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let this process log before the first test, as it does once, if inotify is not available."""
+    app = make_app(tmp_path_factory.mktemp("inotify"))
+    app.open()
+    app.close()
+
+
+@pytest.fixture
+def inotify() -> None:
+    """Skip the test if the system has no inotify, or this user no inotify instance left."""
+    inotify_simple = pytest.importorskip("inotify_simple")
+    try:
+        inotify_simple.INotify().close()
+    except OSError as error:
+        pytest.skip(f"needs inotify: {error.strerror}")
 
 
 @pytest.fixture
@@ -139,6 +157,11 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the condition did not hold in time"
         time.sleep(0.01)
+
+
+def without_inotify_warning(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a log, except that this user has no inotify instance left."""
+    return [line for line in lines if "WARNING Without inotify" not in line]
 
 
 def free_port() -> int:

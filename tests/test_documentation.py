@@ -18,7 +18,14 @@ from formats.http import problems
 from storage.bookmark import ID, create
 from storage.check import check
 from storage.files import is_temporary
-from tests.conftest import OWN_ROUTES, ROOT, documentation, documented_block, require_program
+from tests.conftest import (
+    OWN_ROUTES,
+    ROOT,
+    documentation,
+    documented_block,
+    require_program,
+    without_inotify_warning,
+)
 from tests.formats.test_imported_files import EXPECTED
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
@@ -227,7 +234,7 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
     service = serve("--token-file", str(token))
     address = service.address.replace("//", f"//:{token.read_text().strip()}@")
     subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=120)
-    assert "WARNING" not in "".join(service.log)
+    assert "WARNING" not in "".join(without_inotify_warning(service.log))
 
 
 def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
