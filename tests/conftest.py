@@ -195,6 +195,17 @@ def require_program(*programs: str) -> None:
         pytest.skip("needs " + ", ".join(missing))
 
 
+def python_version(command: str) -> tuple[int, ...]:
+    """Return the version of a Python; skip the test, with the reason, if it does not run."""
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed")
+    code = "import sys; print(*sys.version_info[:3])"
+    process = subprocess.run([command, "-c", code], capture_output=True, text=True)
+    if process.returncode:  # Such as a shim of pyenv for a version that is not selected.
+        pytest.skip(f"{command} does not run: {process.stderr.strip().partition(chr(10))[0]}")
+    return tuple(map(int, process.stdout.split()))
+
+
 def documentation(page: str = "") -> str:
     """Return the text of a page in `docs/`; without a name, of the README and all pages."""
     pages = [ROOT / "docs" / page] if page else [ROOT / "README.md", *sorted(ROOT.glob("docs/*"))]
