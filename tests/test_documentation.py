@@ -227,6 +227,7 @@ def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
 
 
 def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tmp_path):
+    require_program("curl")
     command = documented_block("bash", "> token)")
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=120)
     token = tmp_path / "token"
