@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,24 @@ ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
 # The routes for programs, without those of linkding's API.
 OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logged_inotify_warning(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let this process log before the first test, as it does once, if inotify is not available."""
+    app = make_app(tmp_path_factory.mktemp("inotify"))
+    app.open()
+    app.close()
+
+
+@pytest.fixture
+def inotify() -> None:
+    """Skip the test if the system has no inotify, or this user no inotify instance left."""
+    inotify_simple = pytest.importorskip("inotify_simple")
+    try:
+        inotify_simple.INotify().close()
+    except OSError as error:
+        pytest.skip(f"needs inotify: {error.strerror}")
 
 
 @pytest.fixture
@@ -141,6 +159,11 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.01)
 
 
+def without_inotify_warning(lines: Iterable[str]) -> list[str]:
+    """Return the lines of a log, except that this user has no inotify instance left."""
+    return [line for line in lines if "WARNING Without inotify" not in line]
+
+
 def free_port() -> int:
     """Return a port of the loopback interface that no process listens on."""
     with socket.socket() as listener:
@@ -170,6 +193,17 @@ def require_program(*programs: str) -> None:
     if missing := [program for program in programs if shutil.which(program) is None]:
         assert "CI" not in os.environ, "needs " + ", ".join(missing)
         pytest.skip("needs " + ", ".join(missing))
+
+
+def python_version(command: str) -> tuple[int, ...]:
+    """Return the version of a Python; skip the test, with the reason, if it does not run."""
+    if shutil.which(command) is None:
+        pytest.skip(f"{command} is not installed")
+    code = "import sys; print(*sys.version_info[:3])"
+    process = subprocess.run([command, "-c", code], capture_output=True, text=True)
+    if process.returncode:  # Such as a shim of pyenv for a version that is not selected.
+        pytest.skip(f"{command} does not run: {process.stderr.strip().partition(chr(10))[0]}")
+    return tuple(map(int, process.stdout.split()))
 
 
 def documentation(page: str = "") -> str:

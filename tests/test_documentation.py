@@ -20,7 +20,14 @@ from formats.http import problems
 from storage.bookmark import ID, create
 from storage.check import check
 from storage.files import is_temporary
-from tests.conftest import OWN_ROUTES, ROOT, documentation, documented_block, require_program
+from tests.conftest import (
+    OWN_ROUTES,
+    ROOT,
+    documentation,
+    documented_block,
+    require_program,
+    without_inotify_warning,
+)
 from tests.formats.test_imported_files import EXPECTED
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
@@ -224,6 +231,7 @@ def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
 
 
 def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tmp_path):
+    require_program("curl")
     command = documented_block("bash", "> token)")
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=120)
     token = tmp_path / "token"
@@ -231,7 +239,7 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
     service = serve("--token-file", str(token))
     address = service.address.replace("//", f"//:{token.read_text().strip()}@")
     subprocess.run(["curl", "-sf", "-o", "/dev/null", address], check=True, timeout=120)
-    assert "WARNING" not in "".join(service.log)
+    assert "WARNING" not in "".join(without_inotify_warning(service.log))
 
 
 def test_the_documented_commands_serve_a_home_network(serve, tmp_path):

@@ -22,7 +22,6 @@ from tests.conftest import ROOT, documented_block, require_program
 A, B = "alice.example.com", "bob.example.com"
 TOKEN, OTHER = "a-token-of-alice-0123", "another-token-012345"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
-needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
 
 
 @pytest.fixture
@@ -262,8 +261,7 @@ def without_gc():
     gc.enable()
 
 
-@needs_inotify
-def test_the_longest_unused_folders_are_closed_and_opened_again(root, without_gc):
+def test_the_longest_unused_folders_are_closed_and_opened_again(root, without_gc, inotify):
     hosts = webtest.TestApp(make_host_app(root, max_open=3))
     before, names = inotify_instances(), [f"h{number}.example.com" for number in range(8)]
     for turn in range(3):
@@ -296,8 +294,7 @@ class SlowBody(io.BytesIO):
         return super().read(*arguments)
 
 
-@needs_inotify
-def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc):
+def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc, inotify):
     app = make_host_app(root, max_open=1)
     before = inotify_instances()
     body, done = SlowBody(b'{"uri": "x:slow"}'), []

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import bookmarks
-from tests.conftest import ROOT, documentation, documented_block, until
+from tests.conftest import ROOT, documentation, documented_block, python_version, until
 
 TOOLS = Path(sys.executable).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -307,6 +307,7 @@ def interpreters():
 
 @pytest.mark.parametrize("python", interpreters().values(), ids=interpreters())
 def test_it_installs_and_runs_on_python(python, wheels, tmp_path):
+    python_version(str(python))
     (wheel,) = wheels.glob("bookmarks-*.whl")
     environment = tmp_path / "environment"
     run("uv", "venv", "--no-project", "-q", "--python", python, environment)

@@ -9,7 +9,6 @@ import importlib
 import json
 import random
 import re
-import shutil
 import subprocess
 import sys
 
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import python_version
 from tests.test_layers import MODULES
 
 INTERPRETERS = ["/usr/bin/python3", *(f"python3.{minor}" for minor in range(11, 16))]
@@ -76,20 +76,9 @@ def run(command, searches):
     return json.loads(process.stdout)
 
 
-def version(command):
-    """Return the version of a Python; skip the test, with the reason, if it does not run."""
-    if shutil.which(command) is None:
-        pytest.skip(f"{command} is not installed")
-    code = "import sys; print(*sys.version_info[:3])"
-    process = subprocess.run([command, "-c", code], capture_output=True, text=True)
-    if process.returncode:  # Such as a shim of pyenv for a version that is not selected.
-        pytest.skip(f"{command} does not run: {process.stderr.strip().partition(chr(10))[0]}")
-    return tuple(map(int, process.stdout.split()))
-
-
 @pytest.mark.parametrize("command", INTERPRETERS)
 def test_another_python_finds_the_same(command):
-    found = version(command)
+    found = python_version(command)
     if found < (3, 11) or found == sys.version_info[:3]:
         pytest.skip(f"{command} is Python {'.'.join(map(str, found))}")
     tried = searches()

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 import pytest
 
 from storage.query import Query
+from tests.conftest import require_program
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
@@ -197,6 +198,7 @@ def temporary_files(data: Path) -> list[Path]:
 @contextmanager
 def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
     """Make system calls of a running process fail during the block, by options of strace."""
+    require_program("strace")
     strace = subprocess.Popen(
         ["strace", "-f", "-p", str(process.pid), "-o", "/dev/null", *options],
         stderr=subprocess.PIPE,

@@ -155,7 +155,9 @@ def require_reported(data, path, prefix=()):
 
 
 @pytest.mark.parametrize("damage", BROKEN_BOOKMARKS.values(), ids=BROKEN_BOOKMARKS)
-def test_an_invalid_bookmark_file_is_skipped_and_reported(service, data, prefix, damage):
+def test_an_invalid_bookmark_file_is_skipped_and_reported(
+    inotify, service, data, prefix, damage
+):
     path = data / "bookmarks" / "x.json"
     damage(path)
     require_skipped(service, data, path, prefix)
@@ -223,7 +225,9 @@ def test_a_data_folder_without_list_permission_can_be_used(start, data, prefix):
     data.chmod(0o755)
 
 
-def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(start, data, prefix):
+def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(
+    inotify, start, data, prefix
+):
     folder = data / "bookmarks"
     folder.mkdir(parents=True)
     address = start([*prefix, *service_of(data)]).address

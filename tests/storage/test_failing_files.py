@@ -161,7 +161,9 @@ WRITES = {
 
 
 @pytest.mark.parametrize("error", OF_THE_PROCESS)
-def test_a_write_that_cannot_open_a_folder_fails_and_changes_nothing(service, data, error):
+def test_a_write_that_cannot_open_a_folder_fails_and_changes_nothing(
+    inotify, service, data, error
+):
     folders = [data / "bookmarks", data / "tombstones"]
     before = {path: path.read_bytes() for path in data.glob("*/*")}
     with faults(service.process, *fails("openat", error, *folders)):

@@ -313,7 +313,7 @@ def test_a_bookmark_that_was_read_stays_while_its_file_cannot_be_read(
 
 
 def test_an_unreadable_file_is_tried_again_at_most_once_a_second(
-    store, a, tmp_path, fail_to_open, monkeypatch
+    store, a, tmp_path, fail_to_open, monkeypatch, inotify
 ):
     put_bookmark(store, bookmark("b", title="B"))
     assert len(titles(store)) == 2
@@ -486,11 +486,9 @@ def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
 # --- inotify ---
 
 
-needs_inotify = pytest.mark.skipif(not hasattr(storage.watch, "INotify"), reason="needs inotify")
-
-
-@needs_inotify
-def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monkeypatch):
+def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
+    tmp_path, monkeypatch, inotify
+):
     store, tombstones = Store(tmp_path), tmp_path / "tombstones"
     add_watch = storage.watch.INotify.add_watch
 
@@ -509,9 +507,8 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monke
         store.get("a")
 
 
-@needs_inotify
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
-    store, other, monkeypatch, caplog
+    store, other, monkeypatch, caplog, inotify
 ):
     storage.watch._warn_once.cache_clear()
     with monkeypatch.context() as patch:
@@ -548,7 +545,6 @@ def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
     assert titles(store) == {"a": a.bookmark.title}
 
 
-@needs_inotify
 @pytest.mark.parametrize(
     "kind, is_shared",
     [("ext4", False), ("fuseblk", False), ("tmpfs", False), ("", False),
@@ -557,13 +553,13 @@ def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
 )  # fmt: skip
 @pytest.mark.parametrize("one_machine", [False, True])
 def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
-    tmp_path, monkeypatch, caplog, kind, is_shared, one_machine
+    tmp_path, monkeypatch, caplog, inotify, kind, is_shared, one_machine
 ):
     storage.watch._warn_once.cache_clear()
     granted = []
-    inotify = storage.watch.INotify
+    open_inotify = storage.watch.INotify
     monkeypatch.setattr(
-        storage.watch, "INotify", lambda **options: granted.append(1) or inotify(**options)
+        storage.watch, "INotify", lambda **options: granted.append(1) or open_inotify(**options)
     )
     monkeypatch.setattr(files, "file_system", lambda descriptor: kind)
     store = Store(tmp_path, one_machine)
@@ -575,8 +571,7 @@ def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
     assert caplog.text.count("no other machine may write") == is_rescanned
 
 
-@needs_inotify
-def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch):
+def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch, inotify):
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
     compared, compare = [], follower._changed_ids
     monkeypatch.setattr(
