@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import http.client
 import json
 import os
 import re
@@ -65,6 +66,7 @@ def test_each_console_command_prints_the_stated_output(serve, tmp_path, page):
     for (command, _, stated), printed in zip(steps, outputs):
         pair = [mask_changing_values(text.rstrip()) for text in (printed, stated)]
         assert pair[0] == pair[1], command
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]  # No example leaves a file.
 
 
 def test_the_quick_start_is_two_commands_of_one_line_each():
@@ -333,36 +335,56 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, t
     }
 
 
+def test_the_documented_program_exits_with_the_error_of_a_refused_search(serve, tmp_path):
+    service = serve(BOOKMARKS_TOKEN=TOKEN)
+    command = [sys.executable, "-c", blocks(API, "python")[0], service.address, "a.example", "b"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert json.loads(process.stderr)["status"] == 401
+
+
 def test_the_documented_program_handles_changes_of_other_clients(
-    serve, app, data, tmp_path, monkeypatch, capsys
+    serve, app, data, monkeypatch, capsys
 ):
-    service, open_address, faster = serve(), urllib.request.urlopen, []
+    service, faster, connections = serve(), [], set()
     uris = [f"https://example.com/{id}" for id in ("listed", "read", "changed", "full")]
     listed, read, changed, full = (
         app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201).json["id"] for uri in uris
     )
     app.post_json(f"/{full}", {"tags": [str(n) for n in range(100)]}, status=200)
 
-    def urlopen(request):
-        """Open the address, but delete or change a bookmark before the program uses it."""
-        response, path = open_address(request), request.full_url.removeprefix(service.address)
-        if path.startswith("/?"):
-            app.delete(f"/{listed}", status=204)
-        elif request.method == "GET" and path == f"/{read}":
-            app.delete(f"/{read}", status=204)
-        elif request.method == "GET" and path == f"/{changed}" and not faster:
-            faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
-        return response
+    class Connection(http.client.HTTPConnection):
+        """Send requests, but delete or change a bookmark before the program uses the response."""
 
-    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+        def request(self, method, path, *arguments):
+            self.last = method, path
+            super().request(method, path, *arguments)
+            connections.add(self.sock)
+
+        def getresponse(self):
+            response, (method, path) = super().getresponse(), self.last
+            if path.startswith("/?"):
+                app.delete(f"/{listed}", status=204)
+            elif (method, path) == ("GET", f"/{read}"):
+                app.delete(f"/{read}", status=204)
+            elif (method, path) == ("GET", f"/{changed}") and not faster:
+                faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
+            return response
+
+    monkeypatch.setattr(http.client, "HTTPConnection", Connection)
     monkeypatch.setattr(sys, "argv", ["tag_host.py", service.address, "EXAMPLE.com", "sample"])
     monkeypatch.delenv("TOKEN", raising=False)
-    exec(blocks(API, "python")[0], {})
+    with pytest.raises(SystemExit) as ended:
+        exec(blocks(API, "python")[0], {})
+    assert ended.value.code == 1
+    assert len(connections) == 1
+    for connection in connections:
+        connection.close()
     assert app.get(f"/{changed}").json["tags"] == ["old", "new", "sample"]
     printed = capsys.readouterr()
     assert printed.out == "https://example.com/changed\n"
-    id, _, body = printed.err.partition(" ")
-    assert (id, json.loads(body)["status"]) == (full, 422)
+    uri, _, body = printed.err.partition(" ")
+    assert (uri, json.loads(body)["status"]) == ("https://example.com/full", 422)
 
 
 # The example files of a service, by the name that its section in "Coming from" gives the export.
