@@ -1,6 +1,8 @@
 """The documentation agrees with the code: commands, routes, options, formats, dependencies."""
 
+import ast
 import configparser
+import http.client
 import json
 import os
 import re
@@ -71,6 +73,7 @@ def test_each_console_command_prints_the_stated_output(serve, tmp_path, page):
     for (command, _, stated), printed in zip(steps, outputs):
         pair = [mask_changing_values(text.rstrip()) for text in (printed, stated)]
         assert pair[0] == pair[1], command
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]  # No example leaves a file.
 
 
 def test_the_quick_start_is_two_commands_of_one_line_each():
@@ -220,14 +223,67 @@ def test_the_first_command_for_a_new_format_runs_the_tests_that_name_a_place():
     assert everything in CONTRIBUTING.partition("## The layers")[0]
 
 
-def test_the_messages_in_the_troubleshooting_table_are_those_of_the_program():
-    table = documentation("deploy.md").partition("## Troubleshooting")[2].partition("\n## ")[0]
+# Calls whose first argument is a message, which the log, a command or a response shows.
+SHOWING = {"warning", "error", "exception", "_warn_once", "exit", "OSError", "ImportError"}
+SHOWING |= {"Unavailable", "Busy", "Full", "translate_disk_errors"}
+PLACEHOLDER = "\0"
+# Messages of the system, and one whose text is put together from variables.
+PUT_TOGETHER = {
+    "No such file or directory: FILE",
+    "Permission denied: FILE",
+    "base_url must be an address, such as https://example.com/bookmarks",
+}
+
+
+def template_of(node, assigned):
+    """Return the text of an expression with placeholders for what is known only at run time."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(template_of(value, assigned) for value in values)
+        case ast.FormattedValue(value=ast.Name() as value):
+            return template_of(value, assigned)
+        case ast.Call(func=ast.Attribute(attr="format", value=text)):
+            return template_of(text, assigned)
+        case ast.Name(id=name) if name in assigned:
+            return template_of(assigned[name], {})
+    return PLACEHOLDER
+
+
+def shown_messages():
+    """Yield the first sentence of each message of the program, with placeholders."""
+    for path in [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("storage/*.py")]:
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        assigns = [node for node in nodes if isinstance(node, ast.Assign)]
+        assigned = {each.targets[0].id: each.value for each in assigns
+                    if isinstance(each.targets[0], ast.Name)}  # fmt: skip
+        for node in nodes:
+            if isinstance(node, ast.Call) and node.args:
+                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+                if name in SHOWING:
+                    text = template_of(node.args[0], assigned).removeprefix("bookmarks: ")
+                    text = re.sub("%[sdr]|{[a-z]*}", PLACEHOLDER, text)
+                    yield re.split("[.:] ", text.removesuffix("."))[0]
+
+
+def test_the_page_about_messages_has_exactly_those_of_the_program():
+    spans = {span for row in re.findall(r"^\| (.*?) \|", documentation("troubleshooting.md"), re.M)
+             for span in re.findall("`([^`]+)`", row)}  # fmt: skip
+    messages = {text for text in shown_messages() if re.search("[a-z]{4}", text)}
+    assert len(messages) > 20
+    explained = set()
+    for text in messages:
+        pattern = ".+".join(map(re.escape, text.split(PLACEHOLDER)))
+        matching = {span for span in spans if re.match(pattern, span)}
+        assert matching, f"docs/troubleshooting.md does not explain {text!r}"
+        explained |= matching
     paths = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("storage/*.py")]
-    source = "".join(path.read_text() for path in paths)
-    messages = [message for row in re.findall(r"^\| (.*?) \|", table, re.M) for message in
-                re.findall(r"`([^`]+)`", row)]  # fmt: skip
-    assert len(messages) >= 4
-    assert [message for message in messages if message not in source] == []
+    source = re.sub(r'"\s+f?"', "", "".join(path.read_text() for path in paths))
+    source = source.replace('", "', " ")  # A field and what is wrong with it.
+    for span in spans - explained - PUT_TOGETHER:
+        texts = (text.strip(" :") for text in re.split(r"\b[A-Z]{2,}\b", span))
+        assert all(text in source for text in texts), span
 
 
 def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tmp_path):
@@ -287,36 +343,56 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, t
     }
 
 
+def test_the_documented_program_exits_with_the_error_of_a_refused_search(serve, tmp_path):
+    service = serve(BOOKMARKS_TOKEN=TOKEN)
+    command = [sys.executable, "-c", blocks(API, "python")[0], service.address, "a.example", "b"]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert (process.returncode, process.stdout) == (1, "")
+    assert json.loads(process.stderr)["status"] == 401
+
+
 def test_the_documented_program_handles_changes_of_other_clients(
-    serve, app, data, tmp_path, monkeypatch, capsys
+    serve, app, data, monkeypatch, capsys
 ):
-    service, open_address, faster = serve(), urllib.request.urlopen, []
+    service, faster, connections = serve(), [], set()
     uris = [f"https://example.com/{id}" for id in ("listed", "read", "changed", "full")]
     listed, read, changed, full = (
         app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201).json["id"] for uri in uris
     )
     app.post_json(f"/{full}", {"tags": [str(n) for n in range(100)]}, status=200)
 
-    def urlopen(request):
-        """Open the address, but delete or change a bookmark before the program uses it."""
-        response, path = open_address(request), request.full_url.removeprefix(service.address)
-        if path.startswith("/?"):
-            app.delete(f"/{listed}", status=204)
-        elif request.method == "GET" and path == f"/{read}":
-            app.delete(f"/{read}", status=204)
-        elif request.method == "GET" and path == f"/{changed}" and not faster:
-            faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
-        return response
+    class Connection(http.client.HTTPConnection):
+        """Send requests, but delete or change a bookmark before the program uses the response."""
 
-    monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+        def request(self, method, path, *arguments):
+            self.last = method, path
+            super().request(method, path, *arguments)
+            connections.add(self.sock)
+
+        def getresponse(self):
+            response, (method, path) = super().getresponse(), self.last
+            if path.startswith("/?"):
+                app.delete(f"/{listed}", status=204)
+            elif (method, path) == ("GET", f"/{read}"):
+                app.delete(f"/{read}", status=204)
+            elif (method, path) == ("GET", f"/{changed}") and not faster:
+                faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
+            return response
+
+    monkeypatch.setattr(http.client, "HTTPConnection", Connection)
     monkeypatch.setattr(sys, "argv", ["tag_host.py", service.address, "EXAMPLE.com", "sample"])
     monkeypatch.delenv("TOKEN", raising=False)
-    exec(blocks(API, "python")[0], {})
+    with pytest.raises(SystemExit) as ended:
+        exec(blocks(API, "python")[0], {})
+    assert ended.value.code == 1
+    assert len(connections) == 1
+    for connection in connections:
+        connection.close()
     assert app.get(f"/{changed}").json["tags"] == ["old", "new", "sample"]
     printed = capsys.readouterr()
     assert printed.out == "https://example.com/changed\n"
-    id, _, body = printed.err.partition(" ")
-    assert (id, json.loads(body)["status"]) == (full, 422)
+    uri, _, body = printed.err.partition(" ")
+    assert (uri, json.loads(body)["status"]) == ("https://example.com/full", 422)
 
 
 # The example files of a service, by the name that its section in "Coming from" gives the export.

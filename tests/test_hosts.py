@@ -437,3 +437,14 @@ def test_the_command_starts_behind_a_proxy_with_a_token_or_if_everybody_may(
     status, made = ask(service, "unknown", data=body, headers=headers)
     assert status == 201
     assert Path(root, A, "bookmarks", json.loads(made)["id"] + ".json").exists()
+
+
+def test_a_token_file_that_others_can_read_causes_a_warning_when_its_folder_is_opened(
+    hosts, root, caplog
+):
+    write_tokens(root, TOKEN)
+    file = root / f"{A}.tokens"
+    for mode, warnings in ((0o600, 0), (0o640, 1)):
+        file.chmod(mode)
+        webtest.TestApp(make_host_app(root)).get("/", headers=at(A, **BEARER), status=200)
+        assert caplog.text.count(f"Other users can read the tokens: chmod 600 {file}") == warnings

@@ -38,9 +38,14 @@ def read_tokens(file: str) -> list[str]:
 
     Raises Invalid or OSError.
     """
+    warn_of_readable_tokens(file)
+    return parse_tokens(Path(file).read_bytes(), file)
+
+
+def warn_of_readable_tokens(file: str) -> None:
+    """Log a warning if other users can read a token file. Raises OSError."""
     if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
         log.warning("Other users can read the tokens: chmod 600 %s", file)
-    return parse_tokens(Path(file).read_bytes(), file)
 
 
 def parse_tokens(data: bytes, file: str) -> list[str]:

@@ -14,7 +14,7 @@ from webob import Request
 
 from formats.http import problems
 from formats.http.access_log import HOST_VARIABLE
-from formats.http.credentials import encode_tokens, parse_tokens
+from formats.http.credentials import encode_tokens, parse_tokens, warn_of_readable_tokens
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import site_of
@@ -53,6 +53,9 @@ class HostApplication:
             own_tokens = encode_tokens(tokens) or access_control.tokens
             control = AccessControl(own_tokens, access_control.public_read, f"//{host}")
             control.warn_of_short_tokens()
+            if tokens:
+                with suppress(OSError):  # The file may have been removed since it was read.
+                    warn_of_readable_tokens(f"{root / host}.tokens")
             return open_folder(root / host, control)
 
         self._app_of = app_of  # It does not refer to `self`, so reference counts free the folders.

@@ -1,7 +1,7 @@
 """Run the benchmarks: compare the service with the least work that any service must do.
 
 Each row measures the service and a plain program in turns. The servers run on the first core and
-the client on the last one. The value of a row is the median of the ratios of all rounds. It needs
+the client on the last one. The value of a row is the ratio of the medians of all rounds. It needs
 Linux.
 """
 
