@@ -42,7 +42,8 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     list_query, closes_window = view.values.get("_list"), view.values.get("close", "")
     form = BookmarkForm(list_query=list_query, closes_window=closes_window).showing(entry)
     boxes = _host_tag_checkboxes(form, view)
-    editor = edit_form(view.site, edit_path(entry), form, checkboxes=boxes)
+    focus = "" if list_query is None else "title"  # "Edit" in a list has opened the page.
+    editor = edit_form(view.site, edit_path(entry), form, checkboxes=boxes, focus=focus)
     yield _page(entry, view.site, form, editor).encode()
 
 

@@ -397,7 +397,7 @@
     form.after(said);
     const text = await file.text();
     const found = text.match(/<a\s|<bookmark\s|"(?:uri|url|href)"\s*:/gi) || text.match(/\n/g) || [];
-    said.textContent = `Reading ${found.length.toLocaleString("en")} bookmarks from ${file.name} …`;
+    said.textContent = `Reading about ${found.length.toLocaleString("en")} bookmarks from ${file.name} …`;
   });
 
   // --- Dates ---

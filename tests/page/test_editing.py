@@ -56,7 +56,7 @@ def test_saving_a_page_with_the_bookmarklet_takes_three_actions(known, other_sit
     actions = (
         lambda: click_bookmarklet(known, other_site),
         lambda: known.press("pyt", Keys.ENTER),
-        lambda: known.find(".primary").click(),
+        lambda: known.find("main .primary").click(),
     )
     for act in actions:
         act()
@@ -77,7 +77,7 @@ def test_the_bookmarklet_opens_a_saved_page_and_adds_tags_and_text(known, other_
     assert tags_field(known) == "old, Zope, "
     assert known.stored(f"uri={other_site}")[0]["tags"] == ["old"]
     known.find("[name=_quote]").click()
-    known.find(".primary").click()
+    known.find("main .primary").click()
     require_closed(known)
     (bookmark,) = known.stored(f"uri={other_site}")
     assert (bookmark["id"], bookmark["tags"]) == (id, ["old", "Zope"])
@@ -94,17 +94,17 @@ def test_the_window_is_not_closed_before_the_form_is_saved(browser, other_site):
     browser.expect(422)
     click_bookmarklet(browser, other_site)
     browser.fill(uri="none")
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     assert browser.find("#uri-error").is_displayed()
     browser.fill(uri=other_site)
-    browser.find(".primary").click()
+    browser.find("main .primary").click()
     require_closed(browser)
 
 
 def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
     either.expected = ".* Scripts may close only the windows that were opened by them"
     either.open("/-/add?uri=https://a.example/&close=1")
-    either.leave(either.find(".primary").click)
+    either.leave(either.find("main .primary").click)
     assert either.find("h1").text == "https://a.example/"
 
 
@@ -118,13 +118,13 @@ def test_a_conflict_shows_two_versions_of_what_both_have_changed(each_browser):
     browser.open(f"/{id}")
     browser.fill(title="Mine", tags="mine")
     browser.post("https://a.example/", f"/{id}", title="Theirs", description="Their text")
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     assert [value(browser, name) for name in ("title", "tags")] == ["Mine", "mine"]
     assert value(browser, "description") == "Their text"
     assert browser.find("#title-theirs").text == "Saved now: Theirs"
     assert len(browser.all(".theirs")) == 1
     assert browser.stored()[0]["title"] == "Theirs"
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     (bookmark,) = browser.stored()
     values = [bookmark[name] for name in ("title", "tags", "description")]
     assert values == ["Mine", ["mine"], "Their text"]
@@ -135,7 +135,7 @@ def test_changes_of_different_fields_are_merged(either):
     either.open(f"/{id}")
     either.fill(title="Mine")
     either.post("https://a.example/", f"/{id}", tags=["theirs"])
-    either.leave(either.find(".primary").click)
+    either.leave(either.find("main .primary").click)
     (bookmark,) = either.stored()
     values = [bookmark[name] for name in ("title", "tags", "description")]
     assert values == ["Mine", ["theirs"], "1\n2"]
@@ -147,11 +147,11 @@ def test_saving_the_old_page_that_back_shows_fails_safely(each_browser):
     browser.expect(412)
     browser.open("/-/add?uri=https://a.example/")
     browser.fill(title="Second")
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     browser.post("https://a.example/", f"/{id}", title="Third")
     browser.leave(browser.driver.back)
     browser.fill(title="Fourth")
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     assert value(browser, "title") == "Fourth"
     assert browser.find("#title-theirs").text == "Saved now: Third"
     assert browser.stored()[0]["title"] == "Third"
@@ -173,12 +173,12 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(either):
     either.expect(409)
     either.open("/-/add?uri=")
     either.fill(uri="a.example", tags="y, X", title="New", description="More")
-    either.leave(either.find(".primary").click)
+    either.leave(either.find("main .primary").click)
     assert either.find("h1").text == "You have this bookmark already"
     assert either.find("#title-theirs").text == "You typed: New"
     assert value(either, "title") == "Old"
     assert either.stored()[0]["tags"] == ["x"]
-    either.leave(either.find(".primary").click)
+    either.leave(either.find("main .primary").click)
     (bookmark,) = either.stored()
     assert (bookmark["title"], bookmark["tags"]) == ("Old", ["x", "y"])
     assert bookmark["description"] == "Text\n\nMore"
@@ -194,7 +194,7 @@ def test_tags_of_the_same_host_are_suggested(either):
     either.open(f"/{id}")
     assert [label.text for label in either.all("fieldset.choices label")] == ["often", "seldom"]
     either.all("fieldset.choices label")[1].click()
-    either.leave(either.find(".primary").click)
+    either.leave(either.find("main .primary").click)
     assert either.stored("uri=https://a.example/3")[0]["tags"] == ["mine", "seldom"]
     either.open("/-/add?uri=a.example/4")
     labels = [label.text for label in either.all("fieldset.choices label")]
@@ -231,7 +231,7 @@ def test_a_single_key_does_nothing_on_a_page_with_a_form_in_use(each_browser, ke
     assert value(browser, "title") == "https://a.example/1"
     browser.expect(422)
     browser.fill(uri="typed")
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     blur(browser)
     press_key()
     assert value(browser, "uri") == "typed"
@@ -361,9 +361,9 @@ def test_the_completions_never_cover_the_save_button(browser, width, height):
     browser.driver.execute_script("document.querySelector('#description').style.height = 0")
     browser.find("#tags").send_keys("t")
     assert len(options(browser)) == 6
-    completions, save = browser.find("#completion-of-tags").rect, browser.find(".primary").rect
+    completions, save = browser.find("#completion-of-tags").rect, browser.find("main .primary").rect
     assert completions["y"] + completions["height"] < save["y"]
-    browser.leave(browser.find(".primary").click)
+    browser.leave(browser.find("main .primary").click)
     assert browser.stored("uri=https://new.example/")[0]["tags"] == ["t"]
 
 

@@ -150,8 +150,11 @@ def test_everything_can_be_done_by_keyboard(browser, filled):
     assert len(browser.titles()) == 1
     browser.press("j")
     assert browser.focused.text == SAMPLES[1][1]
-    browser.leave(lambda: browser.press("e"))
-    browser.leave(lambda: browser.find("#title").send_keys(Keys.END, "!", Keys.ENTER))
+    browser.press(Keys.TAB)
+    assert browser.focused.text == "Edit"
+    browser.leave(lambda: browser.press(Keys.ENTER))
+    browser.wait(lambda: browser.focused == browser.find("#title"))
+    browser.leave(lambda: browser.press(Keys.END, "!", Keys.ENTER))
     assert browser.titles() == [SAMPLES[1][1] + "!"]
     browser.leave(browser.find(".brand").click)
     browser.press("j", "j", "k", "j")
