@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from formats.csv import FORMULA
 from formats.imports.entry import CUT_OFF, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
@@ -21,8 +22,6 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 _DELIMITERS = ",;\t|"
 EXCEL_DELIMITER_LINE = "sep="  # Files for Excel may name the delimiter above the header: `sep=;`.
 _MAX_IN_REPORT = 200  # Characters of a row that cannot be parsed: the report quotes them.
-# Blank lines to skip, at most 10,000 a match, because other threads wait while Python matches.
-_BLANK_LINES = re.compile(r"(?:[^\S\n]*+\n){1,10000}+")
 _FIELD_LIMIT_MESSAGE = "field limit"  # Part of csv.reader's message for a cell above the limit.
 _MISSING_IF_EMPTY = ("id", "created", "modified")  # An empty title, however, is a value.
 
@@ -35,24 +34,30 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter = _find_delimiter(header)
     names = _split_cells(header, delimiter)
-    reader = csv.reader(map(_refuse_long_line, lines), delimiter=delimiter, strict=True)
-    while beginning_for_report := lines.skip_blanks_and_peek():  # Empty at the end of the file.
-        first_line = lines.read_count + 1
-        try:
-            cells = next(reader)
-            entry = _entry(first_line, names, cells)
-            if lines.is_last_unended and len(cells) < len(names):
-                entry = ImportedEntry(first_line, {"title": beginning_for_report}, CUT_OFF)
-        except csv.Error as error:  # The next row begins after the line that has the error.
-            is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
-            reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
-            entry = ImportedEntry(first_line, {"title": beginning_for_report}, reason)
-        # An error names all lines of its row, which are several if a quoted cell has line breaks.
-        is_error = entry.skip_reason not in ("", IGNORED)
-        if is_error and lines.read_count > first_line:
-            up_to = f", up to line {lines.read_count}"
-            entry = entry._replace(skip_reason=entry.skip_reason + up_to)
-        yield entry
+    for line in lines:
+        if not line.isspace():
+            yield _read_entry(line, lines, names, delimiter)
+
+
+def _read_entry(line: str, lines: "_Lines", names: Sequence[str], delimiter: str) -> ImportedEntry:
+    """Return the entry of the row that begins with this line; a quoted cell may end in a later one.
+
+    After an error, the next row begins after the line that has the error.
+    """
+    number, all_lines = lines.read_count, map(_refuse_long_line, chain([line], lines))
+    try:
+        cells = next(csv.reader(all_lines, delimiter=delimiter, strict=True))
+        entry = _entry(number, names, cells)
+        if not lines.last.endswith("\n") and len(cells) < len(names):
+            entry = ImportedEntry(number, {"title": line}, CUT_OFF)
+    except csv.Error as error:
+        is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
+        reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
+        entry = ImportedEntry(number, {"title": line[:_MAX_IN_REPORT].rstrip("\n")}, reason)
+    if entry.skip_reason not in ("", IGNORED) and lines.read_count > number:
+        up_to = f", up to line {lines.read_count}"
+        entry = entry._replace(skip_reason=entry.skip_reason + up_to)
+    return entry
 
 
 def _refuse_long_line(line: str) -> str:
@@ -63,38 +68,26 @@ def _refuse_long_line(line: str) -> str:
 
 
 class _Lines:
-    """The lines of a text. `read_count` is the number of those read or skipped so far."""
+    """An iterator of the lines of a text; `last` is the one that was read last."""
 
     def __init__(self, text: str) -> None:
-        self._text = text if text.endswith("\n") else text + "\n"  # For `_BLANK_LINES`.
-        self._stream = io.StringIO(self._text)
+        self._lines = io.StringIO(text)
         self.read_count = 0
-        self._has_final_line_break = text.endswith("\n")
+        self.last = ""
 
-    @property
-    def is_last_unended(self) -> bool:
-        """Whether the line that was read last is the file's last one, and has no line break."""
-        return not self._has_final_line_break and self._stream.tell() == len(self._text)
+    def __iter__(self) -> "_Lines":
+        return self
 
-    def __iter__(self) -> Iterator[str]:
-        for line in self._stream:
-            self.read_count += 1
-            yield line
-
-    def skip_blanks_and_peek(self) -> str:
-        """Skip blank lines, faster than csv.reader does. Peek at the beginning of the next line."""
-        while blanks := _BLANK_LINES.match(self._text, self._stream.tell()):
-            self._stream.seek(blanks.end())
-            self.read_count += blanks[0].count("\n")
-        start = self._stream.tell()
-        return self._text[start : start + _MAX_IN_REPORT].partition("\n")[0]
+    def __next__(self) -> str:
+        self.last = next(self._lines)
+        self.read_count += 1
+        return self.last
 
 
 def _read_header(lines: _Lines) -> str:
     """Return the first line that is neither blank nor a delimiter for Excel, such as `sep=;`."""
-    while lines.skip_blanks_and_peek().lower().startswith(EXCEL_DELIMITER_LINE):
-        next(iter(lines))
-    return next(iter(lines), "")
+    others = (line for line in lines if not line.isspace())
+    return next((o for o in others if not o.lower().startswith(EXCEL_DELIMITER_LINE)), "")
 
 
 def _find_delimiter(header: str) -> str:
