@@ -27,8 +27,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     if problem.deleted:  # By another client, after the user opened the form.
         path, label = "/-/add", "Save it as a new bookmark"
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    form = BookmarkForm.read(fields)
-    editor = edit_form(site, path, form, label, errors_html=errors)
+    editor = edit_form(site, path, BookmarkForm.read(fields), label, errors_html=errors)
     return write_page(problem.heading, _alert(text + errors_html(problem)) + editor, site)
 
 

@@ -41,8 +41,7 @@ def bar(listing: Listing) -> str:
     shown = " ".join(map(shown_version, listing.page.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     content = f'<p role="status"></p>\n{tags_field("selected-tags", "Tags")}{buttons(_ACTIONS)}'
-    action = f"{listing.site.path}/-/selected"
-    return post_form(action, hidden, content, 'class="bar" id="many"')
+    return post_form(f"{listing.site.path}/-/selected", hidden, content, 'class="bar" id="many"')
 
 
 def retag_section(listing: Listing) -> str:
