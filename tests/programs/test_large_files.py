@@ -1,94 +1,177 @@
-"""Files of thousands of entries of each kind are imported by the command, all of them.
+"""Large files are read in linear time and bounded memory, and an import of one can be ended."""
 
-BOOKMARKS_TEST_ENTRIES sets the number of entries. The seconds of each kind are printed.
-"""
-
-import json
-import os
-import re
+import signal
+import subprocess
+import sys
 import time
-import xml.etree.ElementTree as ET
+from contextlib import suppress
 
 import pytest
 
-from bookmarks import main
-from tests.formats.test_imported_files import EXPECTED, read_text
+from formats import FILE_READERS
+from formats.http.request import limit_json_values
+from formats.http.response import HTTPError
+from formats.imports import csv, json
+from storage.errors import Malformed
+from tests.conftest import ROOT, until
 
-ENTRIES = int(os.environ.get("BOOKMARKS_TEST_ENTRIES", "500"))
-# These are damaged or in an old charset, or their entries cannot be repeated with other hosts.
-SINGLE = (
-    *("broken.html", "cut.csv", "short-rows.csv", "undeclared.html"),
-    *("windows-1252.json", "windows-1252.xml", "gnome.xml", "floccus.json"),
-)
-KINDS = [
-    name
-    for name, (format, _entries) in EXPECTED.items()
-    if name not in SINGLE and format != "shortcut"
+REPETITIONS = [
+    *(
+        ("netscape", b"", part)
+        for part in (b"<", b"<a", b"<a ", b'<a "', b"<A HREF='", b"<!--", b"&")
+    ),
+    *(
+        ("netscape", b"", part)
+        for part in (b"<DL>", b"<DT>", b"<H3>", b"\n   ", b" ", b"<DT><H3>x\n<DL>")
+    ),
+    *(
+        ("netscape", b"<DT><A", part)
+        for part in (b" a", b" a=", b' a="', b"\n", b"=", b"\n\t\t", b" a='b\"")
+    ),
+    *(
+        ("netscape", b"<A HREF=a:b>", part)
+        for part in (b"x", b"<b>", b"<int>", b"&#", b"&lt", b"<!")
+    ),
+    *(("json", b"", part) for part in (b"[", b'{"a":', b"[[", b'"', b" ", b"1", b"[{},")),
+    *(("json", b"[", part) for part in (b"1,", b'"a",', b'{"uri":"a:b"},', b"[],", b"\\", b'"\\"')),
+    *(("json", b'{"children":', part) for part in (b'[{"title":"a","children":', b"[{},")),
+    *(
+        ("xbel", b"<xbel>", part)
+        for part in (b"<a>", b"<folder>", b"<a ", b"x", b"&lt;", b"<!--", b"<b/>")
+    ),
+    *(("xbel", b"<xbel><folder><title>", part) for part in (b"x", b"&amp;", b"<title>")),
+    *(("xbel", b"<xbel a='", part) for part in (b"x", b"&lt;")),
+    *(("csv", b"url,title\n", part) for part in (b'"', b",", b'",', b'"\n', b"a\n", b"x", b"\0")),
+    *(("csv", b"", part) for part in (b'"', b",", b";", b"x", b"\r", b"url,")),
+    *(("text", b"", part) for part in (b"x", b"a:b\n", b"\n", b"\t", b" | ", b"#", b"a:")),
+    *(("text", b"- [", part) for part in (b"[", b"](", b")", b" <!-- TAGS: ", b"- [](a:b)\n")),
+    *(("text", b"* [[", part) for part in (b"[", b"]", b"][", b"]]", b" :", b"* [[a:b]]\n")),
+    *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
+    *(("text", b"", part) for part in (b"[a](b", b"[[a]", b"](", b" a", b'a://b "', b"[a](b)")),
+    *(("text", b"a://b ", part) for part in (b'"', b'"a" ', b"a://b ", b"\\", b"<a:b> ", b"   a")),
+    *(
+        ("outline", b"<opml>", part)
+        for part in (b"<outline>", b"<outline text='a'/>", b"<post href='a:b'/>", b"x", b"<a ")
+    ),
+    *(("shortcut", b"", part) for part in (b"URL=", b"URL", b"\n", b" ", b"<key>URL</key> ")),
+    *(
+        ("opera", b"Opera Hotlist version 2.0\n", part)
+        for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
+    ),
 ]
 
 
-def numbered(text, number):
-    """Return the text with another host in each web address."""
-    return re.sub(r"\b(https?://)", rf"\1n{number}.", text)
+@pytest.mark.parametrize("format, begin, part", REPETITIONS)
+def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
+    """Quadratic time would be 16 times as long for a file of 4 times the size."""
+    times = []
+    for size in (64 * 1024, 256 * 1024):
+        data = begin + part * (size // len(part))
+        started = time.process_time()
+        count = 0
+        with suppress(Malformed):
+            for _ in FILE_READERS[format](data):
+                count += 1
+        times.append(time.process_time() - started)
+        assert count <= size
+    assert times[1] < 8 * times[0] + 0.2
 
 
-def enlarge_text(text, copies, first_line):
-    """Repeat all lines from the first entry on."""
-    lines = text.splitlines(keepends=True)
-    head, rest = "".join(lines[: first_line - 1]), "".join(lines[first_line - 1 :])
-    return head + "".join(numbered(rest.rstrip("\n") + "\n", number) for number in range(copies))
+@pytest.mark.parametrize("repeated", ['"\n', '"x","\n', "x,"])
+def test_a_row_of_many_mebibytes_is_skipped(repeated):
+    text = "url,title\na:1,1\n" + repeated * (3_000_000 // len(repeated)) + "\na:2,2\n"
+    entries = list(csv.read_file(text.encode()))
+    assert entries[0].fields["uri"] == "a:1"
+    assert any(entry.skip_reason for entry in entries[1:])
 
 
-def enlarge_json(value, copies):
-    """Repeat the items of the outermost lists of objects."""
-    if isinstance(value, dict):
-        return {name: enlarge_json(member, copies) for name, member in value.items()}
-    if not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
-        return value
-    text = json.dumps(value)
-    return [item for number in range(copies) for item in json.loads(numbered(text, number))]
+# --- Limits ---
 
 
-def enlarge_xml(text, copies):
-    """Repeat the innermost children that have all addresses of the document."""
-    root = ET.fromstring(text)
-    parent = root
-    while len(having := [child for child in parent if b"://" in ET.tostring(child)]) == 1:
-        if not any(b"://" in ET.tostring(child) for child in having[0]):
-            break
-        parent = having[0]
-    for number in range(copies):
-        for child in having:
-            parent.append(ET.fromstring(numbered(ET.tostring(child, "unicode"), number)))
-    for child in having:
-        parent.remove(child)
-    return ET.tostring(root, "unicode")
+@pytest.mark.parametrize(
+    "entry, limit",
+    [
+        (b"{}", 499_999),
+        (b"[[1]]", 249_999),
+        (b'{"a":"[{[{\\"[,,,,,,"}', 499_999),
+        (b"1", 4_000_000),
+    ],
+)
+def test_the_number_of_values_is_limited_over_http_only(entry, limit):
+    allowed, too_many = (b"[" + b",".join([entry] * n) + b"]" for n in (limit, limit + 1))
+    limit_json_values(allowed)
+    with pytest.raises(HTTPError, match="bookmarks import"):
+        limit_json_values(too_many)
+    assert next(json.read_file(too_many)).line == 1
 
 
-def enlarge(name, copies):
-    """Return the content of this golden file with its entries repeated."""
-    format, entries = EXPECTED[name]
-    text = read_text(name)
-    if format == "json":
-        return json.dumps(enlarge_json(json.loads(text), copies))
-    if format in ("xbel", "outline"):
-        return enlarge_xml(text, copies)
-    return enlarge_text(text, copies, min(line for line, *_ in entries))
+def test_json_may_have_more_values_than_over_http(run, data, tmp_path):
+    (tmp_path / "x.json").write_text("[" + "{}," * 500_000 + "{}]")
+    output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
+    assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 500001 skipped\n"
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_a_file_of_many_entries_is_imported(tmp_path, capsys, name):
-    copies = -(-ENTRIES // len(EXPECTED[name][1]))
-    large, data = tmp_path / name, tmp_path / "data"
-    large.write_text(enlarge(name, copies))
-    started = time.perf_counter()
-    status = main(["import", str(large), "--data", str(data)])
-    seconds = time.perf_counter() - started
-    printed = capsys.readouterr()
-    numbers = {what: int(number) for number, what in re.findall(r"(\d+) (\w+)", printed.out)}
-    assert sum(numbers.values()) >= ENTRIES, printed
-    assert numbers["created"] >= copies, printed
-    assert len(list((data / "bookmarks").iterdir())) == numbers["created"]
-    assert status == bool(numbers["skipped"])
-    with capsys.disabled():
-        print(f"{name:26} {sum(numbers.values()):6,} entries {seconds:5.1f} s")
+def upload(app, body, status=200):
+    """Send a file in a form; return the response."""
+    return app.post("/-/import", upload_files=[("file", "x", body)], status=status)
+
+
+def test_a_file_has_at_most_32_mebibytes(app):
+    row = b"x:y" + b" " * 60_000 + b"\n"
+    body = (b"uri\n" + row * 559).ljust(2**25, b"\n")
+    assert upload(app, body).json["created"] == 1
+    assert app.post("/-/import", body, content_type="text/csv").json["unchanged"] == 559
+    too_large = b"uri\n" + b"x" * 2**25
+    app.post("/-/import", too_large, content_type="text/csv", status=413)
+    upload(app, too_large, status=413)
+
+
+UPLOAD_AND_MEASURE = """
+import resource, sys
+import webtest
+from bookmarks import main, make_app
+from formats.imports.detect import detect_format
+
+body = b"https://example.com/\\n" + b"no uri here at all, just a line of text\\n" * 800_000
+app = webtest.TestApp(make_app(sys.argv[1]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+report = app.post("/-/import", upload_files=[("file", "x", body)]).json
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(report["skipped"], (after - before) / (len(body) / 1024))
+"""
+
+
+def test_an_import_takes_memory_of_a_few_times_the_size_of_its_file(tmp_path):
+    command = [sys.executable, "-c", UPLOAD_AND_MEASURE, str(tmp_path / "data")]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    skipped, ratio = process.stdout.split()
+    assert int(skipped) == 800_000
+    assert float(ratio) < 7
+
+
+# --- Ctrl-C ---
+
+
+def handle_ctrl_c():
+    """Handle SIGINT, which a shell ignores for the tests if they run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
+    file = tmp_path / "many.txt"
+    file.write_text("".join(f"https://example.com/{n}\n" for n in range(30_000)))
+    arguments = [sys.executable, ROOT / "bookmarks.py", "import", file, "--data", data]
+    with subprocess.Popen(
+        arguments, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c
+    ) as process:
+        until(lambda: any(data.glob("bookmarks/*.json")))
+        process.send_signal(signal.SIGINT)
+        messages = process.stderr.read()
+    stored = len(list(data.glob("bookmarks/*.json")))
+    assert 0 < stored < 30_000
+    summary = f"{stored} created, 0 updated, 0 unchanged, 0 ignored, 0 skipped"
+    said = f"bookmarks: interrupted. Stored so far: {summary}."
+    assert messages == f"{said} Run the same command again to import the rest.\n"
+    assert process.returncode == 130
+    output, _ = run("import", "--dry-run", file, data=data)
+    assert output.startswith(f"{30_000 - stored} created, 0 updated, {stored} unchanged")
