@@ -64,15 +64,20 @@ def _change(
 
 
 def _retagging(action: str, fields: Fields) -> Retagging:
-    """Return the change of tags that a button means, none for the button that deletes."""
+    """Return the change of tags that a button means, none for the button that deletes.
+
+    Raises Malformed for no button, or Invalid.
+    """
     match action:
+        case "delete":
+            return Retagging(Query())
         case "add":
             return Retagging(Query(), add=tuple(typed_tags(fields)))
         case "remove":
             return Retagging(Query(), remove=tuple(typed_tags(fields)))
         case "read":
             return Retagging(Query(), remove=(UNREAD,))
-    return Retagging(Query())
+    raise Malformed("The form must say what to do: add, remove, read or delete.")
 
 
 def _batches(items: Sequence[Any]) -> list[Sequence[Any]]:
