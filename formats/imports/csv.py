@@ -34,9 +34,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter = _find_delimiter(header)
     names = _split_cells(header, delimiter)
-    for line in lines:
-        if not line.isspace():
-            yield _read_entry(line, lines, names, delimiter)
+    while line := lines.skip_blanks():
+        yield _read_entry(line, lines, names, delimiter)
 
 
 def _read_entry(line: str, lines: "_Lines", names: Sequence[str], delimiter: str) -> ImportedEntry:
@@ -71,23 +70,31 @@ class _Lines:
     """An iterator of the lines of a text; `last` is the one that was read last."""
 
     def __init__(self, text: str) -> None:
-        self._lines = io.StringIO(text)
-        self.read_count = 0
-        self.last = ""
+        self._numbered = enumerate(io.StringIO(text), 1)
+        self.read_count, self.last = 0, ""
 
     def __iter__(self) -> "_Lines":
         return self
 
     def __next__(self) -> str:
-        self.last = next(self._lines)
-        self.read_count += 1
+        self.read_count, self.last = next(self._numbered)
         return self.last
+
+    def skip_blanks(self) -> str:
+        """Return the next line that is not blank, an empty text at the end."""
+        # This loop is three times as fast as one over `self`: a file may have 32 million lines.
+        for number, line in self._numbered:
+            if not line.isspace():
+                self.read_count, self.last = number, line
+                return line
+        return ""
 
 
 def _read_header(lines: _Lines) -> str:
     """Return the first line that is neither blank nor a delimiter for Excel, such as `sep=;`."""
-    others = (line for line in lines if not line.isspace())
-    return next((o for o in others if not o.lower().startswith(EXCEL_DELIMITER_LINE)), "")
+    while (line := lines.skip_blanks()).lower().startswith(EXCEL_DELIMITER_LINE):
+        pass
+    return line
 
 
 def _find_delimiter(header: str) -> str:
