@@ -52,7 +52,7 @@ class Watch:
         self._one_machine = one_machine
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
         self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
-        self._identities: dict[Path, tuple[int, int] | None] = {}  # Of the folders.
+        self._identities: dict[str, tuple[int, int] | None] = {}  # By the folders' paths.
         self._inotify: INotify | None = None
 
     @property
@@ -63,7 +63,7 @@ class Watch:
     @property
     def first_folder_identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder; None if it is missing."""
-        return self._identities.get(self._folders[0])
+        return self._identities.get(str(self._folders[0]))
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -109,16 +109,19 @@ class Watch:
 
         If their parent was replaced, or a disk was mounted over one of them, no event says so.
         """
-        return any(_identity(folder) != old for folder, old in self._identities.items())
+        for folder, identity in self._identities.items():
+            if _identity(folder) != identity:
+                return True
+        return False
 
     def _open(self) -> None:
         """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
         # `_identity` refuses a link, which could leave the data folder.
-        self._identities = {folder: _identity(folder) for folder in self._folders}
+        self._identities = {str(folder): _identity(str(folder)) for folder in self._folders}
         if self.first_folder_identity is None:  # `tombstones/` may be missing.
             raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
-        existing_folders = [folder for folder, identity in self._identities.items() if identity]
+        existing_folders = [folder for folder in self._folders if self._identities[str(folder)]]
         try:
             if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
                 self._watch(existing_folders)
@@ -184,7 +187,7 @@ def _warn_once(text: str) -> None:
     log.warning(text)
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
+def _identity(folder: str) -> tuple[int, int] | None:
     """Return a folder's device and inode, to notice that it was replaced; None if it is missing.
 
     Raises Unavailable if the folder is a link, or `lstat` fails.
@@ -194,8 +197,9 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        message = f"The data folder cannot be read: {folder.name}: {error.strerror}."
+        message = f"The data folder cannot be read: {os.path.basename(folder)}: {error.strerror}."
         raise Unavailable(message) from error
     if stat.S_ISLNK(status.st_mode):  # Its target may be outside the data folder.
-        raise Unavailable(f"The data folder cannot be used: {folder.name} is a symbolic link.")
+        name = os.path.basename(folder)
+        raise Unavailable(f"The data folder cannot be used: {name} is a symbolic link.")
     return status.st_dev, status.st_ino

@@ -51,8 +51,6 @@ class ResponseCache:
             return make(request)
         if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
             return make(request)
-        if self._store.compares_each_time():  # `make` does that, too, and it takes the longest.
-            return make(request)
         key = tuple(map(environ.get, _KEY_VARIABLES))
         if cached := self._responses.get(key):
             # If the data folder is missing, go on: `make` can still serve a style sheet without it.
@@ -65,7 +63,8 @@ class ResponseCache:
         response = make(request)
         texts = chain(filter(None, key), *response.headers)
         size = OVERHEAD + len(response.body) + sum(map(len, texts))
-        if size <= MAX_RESPONSE_SIZE:
+        # Where each request compares all files, that takes longer than to make a response.
+        if size <= MAX_RESPONSE_SIZE and not self._store.compares_each_time():
             if self._size + size > MAX_SIZE:
                 self._responses, self._size = {}, 0
             self._responses[key] = change_count, response
