@@ -33,7 +33,7 @@ log = logging.getLogger("bookmarks")
 MAX_CHANGES = 200
 # More tags of a host than the form shows, because the form leaves out those entered already.
 MAX_HOST_TAGS = 30
-_MAX_COUNTED_SELECTIONS = 500  # In about 2 MiB.
+_MAX_COUNTED_SELECTIONS = 2_000  # In about 8 MiB.
 
 
 class Page(msgspec.Struct, frozen=True):
