@@ -66,7 +66,7 @@ class Connection:
 
     def send(self, request: bytes) -> None:
         """Send a request."""
-        self._received = b""
+        self._received = bytearray()
         self.begun = time.perf_counter()
         self.socket.sendall(request)
 
@@ -75,7 +75,8 @@ class Connection:
         chunk = self.socket.recv(65536)
         if not chunk:
             raise ConnectionError("The server closed the connection before its response.")
-        received = self._received = self._received + chunk
+        received = self._received
+        received += chunk
         end = received.find(b"\r\n\r\n")
         if end < 0:
             return None
@@ -83,7 +84,7 @@ class Connection:
         if length and len(received) < end + 4 + int(length[1]):
             return None
         self.is_closed = received.find(b"\r\nConnection: close", 0, end) > 0
-        return received
+        return bytes(received)
 
     def ask(self, request: bytes) -> bytes:
         """Send a request; return the response."""
