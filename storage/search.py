@@ -90,9 +90,10 @@ def parse_search(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
         return parse_expression(text, ignored_tags)
     except _NotAnExpression:
         # Strip parentheses and double quotes from each word; a word of nothing else, `("`, stays.
-        words = [fold_text(word.strip('()"') or word) for word in text.split()]
+        folded = (fold_text(word.strip('()"') or word) for word in text.split())
+        words = [word for word in folded if word]  # Nothing is left of a word of accents alone.
         _require_few_terms(len(words))
-        return All(tuple(Term(Kind.TEXT, word) for word in words))
+        return All(tuple(Term(Kind.TEXT, word) for word in words)) if words else None
 
 
 def parse_expression(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:

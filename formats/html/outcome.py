@@ -36,11 +36,12 @@ class Outcome(msgspec.Struct):
     done: list[Bookmark] = []
     newer: list[Entry] = []
     missing: list[StorageError] = []
+    stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
     def is_complete(self) -> bool:
         """Whether no bookmark was left alone."""
-        return not self.newer and not self.missing
+        return not (self.newer or self.missing or self.stopped)
 
 
 def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
@@ -55,6 +56,8 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for entry in outcome.newer:
         delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
         content += _newer_version(entry, site, delete)
+    if outcome.stopped:
+        content += f"<p>The rest was left alone: {e(outcome.stopped)}</p>\n"
     if outcome.missing:
         content += f"<p>Not found: {number_of_bookmarks(len(outcome.missing))}.</p>\n"
     main = notice(content, "notice" if outcome.is_complete else "notice alert")

@@ -45,7 +45,7 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
     form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
     main = _alert(f"<p>This is not done yet.</p>\n{errors_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
-    main += form if problem.status not in (404, 409) else ""
+    main += form if problem.status not in (404, 409, 410) else ""
     return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
 
 

@@ -11,6 +11,7 @@ from formats.http.forms import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from storage.bookmark import fold_tag
+from storage.errors import Malformed
 from storage.query import Query, fold_tags
 from storage.retag import Retagging, clean_retagging, retag
 
@@ -19,7 +20,9 @@ from storage.retag import Retagging, clean_retagging, retag
 def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list."""
     members = {name: fields[name] for name in fields if name in ("tag", "q", "expected")}
-    members[fields.get("do", "")] = typed_tags(fields)
+    if fields.get("do") not in ("add", "remove"):
+        raise Malformed("The form must say what to do: add or remove.")
+    members[fields["do"]] = typed_tags(fields)
     retagging = clean_retagging(members)
     entries = service.store.select(retagging.query).entries
     fields["expected"] = str(len(entries))  # If it is refused, the form comes back with it.
@@ -38,7 +41,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
 
     Unless the form has the number of all bookmarks that have the tags or the new ones, ask first.
     """
-    site, old = service.site(request), fields.get("tag", [])
+    site, old = service.site(request), [tag for tag in fields.get("tag", []) if fold_tags([tag])]
     new = [] if fields.get("do") == "delete" else typed_tags(fields, "the new name")
     counts = _count(service, old)
     folded = set(map(fold_tag, old))

@@ -17,7 +17,7 @@ from formats.http.request import MAX_FILE
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from storage import bookmark as rules
-from storage.errors import Gone, Malformed, NotFound, Unreadable
+from storage.errors import Gone, Malformed, NotFound, StorageError, Unreadable
 from storage.query import Query
 from storage.retag import Retagging
 from storage.store import MAX_CHANGES, Transaction
@@ -50,9 +50,19 @@ def _change(
     retagging = _retagging(action, fields)
     shown = set(fields.get("_shown", "").split())
     for batch in _batches(ids):
-        with service.store.transaction() as folder:
-            for id in batch:
-                _change_one(folder, id, shown, retagging, outcome)
+        stored = Outcome(is_deletion=outcome.is_deletion)
+        try:
+            with service.store.transaction() as folder:
+                for id in batch:
+                    _change_one(folder, id, shown, retagging, stored)
+        except StorageError as error:
+            if not outcome.done:
+                raise
+            outcome.stopped = str(error)  # The page must say what was done before.
+            break
+        outcome.done += stored.done
+        outcome.newer += stored.newer
+        outcome.missing += stored.missing
     if outcome.missing and not outcome.done and not outcome.newer:
         raise outcome.missing[0]
     site, list_query = service.site(request), fields.get("_list")

@@ -11,6 +11,8 @@ import webtest
 import formats
 from bookmarks import make_app
 from formats.form import MAX_FIELDS
+from storage.errors import Busy
+from storage.store import Transaction
 
 PAGE = {"Accept": "text/html"}
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
@@ -962,3 +964,39 @@ def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     for address in (f"/-/edit/{id}", "/-/add"):
         form, _ = parse_problem(app.post(address, values, headers=PAGE, status=500))
         assert (form.action, form["title"].value) == (address, "Typed")
+
+
+def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
+    uris = [f"https://{number}.example/" for number in range(250)]
+    app.post("/-/import", "\n".join(uris), content_type="text/plain")
+    form = app.get("/?limit=250", headers=PAGE).forms["many"]
+    sent = [("selected", bookmark["id"]) for bookmark in app.get("/").json]
+    sent += [("_shown", form["_shown"].value), ("do", "delete")]
+    publish, calls = Transaction.publish, []
+
+    def publish_once(self, staged):
+        calls.append(self)
+        if len(calls) > 1:
+            raise Busy("Another program has the lock. Try again.")
+        publish(self, staged)
+
+    monkeypatch.setattr(Transaction, "publish", publish_once)
+    page = app.post("/-/selected", sent, headers=PAGE, status=200)
+    monkeypatch.undo()
+    assert "The rest was left alone: Another program has the lock." in page.text
+    assert len(app.get("/").json) == 50
+    (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
+    form.submit(status=303)
+    assert len(app.get("/").json) == 250
+
+
+def test_a_search_for_accents_alone_marks_nothing(app, add):
+    add(title="abc")
+    assert app.get("/", {"q": '"\u0301'}, headers=PAGE, status=200).html.find("mark") is None
+
+
+def test_an_empty_tag_is_not_renamed(app, add):
+    add(tags=["x"])
+    sent = {"tag": "", "tags": "y", "do": "rename", "expected": "1"}
+    app.post("/-/tags", sent, headers=PAGE, status="*")
+    assert app.get("/").json[0]["tags"] == ["x"]
