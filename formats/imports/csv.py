@@ -44,15 +44,16 @@ def _read_entry(line: str, lines: "_Lines", names: Sequence[str], delimiter: str
     After an error, the next row begins after the line that has the error.
     """
     number, all_lines = lines.read_count, map(_refuse_long_line, chain([line], lines))
+    beginning: dict[str, object] = {"title": line[:_MAX_IN_REPORT].rstrip("\n")}
     try:
         cells = next(csv.reader(all_lines, delimiter=delimiter, strict=True))
         entry = _entry(number, names, cells)
         if not lines.last.endswith("\n") and len(cells) < len(names):
-            entry = ImportedEntry(number, {"title": line}, CUT_OFF)
+            entry = ImportedEntry(number, beginning, CUT_OFF)
     except csv.Error as error:
         is_too_large = _FIELD_LIMIT_MESSAGE in str(error)
         reason = TOO_LARGE if is_too_large else f"has a misplaced quotation mark: {error}"
-        entry = ImportedEntry(number, {"title": line[:_MAX_IN_REPORT].rstrip("\n")}, reason)
+        entry = ImportedEntry(number, beginning, reason)
     if entry.skip_reason not in ("", IGNORED) and lines.read_count > number:
         up_to = f", up to line {lines.read_count}"
         entry = entry._replace(skip_reason=entry.skip_reason + up_to)
