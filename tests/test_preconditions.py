@@ -210,14 +210,10 @@ def test_if_modified_since_gives_304(app, a, later, path):
         app.get(path, headers={"If-Modified-Since": since}, status=200)
 
 
-@pytest.mark.parametrize(
-    "changed_at, date",
-    [(-1e11, "Mon, 01 Jan 0001 00:00:00 GMT"), (-1e9, "Sun, 24 Apr 1938 22:13:20 GMT")],
-)
-def test_last_modified_of_a_file_before_1970_is_a_date(changed_at, date):
-    state, format = State(1, changed_at), formats.LISTS["json"]
+def test_last_modified_of_a_file_before_1970_is_a_date():
+    state, format = State(1, -1e9), formats.LISTS["json"]
     response = conditional.respond(Request.blank("/"), format, state, [])
-    assert dict(response.headers)["Last-Modified"] == date
+    assert dict(response.headers)["Last-Modified"] == "Sun, 24 Apr 1938 22:13:20 GMT"
 
 
 NO_DATES = [

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import formatdate, parsedate_to_datetime
 from hashlib import blake2b
 
@@ -11,7 +11,7 @@ from webob import Request
 
 from formats import Format
 from formats.html.assets import Asset
-from formats.http.compression import GZIP_SUFFIX, prefers_gzip
+from formats.http.compression import GZIP_SUFFIX, accepts_gzip
 from formats.http.response import OK, Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
@@ -24,8 +24,6 @@ CONDITION_VARIABLES = frozenset(
 )
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space precedes it.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
-# The earliest date of `formatdate`, in seconds since 1970. A file's time may be earlier.
-_EARLIEST_DATE = int(datetime.min.replace(tzinfo=UTC).timestamp())
 
 
 def respond(
@@ -77,9 +75,7 @@ def last_modified(resource: Resource) -> int:
     The time is that of the file. The field `modified` in a file would be too old after an edit by
     hand, and in a copy that was restored from a backup.
     """
-    seconds = int(min(resource.changed_at, time.time()))  # Not later: RFC 9110 section 8.8.2.1.
-    # A file system may give a file a time before the year 1, which no date can express.
-    return max(seconds, _EARLIEST_DATE)
+    return int(min(resource.changed_at, time.time()))  # Not later: RFC 9110 section 8.8.2.1.
 
 
 # --- Conditions ---
@@ -108,7 +104,7 @@ def _is_not_modified(request: Request, resource: Resource, tag: str) -> bool:
     require_conditions(request, resource)
     if (if_none_match := environ.get("HTTP_IF_NONE_MATCH")) is None:
         return _unchanged_since_if_modified_since(request, resource)
-    tag_as_sent = tag + GZIP_SUFFIX if prefers_gzip(request) else tag
+    tag_as_sent = tag + GZIP_SUFFIX if accepts_gzip(request) else tag
     return if_none_match.strip() == "*" or tag_as_sent in _parse_entity_tags(if_none_match)
 
 
