@@ -9,16 +9,16 @@ import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 import formats
 from formats.html.view import Listing
 from formats.http import access_log, process, security
-from formats.http.credentials import read_tokens
+from formats.http.credentials import read_tokens, warn_of_readable_tokens
 from formats.http.hosts import MAX_OPEN
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
@@ -41,7 +41,6 @@ EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
 # /dev/stdout leads to FILE, and replacing FILE would lose its old lines.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
-_T = TypeVar("_T")
 MakeApp = Callable[..., Any]
 
 
@@ -58,7 +57,11 @@ def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, ve
 
 
 def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("bookmarks", description="A self-hosted bookmarks service.")
+    parser = argparse.ArgumentParser(
+        "bookmarks",
+        description="A self-hosted bookmarks service.",
+        epilog="Write options after the command; `bookmarks COMMAND --help` lists them.",
+    )
     parser.add_argument("--version", action="version", version=f"bookmarks {version}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds a default.
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
@@ -165,12 +168,13 @@ def _environment_variable(option: str) -> str:
 
 def check_files(options: argparse.Namespace) -> int:
     """Print all problems of the folder, also repaired ones; return 1 if harmful ones remain."""
-    findings = check(Path(options.data))
-    repaired, remaining = repair(findings) if options.repair else ([], findings)
+    data = Path(options.data)
+    findings = check(data)
+    repaired, remaining = repair(data, findings) if options.repair else ([], findings)
     for finding in repaired + remaining:
         print(finding)
     if options.similar:
-        _print_similar(Path(options.data))
+        _print_similar(data)
     return 0 if all(finding.is_harmless for finding in remaining) else 1
 
 
@@ -207,49 +211,39 @@ def import_files(options: argparse.Namespace) -> int:
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
     """Import a file and print its skipped entries; skip a file that cannot be read."""
+    from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
+
     reported_before = len(importer.report.entries)
-    error_text = ""
     try:
         entries = formats.read_entries(_read(name), format, name)
-        for line, fields, skip_reason in _show_progress(entries, name):
-            importer.add(line, fields, skip_reason)
+        # The value None of `disable` makes tqdm show nothing if the output is no terminal.
+        for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
+            importer.add(*entry)
     except Malformed as error:
-        error_text = str(error)
+        importer.add(_WHOLE_FILE, {}, str(error))
     except OSError as error:
-        error_text = error.strerror or str(error)
-    importer.flush()  # After an error, this stores the entries that were read before it.
-    if error_text:
-        importer.add(_WHOLE_FILE, {}, error_text)
+        importer.add(_WHOLE_FILE, {}, error.strerror or str(error))
+    importer.flush()
     for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 
 
 class _CommandImporter(Importer):
-    """An importer that Ctrl-C cannot interrupt between storing a batch and counting it.
+    """An importer that Ctrl-C (SIGINT) interrupts only after a batch is stored and counted.
 
     Its report, which is printed even after Ctrl-C, then counts all that is stored.
     """
 
     def flush(self) -> None:
-        with _defer_interrupt():
+        received_signals: list[int] = []
+        handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
+        try:
             super().flush()
-
-
-@contextmanager
-def _defer_interrupt() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C) after the block, so that what is stored in it is also counted.
-
-    If an error ends the block, and the command with it, SIGINT has no effect.
-    """
-    received_signals: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-    # `handler` is the constant SIG_IGN if a script runs the command in its background.
-    if received_signals and callable(handler):
-        handler(signal.SIGINT, None)
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        # `handler` is the constant SIG_IGN if a script runs the command in its background.
+        if received_signals and callable(handler):
+            handler(signal.SIGINT, None)
 
 
 def _describe(name: str, skipped: SkippedEntry) -> str:
@@ -289,7 +283,7 @@ def change_tags(options: argparse.Namespace) -> int:
 def _existing_store(options: argparse.Namespace) -> Store:
     """Return the store of an existing folder: a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
-        sys.exit(f"bookmarks: there is no folder {folder}.")
+        sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")
     return Store(Path(options.data))
 
 
@@ -308,14 +302,6 @@ def _read(name: str) -> bytes:
     is_input = name == "-"  # File descriptor 0 is standard input, which stays open.
     with open(0 if is_input else name, "rb", closefd=not is_input) as file:
         return file.read()
-
-
-def _show_progress(entries: Iterable[_T], name: str) -> Iterator[_T]:
-    """Yield the entries, and show their number if the output is a terminal."""
-    from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
-
-    # The value None of `disable` makes tqdm show nothing if the output is no terminal.
-    yield from tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None)
 
 
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
@@ -342,10 +328,8 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
                 shutil.copymode(path, part)
             file.writelines(chunks)
         part.replace(path)
-    except BaseException:  # Ctrl-C, too, must leave no temporary file behind.
-        with suppress(OSError):
-            part.unlink()
-        raise
+    finally:  # An error, and Ctrl-C, must leave no temporary file behind.
+        part.unlink(missing_ok=True)
 
 
 # --- Serving ---
@@ -364,6 +348,10 @@ def configured_application(make_app: MakeApp, make_host_app: MakeApp, version: s
 def _configure(options: argparse.Namespace, is_private: bool) -> Any:
     """Return the configured application. Exit if it has no token and others may reach it."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
+    if "" in (file, os.environ.get("BOOKMARKS_TOKEN_FILE")):  # Everybody could read and write.
+        sys.exit("bookmarks: --token-file or BOOKMARKS_TOKEN_FILE is empty. Name a file.")
+    if file:
+        warn_of_readable_tokens(file)
     settings: dict[str, Any] = {
         "token": read_tokens(file) if file else token,  # A list from a file, or one token or None.
         "public_read": options.public_read,
@@ -387,7 +375,8 @@ def _configure(options: argparse.Namespace, is_private: bool) -> Any:
 def _serve(options: argparse.Namespace) -> int:
     host, _, port = options.listen.rpartition(":")  # The last colon: an IPv6 address has others.
     if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        sys.exit(f"bookmarks: --listen must be HOST:PORT, not {options.listen!r}.")
+        text = "--listen must be HOST:PORT, such as 127.0.0.1:8080, not"
+        sys.exit(f"bookmarks: {text} {options.listen!r}.")
     is_local = security.is_loopback(host.strip("[]"))
     # A proxy can pass requests for every host. Without `--hosts`, only --base-url permits them.
     app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))

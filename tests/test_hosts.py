@@ -160,13 +160,29 @@ def test_a_token_file_without_a_token_refuses_every_request(hosts, root, content
     assert uris(hosts, B) == []
 
 
-def test_a_token_file_that_is_a_folder_or_a_link_refuses_every_request(hosts, root):
+def test_a_token_file_that_is_a_folder_or_a_broken_link_refuses_every_request(hosts, root):
     (root / f"{A}.tokens").mkdir()
     hosts.get("/", headers=at(A), status=503)
     (root / f"{A}.tokens").rmdir()
+    (root / f"{A}.tokens").symlink_to(root / "missing")
+    hosts.get("/", headers=at(A, **BEARER), status=404)
+    hosts.get("/", headers=at(A), status=404)
+
+
+def test_a_token_file_can_be_a_link(hosts, root):
     write_tokens(root, TOKEN, host=B)
     (root / f"{A}.tokens").symlink_to(root / f"{B}.tokens")
-    hosts.get("/", headers=at(A, **BEARER), status=503)
+    hosts.get("/", headers=at(A), status=401)
+    hosts.get("/", headers=at(A, **BEARER), status=200)
+
+
+def test_a_token_file_that_others_can_read_is_warned_about(hosts, root, caplog):
+    write_tokens(root, TOKEN)
+    for mode, is_warned in ((0o600, False), (0o644, True)):
+        (root / f"{A}.tokens").chmod(mode)
+        write_tokens(root, TOKEN + str(mode))  # Other tokens, which open the folder again.
+        hosts.get("/", headers=at(A), status=401)
+        assert (f"chmod 600 {root / A}.tokens" in caplog.text) == is_warned
 
 
 def test_folders_without_a_token_file_have_the_token_of_the_service(root):

@@ -330,5 +330,6 @@ def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path, folders)
     before = list(tmp_path.rglob("*"))
     output, messages = run("export", data=tmp_path / "typo", status=1)
     missing = tmp_path / "typo" / "bookmarks"
-    assert (output, messages) == ("", f"bookmarks: there is no folder {missing}.\n")
+    message = f"bookmarks: there is no folder {missing}. Name the data folder with --data.\n"
+    assert (output, messages) == ("", message)
     assert list(tmp_path.rglob("*")) == before

@@ -407,7 +407,7 @@ def test_each_of_several_tokens_allows_every_request(client, token):
 
 @pytest.mark.parametrize("token", [[], [""], ["first", ""], ()])
 def test_a_list_with_an_empty_token_or_with_none_is_refused(data, token):
-    with pytest.raises(Invalid, match="token must be"):
+    with pytest.raises(Invalid, match="token must not be empty"):
         make_app(data, token=token)
 
 

@@ -9,6 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -33,23 +34,19 @@ class Credentials(Enum):
     COOKIE = "cookie"  # A valid login cookie, which a login by form sets.
 
 
+def warn_of_readable_tokens(file: str) -> None:
+    """Log a warning if other users can read a token file."""
+    with suppress(OSError):  # `read_tokens` raises it.
+        if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
+            log.warning("Other users can read the tokens: chmod 600 %s", file)
+
+
 def read_tokens(file: str) -> list[str]:
     """Return the tokens in a file, one per line; `#` begins a comment line.
 
     Raises Invalid or OSError.
     """
-    warn_of_readable_tokens(file)
-    return parse_tokens(Path(file).read_bytes(), file)
-
-
-def warn_of_readable_tokens(file: str) -> None:
-    """Log a warning if other users can read a token file. Raises OSError."""
-    if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
-        log.warning("Other users can read the tokens: chmod 600 %s", file)
-
-
-def parse_tokens(data: bytes, file: str) -> list[str]:
-    """Return the tokens in the content of this token file. Raises Invalid."""
+    data = Path(file).read_bytes()
     try:
         # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
         lines = data.decode("utf-8-sig").replace("\r", "\n").split("\n")
@@ -69,7 +66,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     tokens = [text.strip() for text in ([token] if isinstance(token, str) else token)]
     # An empty list or text is a mistake, such as an environment variable that was not filled in.
     if not tokens or "" in tokens:
-        raise Invalid([("token", "must be a text or several, none of them empty")])
+        raise Invalid([("token", "must not be empty: give BOOKMARKS_TOKEN a value, or unset it")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
     return [text.encode(errors="surrogateescape") for text in tokens]
 

@@ -1,27 +1,21 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
-import logging
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from webob import Request
 
-from formats.http import problems
+from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
-from formats.http.credentials import encode_tokens, parse_tokens, warn_of_readable_tokens
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import site_of
-from storage import files
 from storage.errors import Invalid, Unavailable
-
-log = logging.getLogger("bookmarks")
 
 # Each open folder has one inotify instance, of which Linux allows a user 128 at first.
 MAX_OPEN = 100
@@ -45,20 +39,8 @@ class HostApplication:
         self, root: Path, open_folder: _OpenFolder, max_open: int, access_control: AccessControl
     ) -> None:
         self._root, self.access_control = root, access_control
-
-        # The tokens are a part of the key, so changed ones open the folder again. `lru_cache` holds
-        # no lock while it calls this, so no request waits for the folder of another host.
-        @lru_cache(max_open)
-        def app_of(host: str, tokens: _Tokens) -> WSGIApplication:
-            own_tokens = encode_tokens(tokens) or access_control.tokens
-            control = AccessControl(own_tokens, access_control.public_read, f"//{host}")
-            control.warn_of_short_tokens()
-            if tokens:
-                with suppress(OSError):  # The file may have been removed since it was read.
-                    warn_of_readable_tokens(f"{root / host}.tokens")
-            return open_folder(root / host, control)
-
-        self._app_of = app_of  # It does not refer to `self`, so reference counts free the folders.
+        # `lru_cache` holds no lock while it opens a folder, so no other host waits for this.
+        self._app_of = lru_cache(max_open)(partial(_open, root, open_folder, access_control))
 
     def open(self) -> None:
         """Do nothing: each folder is opened at its first request."""
@@ -67,7 +49,7 @@ class HostApplication:
         request = Request(environ)
         try:
             host = environ[HOST_VARIABLE] = host_name(f"//{requested_host(request) or ''}")
-            app = self._app_of(host, self._tokens(host))
+            app = self._app_of(host, _read_tokens(self._root, host))
         except Exception as error:
             site = site_of(request, None, has_login=False)
             problem = problems.problem_of(request, error, site)
@@ -75,25 +57,30 @@ class HostApplication:
             return send(request, add_common_headers(response, False, False), start_response)
         return app(environ, start_response)
 
-    def _tokens(self, host: str) -> _Tokens:
-        """Return the tokens of the host's folder, read again so that a removed one ends at once.
 
-        Raises HTTPError if there is no folder. A link is none, because it could leave ROOT.
-        """
-        path = f"{self._root}/{host}"
-        problem = "The folder of this host cannot be read"
-        with files.translate_disk_errors(problem), suppress(FileNotFoundError):
-            if _SERVED_HOST.fullmatch(host) and stat.S_ISDIR(os.lstat(path).st_mode):
-                return _read_tokens(f"{path}.tokens")
-        raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
+def _open(
+    root: Path, open_folder: _OpenFolder, default: AccessControl, host: str, tokens: _Tokens
+) -> WSGIApplication:
+    own_tokens = credentials.encode_tokens(tokens) or default.tokens
+    control = AccessControl(own_tokens, default.public_read, f"//{host}")
+    control.warn_of_short_tokens()
+    credentials.warn_of_readable_tokens(f"{root / host}.tokens")
+    return open_folder(root / host, control)
 
 
-def _read_tokens(file: str) -> _Tokens:
-    """Return the tokens in a file, None if it does not exist. Raises Unavailable."""
+def _read_tokens(root: Path, host: str) -> _Tokens:
+    """Return the tokens of the host's folder, None if it has no token file.
+
+    They are read at each request, so that a removed token ends at once. Raises HTTPError if there
+    is no folder. A link is none, because it could leave ROOT.
+    """
+    folder, file = f"{root}/{host}", f"{root}/{host}.tokens"
     try:
-        return tuple(parse_tokens(files.read(file)[0], file))
+        if _SERVED_HOST.fullmatch(host) and stat.S_ISDIR(os.lstat(folder).st_mode):
+            return tuple(credentials.read_tokens(file)) if os.path.lexists(file) else None
     except FileNotFoundError:
-        return None
-    except (Invalid, files.BadFile) as error:
-        log.error("The token file %s cannot be used: %s", file, error)
-        raise Unavailable("The token file of this host cannot be used.") from error
+        pass
+    except (Invalid, OSError) as error:
+        credentials.log.error("The folder %s or its token file cannot be used: %s", folder, error)
+        raise Unavailable("The folder of this host or its token file cannot be used.") from error
+    raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")

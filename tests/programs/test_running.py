@@ -265,12 +265,19 @@ def test_white_space_around_the_token_of_the_environment_is_removed(serve):
     assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
 
 
-@pytest.mark.parametrize("token", ["", " \n"])
-def test_an_empty_token_in_the_environment_refuses_the_start(data, token):
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("BOOKMARKS_TOKEN", "", "token must not be empty"),
+        ("BOOKMARKS_TOKEN", " \n", "token must not be empty"),
+        ("BOOKMARKS_TOKEN_FILE", "", "BOOKMARKS_TOKEN_FILE is empty"),
+    ],
+)
+def test_an_empty_token_in_the_environment_refuses_the_start(data, name, value, message):
     command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
-    environment = {**os.environ, "BOOKMARKS_TOKEN": token}
+    environment = {**os.environ, name: value}
     process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert process.returncode == 1 and "bookmarks: token must be" in process.stderr
+    assert process.returncode == 1 and message in process.stderr
 
 
 def test_public_read_without_a_token_causes_a_warning(serve):
