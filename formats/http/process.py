@@ -2,7 +2,6 @@
 
 import functools
 import os
-import resource
 import signal
 import threading
 import time
@@ -25,12 +24,12 @@ WAITRESS_SETTINGS: Mapping[str, object] = {
     # If a client reads slowly, waitress keeps up to this size of the response in a temporary
     # file. For a larger response a thread would wait, and could serve no other client meanwhile.
     "outbuf_high_watermark": 1024**3,
+    # A connection takes up to three descriptors: a socket, and temporary files for a long request
+    # and a long response. The kernel usually lets a process have 1,024 descriptors.
+    "connection_limit": 300,
 }
 # From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
-# 300 connections open at most 900 files, three each (see `connection_limit`). The kernel usually
-# lets a process open 1,024.
-MAX_CONNECTIONS = 300
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
 
@@ -57,9 +56,8 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     # the thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
-    limit = connection_limit()
     try:
-        server = waitress.create_server(app, map=channels, connection_limit=limit, **settings)
+        server = waitress.create_server(app, map=channels, **settings)
     except (OSError, ValueError) as error:
         # waitress raises ValueError for a host name that no name server knows.
         reason = error.strerror if isinstance(error, OSError) else "the host name is unknown"
@@ -68,17 +66,6 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     stop = functools.partial(stop_on_signal, server.task_dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
-
-
-def connection_limit() -> int:
-    """Return how many connections leave enough descriptors to open the files of bookmarks."""
-    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if max_files == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    # A connection takes up to three descriptors: a socket, and temporary files for a long request
-    # and a long response. 64 descriptors are left for the data folder and the libraries. With a
-    # very low limit, ten connections can still be open.
-    return max(10, min(MAX_CONNECTIONS, (max_files - 64) // 3))
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:

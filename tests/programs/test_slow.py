@@ -83,7 +83,8 @@ def test_80_slow_requests_do_not_delay_other_clients(serve, connect, start):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc here")
 def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, connect):
     fill(data, 20_000, 1_000)
-    service = serve()
+    # The allocator returns freed memory at once: what is left is held by the service.
+    service = serve(MALLOC_MMAP_THRESHOLD_="65536")
     first = connect(service)
     first.sendall(LIST)
     size = sum(map(len, iter(lambda: first.recv(MIB), b"")))
@@ -95,8 +96,7 @@ def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, c
     for _ in range(5):
         assert response_seconds(connect(service)) < SOON_SECONDS
         time.sleep(0.2)
-    # The allocator may keep the memory of a response or two, whatever clients do.
-    until(lambda: resident_bytes(service) - before < 3 * size)
+    until(lambda: resident_bytes(service) - before < size)
     # The unread response is still complete.
     stalled[-1].settimeout(60)
     assert sum(map(len, iter(lambda: stalled[-1].recv(MIB), b""))) == size
@@ -152,23 +152,6 @@ def is_closed_after_a_byte(connection):
         return False
     except ConnectionError:
         return True
-
-
-# --- Few file descriptors ---
-
-
-def test_connections_leave_descriptors_for_files(serve, connect):
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
-    try:
-        service = serve()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    connections = [connect(service) for _ in range(150)]
-    time.sleep(0.2)
-    body = b'{"uri": "https://example.com/"}'
-    connections[0].sendall(BODY[:-1].replace(b"1000", b"%d" % len(body)) + body)
-    assert connections[0].recv(12) == b"HTTP/1.1 201"
 
 
 # --- A full disk for temporary files ---
