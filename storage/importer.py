@@ -6,16 +6,7 @@ from contextlib import nullcontext
 
 import msgspec
 
-from storage.bookmark import (
-    ID,
-    Bookmark,
-    Fields,
-    clean,
-    create,
-    merge,
-    replace_invalid_xml_chars,
-    timestamp,
-)
+from storage.bookmark import ID, Fields, clean, create, merge, replace_invalid_xml_chars, timestamp
 from storage.errors import Conflict, Gone, Invalid, Unreadable
 from storage.store import MAX_CHANGES, Store, Transaction
 
@@ -104,11 +95,7 @@ class Importer:
             if before is None:
                 folder.put(create(fields, _choose_id(folder, fields), now))
                 return "created"
-            has_just_been_created = folder.adds(before.bookmark.id)
-            if has_just_been_created:
-                after = _merge_with_later_modified(before.bookmark, fields)
-            else:
-                after = merge(before.bookmark, fields, now)
+            after = merge(before.bookmark, fields, now)
             folder.put(after, before)
             return "unchanged" if after is before.bookmark else "updated"
         except (Invalid, Conflict, Gone, Unreadable) as error:
@@ -122,18 +109,6 @@ class Importer:
             # No report can contain a lone surrogate, and no HTML report a NUL.
             value = replace_invalid_xml_chars(value)
             self.report.entries.append(SkippedEntry(line, value, reason))
-
-
-def _merge_with_later_modified(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Return the bookmark with the fields of another entry of the same import added.
-
-    Its `modified` is the later one of the two, not the time of the import.
-    """
-    modified = fields.get("modified") or fields.get("created") or bookmark.modified
-    merged = merge(bookmark, fields, bookmark.modified)  # This leaves `modified` as it is.
-    if modified <= bookmark.modified:
-        return merged
-    return msgspec.structs.replace(merged, modified=modified)
 
 
 def _choose_id(folder: Transaction, fields: Fields) -> str:

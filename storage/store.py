@@ -332,10 +332,6 @@ class Transaction:
         current = map(self.find, ids)
         return next((entry for entry in current if entry and entry.uri_key == key), None)
 
-    def adds(self, id: str) -> bool:
-        """Return whether this transaction adds the bookmark of this id."""
-        return id in self._puts and self._puts[id].before is None
-
     def mint(self) -> str:
         """Return an id for a new bookmark, whose `linkding_number` no other id has.
 

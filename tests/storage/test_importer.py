@@ -98,27 +98,18 @@ def test_the_same_import_again_changes_nothing(store, tmp_path):
     assert after == before
 
 
-@pytest.mark.parametrize(
-    "first, second, dates",
-    [
-        ({"created": OLD}, {"created": NEW}, (OLD, NEW)),
-        ({"created": NEW}, {"created": OLD}, (OLD, NEW)),
-        ({"created": OLD, "modified": NEW}, {"created": OLD}, (OLD, NEW)),
-        ({"created": OLD}, {"created": OLD, "modified": NEW}, (OLD, NEW)),
-        ({"created": OLD}, {}, (OLD, OLD)),
-    ],
-)
+@pytest.mark.parametrize("first, second", [(OLD, NEW), (NEW, OLD), (OLD, OLD)])
 @pytest.mark.parametrize("tags", [[], ["b"]])
-def test_two_entries_of_one_uri_keep_the_first_created_and_the_last_modified(
-    store, first, second, dates, tags
-):
-    entries = [{"uri": URI, "tags": ["a"], **first}, {"uri": URI, "tags": tags, **second}]
+def test_two_entries_of_one_uri_are_one_bookmark_with_the_first_created(store, first, second, tags):
+    entries = [
+        {"uri": URI, "tags": ["a"], "created": first},
+        {"uri": URI, "tags": tags, "created": second},
+    ]
     import_entries(store, *entries)
     bookmark = store.holder(URI).bookmark
-    assert (bookmark.created, bookmark.modified, bookmark.tags) == (*dates, ("a", *tags))
+    assert (bookmark.created, bookmark.tags) == (OLD, ("a", *tags))
     assert import_entries(store, *entries)[0] == (0, 0, 2, 0)
-    assert import_entries(store, {"uri": URI, "tags": ["c"], "modified": OLD})[0] == (0, 1, 0, 0)
-    assert store.holder(URI).bookmark.modified > NEW
+    assert store.holder(URI).bookmark == bookmark
 
 
 def test_an_invalid_entry_is_skipped_and_the_others_are_imported(store):
