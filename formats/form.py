@@ -13,8 +13,10 @@ from storage.errors import Invalid, Malformed
 MAX_FIELDS = 2_000
 # The fields with tags, which commas separate. A form may send each of these fields several times:
 # the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
-# `tag_names` is the name in linkding's API. `selected` has the ids of checked bookmarks.
-_TAG_FIELDS = ("tags", "add", "remove", "tag_names", "selected")
+# `tag_names` is the name in linkding's API.
+_TAG_FIELDS = ("tags", "add", "remove", "tag_names")
+# A form may repeat these fields: tags that select bookmarks, and the ids of checked ones.
+_REPEATED_FIELDS = ("tag", "selected")
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
@@ -94,14 +96,14 @@ def _decode(value: bytearray) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: lists for `tag` and _TAG_FIELDS, strings for all others.
+    """Return the fields by name: lists for repeated fields and tags, strings for all others.
 
     Raises Invalid if another field occurs twice.
     """
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}
     for name, value in pairs:
-        if name == "tag":  # One tag that selects bookmarks, as in the query of a list.
+        if name in _REPEATED_FIELDS:
             lists.setdefault(name, []).append(value)
         elif name in _TAG_FIELDS:
             lists.setdefault(name, []).extend(split_tags(value))

@@ -63,12 +63,15 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         If `_quote` is ticked, add its text to the description.
         """
         texts = filter(None, (fields.get("description"), fields.get("_quote")))
+        tags = fields.get("tags", ())
+        # Not `fold_tag`, because a tag may still be too long to be normalized.
+        others = [tag for tag in tags if tag.casefold() != UNREAD]
         return cls(
             uri=_complete_address(fields.get("uri", "")),
             title=fields.get("title", ""),
-            tags=", ".join(fields.get("tags", ())),
+            tags=", ".join(others),
             description="\n\n".join(texts).replace("\r\n", "\n"),  # Browsers send CRLF.
-            unread=bool(fields.get("unread")),
+            unread=bool(fields.get("unread")) or len(others) < len(tags),
             opened=fields.get("_opened", ""),
             list_query=fields.get("_list"),
             closes_window=fields.get("close", ""),

@@ -16,12 +16,12 @@ from formats.html.frame import (
     cut,
     e,
     number_of_bookmarks,
-    write_page,
+    single_column,
 )
 from formats.html.mark import Escape, marker
 from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
-from formats.html.view import Listing, Site, with_query
+from formats.html.view import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.search import parse_search, words_to_mark
@@ -35,8 +35,8 @@ _MAX_NOT_COLLAPSED = 140
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list, or of an empty collection."""
-    if not listing.page.total and not listing.filter:
-        yield _empty_collection(listing.site).encode()
+    if not (listing.page.total or listing.filter or listing.query.uri_key):
+        yield _empty_collection(listing).encode()
         return
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
     tag_address = _tag_address_writer(listing)
@@ -133,11 +133,13 @@ def _nothing_here(listing: Listing) -> str:
     return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
 
 
-def _empty_collection(site: Site) -> str:
+def _empty_collection(listing: Listing) -> str:
+    site = listing.site
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
     editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
-    return write_page("You have no bookmarks yet", main, site)
+    title = "You have no bookmarks yet"
+    return f"{begin(title, site, listing)}{single_column(title, main)}"
 
 
 # --- The items ---

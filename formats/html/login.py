@@ -74,7 +74,7 @@ def write_pending_form(
     rows = "".join(
         f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(value)}</dd>\n'
         for name, value in pending_fields
-        if value and name in LABELS  # Nobody types the others, such as `_version`.
+        if value and name in LABELS  # Nobody types the others, such as `_opened`.
     )
     buttons = (
         f'<p class="buttons"><button class="primary">{button}</button> '

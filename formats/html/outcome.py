@@ -1,5 +1,6 @@
 """The page after bookmarks were changed or deleted: what was done, and what was left alone."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -19,7 +20,7 @@ from formats.html.frame import (
 )
 from formats.html.view import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
-from storage.errors import StorageError
+from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
 
 _MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was left alone.
@@ -28,20 +29,20 @@ _MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was l
 class Outcome(msgspec.Struct):
     """The bookmarks that a form was about: those `done`, and those that were left alone.
 
-    `newer` have changed since the page of the form was opened. `missing` has the error of each of
-    the others: most are deleted.
+    `newer` have changed since the page of the form was opened. `failed` has the error of each of
+    the others, such as those that were deleted.
     """
 
     is_deletion: bool
     done: list[Bookmark] = []
     newer: list[Entry] = []
-    missing: list[StorageError] = []
+    failed: list[StorageError] = []
     stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
     def is_complete(self) -> bool:
         """Whether no bookmark was left alone."""
-        return not (self.newer or self.missing or self.stopped)
+        return not (self.newer or self.failed or self.stopped)
 
 
 def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
@@ -58,10 +59,15 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
         content += _newer_version(entry, site, delete)
     if outcome.stopped:
         content += f"<p>The rest was left alone: {e(outcome.stopped)}</p>\n"
-    if outcome.missing:
-        content += f"<p>Not found: {number_of_bookmarks(len(outcome.missing))}.</p>\n"
+    for reason, count in Counter(map(_reason, outcome.failed)).items():
+        content += f"<p>{number_of_bookmarks(count)} left alone: {e(reason)}</p>\n"
     main = notice(content, "notice" if outcome.is_complete else "notice alert")
     return write_page(heading, main + list_link(site, list_query), site)
+
+
+def _reason(error: StorageError) -> str:
+    """Return why a bookmark was left alone, without an id, which tells people little."""
+    return "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
 
 
 def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) -> str:

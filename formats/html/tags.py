@@ -33,12 +33,14 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> Iterator[b
     if values.get("sort") != "count":  # The tags come in the order of their counts.
         shown = sorted(shown, key=lambda tag_and_count: fold(tag_and_count[0]))
     items = "".join(_item(site, tag, count) for tag, count in shown)
+    nothing = "No tag matches." if counts else "No bookmark has a tag yet."
+    content = f'<ul class="cloud">{items}</ul>' if shown else f"<p>{nothing}</p>"
     number = f"{len(shown):,} {'tag' if len(shown) == 1 else 'tags'}"
     yield (
         f'{begin("Tags", site)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
         f'<p class="total" role="status">{number}</p>\n</div>\n{changed_notice(values)}'
         f"{_controls(site, words, counts, untagged_count)}"
-        f'{_bar(site)}<ul class="cloud">{items}</ul>\n</main>\n{END}'
+        f"{_bar(site)}{content}\n</main>\n{END}"
     ).encode()
 
 

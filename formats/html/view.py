@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from storage.bookmark import Bookmark
+from storage.bookmark import Bookmark, fold_tag
 from storage.query import Query, first_values
 from storage.store import Page
 
@@ -94,8 +94,9 @@ class Listing:
         """The parameters tag and q, which select the bookmarks, without empty and repeated ones."""
         parameters = self.view.parameters
         words = " ".join(value for name, value in parameters if name == "q").strip()
-        tags = [(name, tag.strip()) for name, tag in parameters if name == "tag" and tag.strip()]
-        return [*dict.fromkeys(tags), *([("q", words)] if words else [])]
+        tags = [tag.strip() for name, tag in parameters if name == "tag" and tag.strip()]
+        by_folded_tag = {fold_tag(tag): ("tag", tag) for tag in reversed(tags)}
+        return [*reversed(by_folded_tag.values()), *([("q", words)] if words else [])]
 
     @property
     def order(self) -> Parameters:

@@ -17,7 +17,7 @@ from formats.http.request import MAX_FILE
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from storage import bookmark as rules
-from storage.errors import Gone, Malformed, NotFound, StorageError, Unreadable
+from storage.errors import Gone, Invalid, Malformed, NotFound, StorageError, Unreadable
 from storage.query import Query
 from storage.retag import Retagging
 from storage.store import MAX_CHANGES, Transaction
@@ -27,6 +27,8 @@ from storage.store import MAX_CHANGES, Transaction
 def change_selected(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/selected: change or delete the checked bookmarks."""
     ids = list(dict.fromkeys(fields.get("selected", ())))
+    if not ids:
+        raise Invalid([("Bookmarks", "are missing: check some in the list")])
     return _change(service, request, fields, ids, fields.get("do", ""))
 
 
@@ -62,9 +64,9 @@ def _change(
             break
         outcome.done += stored.done
         outcome.newer += stored.newer
-        outcome.missing += stored.missing
-    if outcome.missing and not outcome.done and not outcome.newer:
-        raise outcome.missing[0]
+        outcome.failed += stored.failed
+    if outcome.failed and not outcome.done and not outcome.newer:
+        raise outcome.failed[0]
     site, list_query = service.site(request), fields.get("_list")
     if outcome.is_deletion or not outcome.is_complete:
         status = OK if outcome.done else "412 Precondition Failed"
@@ -98,21 +100,20 @@ def _batches(items: Sequence[Any]) -> list[Sequence[Any]]:
 def _change_one(
     folder: Transaction, id: str, shown: Set[str], retagging: Retagging, outcome: Outcome
 ) -> None:
-    """Change or delete a bookmark in the transaction, unless it is missing or newer than shown."""
+    """Change or delete a bookmark in the transaction, unless it is newer than the page showed."""
     try:
         entry = folder.get(id)
-    except (NotFound, Gone, Unreadable) as error:
-        outcome.missing.append(error)
-        return
-    if shown_version(entry) not in shown:
-        outcome.newer.append(entry)
-        return
-    if outcome.is_deletion:
-        folder.delete(entry)
-    else:
-        fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
-        folder.put(rules.update(entry.bookmark, fields), entry)
-    outcome.done.append(entry.bookmark)
+        if shown_version(entry) not in shown:
+            outcome.newer.append(entry)
+            return
+        if outcome.is_deletion:
+            folder.delete(entry)
+        else:
+            fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
+            folder.put(rules.update(entry.bookmark, fields), entry)
+        outcome.done.append(entry.bookmark)
+    except (Invalid, NotFound, Gone, Unreadable) as error:
+        outcome.failed.append(error)
 
 
 @form_handler(write_not_done, MAX_FILE)

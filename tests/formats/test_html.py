@@ -485,7 +485,7 @@ def test_only_the_versions_that_were_shown_are_changed(app, many, action):
     sent += [("do", action), ("tags", "new")]
     page = app.post("/-/selected", sent, headers=PAGE, status="*")
     assert_harmless(Page(page.text))
-    assert "Changed" in page.html.main.text and "Not found: 1 bookmark" in page.html.main.text
+    assert "Changed" in page.html.main.text and "1 bookmark left alone" in page.html.main.text
     rest = app.get("/", status=200).json
     left = ["T0", "Changed"] if action == "add" else ["Changed"]
     assert [b["title"] for b in rest][:-7] == left
@@ -502,9 +502,50 @@ def test_a_refused_change_of_checked_bookmarks_keeps_what_was_typed(app, many):
     assert form.submit(status=303).headers["Location"].endswith("/?tag=x&changed=2")
     page = act_on_selected(app, many, "add", [0], status=422, tags="")
     assert page.html.find(id="tags-error").text == "Tags are missing: write some"
-    act_on_selected(app, many, "add", [], tags="a")
+    for action in ("add", "remove", "read", "delete"):
+        page = act_on_selected(app, many, action, [], status=422, tags="a")
+        assert "Bookmarks are missing: check some in the list" in page.html.main.text
     act_on_selected(app, many, "other", [0], status=400, tags="a")
     assert tags_of(app) == [["x", "unread", "ok"]] * 2 + [["x", "unread"]] * 8
+
+
+def test_a_bookmark_with_too_many_tags_is_named_and_the_others_are_changed(app, add):
+    many = [add(uri=f"x:{n}", title=f"T{n}", tags=["x"]) for n in range(3)]
+    app.put_json(f"/{many[1]['id']}/tags", ["x", *map(str, range(99))], status=200)
+    many = app.get("/", status=200).json
+    page = act_on_selected(app, many, "add", range(3), status=200, tags="new")
+    assert "2 bookmarks changed" in page.html.h1.text
+    assert "1 bookmark left alone: tags must be at most 100" in page.html.main.text
+    assert sum("new" in tags for tags in tags_of(app)) == 2
+
+
+def test_a_tag_in_another_case_takes_the_place_of_that_in_the_filter(app, add):
+    add(uri="x:1", tags=["Python"])
+    page = app.get("/?tag=python", headers=PAGE, status=200)
+    (link,) = page.html.select("ol.list .tags a")
+    assert link["href"].count("tag=") == 2
+    page = app.get(link["href"], headers=PAGE, status=200)
+    assert [chip.bdi.text for chip in page.html.select(".chip")] == ["#python"]
+
+
+def test_a_uri_that_no_bookmark_has_is_no_empty_collection(app, add):
+    add(uri="x:1")
+    page = app.get("/?uri=x:2", headers=PAGE, status=200)
+    assert "No bookmark matches" in page.html.main.text
+
+
+def test_an_empty_collection_has_the_link_of_its_feed(app):
+    page = app.get("/", headers=PAGE, status=200)
+    assert page.html.find("link", rel="alternate")["href"] == "/feed"
+    page = app.get("/tags", headers=PAGE, status=200)
+    assert "No bookmark has a tag yet." in page.html.main.text
+
+
+def test_the_tag_of_reading_later_ticks_its_checkbox(app):
+    form = app.get("/-/add?uri=x:1&tags=a,Unread,b", status=200).forms[1]
+    assert form["tags"].value == "a, b" and form["unread"].checked
+    form.submit(status=303)
+    assert tags_of(app) == [["a", "b", "unread"]]
 
 
 def test_all_bookmarks_of_a_page_of_a_thousand_are_changed_deleted_and_put_back(app):

@@ -94,6 +94,7 @@ def test_the_list_shows_the_notice_in_place_of_the_bookmark(each_browser):
     browser.open()
     titles = browser.titles()
     press_delete(browser, 1)
+    browser.wait(lambda: len(browser.titles()) == len(titles) - 1)
     press_delete(browser, 1)
     browser.wait(lambda: len(browser.all(".notice")) == 2)
     assert [deleted.text for deleted in browser.all(".notice strong")] == titles[1:3]
@@ -115,6 +116,7 @@ def test_each_of_several_deletions_can_be_put_back_in_place(each_browser):
     for number in range(5):
         press_delete(browser)
         browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
+        browser.wait(lambda count=number + 1: len(browser.titles()) == len(titles) - count)
     assert browser.titles() == titles[5:]
     for number in (3, 0, 4, 1, 2):
         text = titles[number]
