@@ -197,19 +197,19 @@ def test_the_format_that_is_added_as_an_example_works():
     code = textwrap.dedent(re.findall(r"   ```python\n(.*?)   ```", CONTRIBUTING, re.DOTALL)[0])
     module = {}
     exec(code, module)
-    bookmark = create({"uri": "https://example.com/", "title": "An [example]"}, "a")
+    bookmark = create({"uri": "https://example.com/", "title": "An [example\\]"}, "a")
     row = re.search(r"`(Format\(\"markdown\", .*),`", CONTRIBUTING)[1]
     names = {"Format": formats.Format, "markdown": SimpleNamespace(**module)}
     format = formats.FormatTable(eval(row, names))["markdown"]
     listing = SimpleNamespace(bookmarks=[bookmark])
-    assert b"".join(format.write(listing)) == b"- [An \\[example\\]](<https://example.com/>)\n"
+    assert b"".join(format.write(listing)) == b"- [An \\[example\\\\\\]](<https://example.com/>)\n"
 
 
 def test_the_example_of_a_new_format_names_what_exists():
     for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
         assert "markdown" in name or (ROOT / name).exists(), name
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("tests/formats/*.py")]
-    files.append(ROOT / "tests/test_hostile.py")
+    files += [ROOT / "tests/test_hostile.py", ROOT / "tests/test_layers.py"]
     source = "".join(file.read_text() for file in files)
     for table in re.findall(r"`([A-Z_]{4,})`", CONTRIBUTING):
         assert re.search(rf"^{table}\b.*= ", source, re.MULTILINE), table
@@ -534,7 +534,7 @@ def test_the_documented_commands_undo_an_import_with_git(app, before, tmp_path):
     author = "git config --global user.name A; git config --global user.email a@example.com"
     git = f"export HOME={tmp_path}; {author}; {{}}"
     run_in_bash(git.format("git init -q data"), tmp_path)
-    run_in_bash(git.format(documented_block("bash", "'The import'\n")), tmp_path)
+    run_in_bash(git.format(documented_block("bash", "'Import bookmarks.html'\n")), tmp_path)
     imported = app.get("/").json
     later = app.post_json("/", {"uri": "https://later.example/"}, status=201).json
     (other,) = (one["id"] for one in before if one["uri"] == "https://other.example/")
