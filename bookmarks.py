@@ -25,7 +25,6 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
 
 import formats
 from formats import FormatTable, commands
-from formats.html.assets import assets
 from formats.html.view import Listing, Site
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
@@ -35,7 +34,7 @@ from formats.http.conditional import require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_field, read_fields
-from formats.http.response import CREATED, NO_CONTENT, OK, VARY, HTTPError, Response, respond_with
+from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
@@ -90,17 +89,6 @@ def tags(service: Service, request: Request, table: FormatTable = formats.TAGS) 
     counts, untagged, state = service.store.tag_counts()
     view = service.view(request, parameters)
     return respond(request, format, state, format.write(counts, untagged, view))
-
-
-def file(service: Service, request: Request, file: str) -> Response:
-    """GET /{file}: a file of the pages, such as a style sheet, named by its digest."""
-    if (asset := assets().get(file)) is None:
-        raise HTTPError(404, "There is nothing at this address.")
-    response = respond_asset(request, asset)
-    # Files need no token, so `public`, and Vary lacks the Authorization that `_finish` may add.
-    caching = "public, max-age=31536000, immutable"  # A year: a new version has a new name.
-    response.headers += [("Cache-Control", caching), ("Vary", VARY)]
-    return response
 
 
 def description(service: Service, request: Request) -> Response:
@@ -213,7 +201,7 @@ ROUTES = (  # The first route that matches serves a path; `routing` has each var
     Route("/{id}/{field}", {"GET": get_field, "PUT": put_field}, fields=WRITABLE_FIELDS),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
     Route("/{id}/{other}", {}),  # 404, but 410 below a deleted bookmark.
-    Route("/{file}", {"GET": file}),  # Files of the pages, such as the style sheet.
+    Route("/{file}", {"GET": pages.show_file}),  # Files of the pages, such as the style sheet.
 )
 # The first door whose paths match serves a path.
 DOORS = (linkding.DOOR, pages.DOOR, Door(".*", ROUTES, problems.respond_problem))
@@ -324,9 +312,7 @@ def make_host_app(
 @functools.cache
 def _default_application() -> WSGIApplication:
     """Return the one application that the environment configures."""
-    app: WSGIApplication
-    app = commands.configured_application(make_app, make_host_app, __version__)
-    return app
+    return commands.configured_application(make_app, make_host_app, __version__)
 
 
 def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -10,17 +10,18 @@ from webob import Request
 import formats
 from formats.html import bookmark as bookmark_page
 from formats.html import refused
+from formats.html.assets import assets
 from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
 from formats.html.view import list_address
 from formats.http import login, problems
-from formats.http.conditional import require_conditions
+from formats.http.conditional import require_conditions, respond_asset
 from formats.http.forms import Fields, form_handler, respond_page
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
-from formats.http.response import Response, respond_with, see_other
+from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
 from formats.http.retag import change_list, change_tags
-from formats.http.routing import Door, Route, Service
+from formats.http.routing import NOTHING_HERE, Door, Route, Service
 from formats.http.selected import change_selected, delete, mark_as_read, restore
 from formats.http.shared import read_shared
 from storage import bookmark as rules
@@ -52,6 +53,17 @@ def show_tools(service: Service, request: Request) -> Response:
     everything = service.store.select(Query()).entries
     similar = find_similar(entry.bookmark for entry in reversed(everything))
     return respond_page(write_tools(service.view(request, parameters), total, similar))
+
+
+def show_file(service: Service, request: Request, file: str) -> Response:
+    """GET /{file}: a file of the pages, such as a style sheet, named by its digest."""
+    if (asset := assets().get(file)) is None:
+        raise HTTPError(404, NOTHING_HERE)
+    response = respond_asset(request, asset)
+    # Files need no token, so `public`, and Vary lacks the Authorization that the service may add.
+    caching = "public, max-age=31536000, immutable"  # A year: a new version has a new name.
+    response.headers += [("Cache-Control", caching), ("Vary", VARY)]
+    return response
 
 
 # --- Forms of one bookmark ---
