@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 import formats
 from formats.html.view import Listing
@@ -73,7 +74,7 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _add_flag(serve, "--public-read", "require a token for changes only")
     # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
     _add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
-    proxy_help = "a proxy whose X-Forwarded headers are trusted"
+    proxy_help = "the IP address of a proxy whose X-Forwarded headers are trusted"
     _add_option(serve, "--trusted-proxy", "ADDRESS", proxy_help)
     _add_flag(serve, "--access-log", "log one line for each request")
     _add_option(serve, "--data", "DIR", "the data folder", default="data")
@@ -101,7 +102,10 @@ def _run(options: argparse.Namespace) -> int:
         # Python flushes standard output at its exit, and would print another error there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except (StorageError, OSError) as error:
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.exit(f"bookmarks: {place}{error.strerror or error}")
+    except StorageError as error:
         sys.exit(f"bookmarks: {error}")
 
 
@@ -116,18 +120,30 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     checks.add_argument(
         "--similar", action="store_true", help="print addresses that differ only a little"
     )
-    imports = subparsers.add_parser("import", help="import files of bookmarks")
+    imports = subparsers.add_parser(
+        "import",
+        help="import files of bookmarks",
+        epilog="Begin with: bookmarks import --dry-run bookmarks.html",
+    )
     imports.set_defaults(run=import_files)
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
     imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    exports = subparsers.add_parser("export", help="write all bookmarks to a file")
+    exports = subparsers.add_parser(
+        "export",
+        help="write all bookmarks to a file",
+        epilog="For browsers: bookmarks export bookmarks.html",
+    )
     exports.set_defaults(run=export)
     file_help = "default: standard output"
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
     format_help = "default: as the suffix of FILE says; json for standard output"
     exports.add_argument("--format", choices=EXPORTS, help=format_help)
-    tags = subparsers.add_parser("tag", help="change tags on many bookmarks")
+    tags = subparsers.add_parser(
+        "tag",
+        help="change tags on many bookmarks",
+        epilog="For example: bookmarks tag --dry-run --q example.org --add example",
+    )
     tags.set_defaults(run=change_tags)
     for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
@@ -335,14 +351,16 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 # --- Serving ---
 
 
-def configured_application(make_app: MakeApp, make_host_app: MakeApp, version: str) -> Any:
+def configured_application(
+    make_app: MakeApp, make_host_app: MakeApp, version: str
+) -> WSGIApplication:
     """Return the application that the environment configures, for other servers."""
     options = _parse(["serve"], version)  # The environment sets the defaults of the options.
     options.make_app, options.make_host_app = make_app, make_host_app
     # Without `--hosts`, the service answers only to loopback names and the host of --base-url.
     app = _configure(options, is_private=not options.hosts)
     app.open()
-    return app
+    return app  # type: ignore[no-any-return]
 
 
 def _configure(options: argparse.Namespace, is_private: bool) -> Any:
@@ -373,10 +391,11 @@ def _configure(options: argparse.Namespace, is_private: bool) -> Any:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    host, _, port = options.listen.rpartition(":")  # The last colon: an IPv6 address has others.
-    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        text = "--listen must be HOST:PORT, such as 127.0.0.1:8080, not"
+    address = re.fullmatch(r"(\[.+\]|[^:]+):([0-9]{1,5})", options.listen)
+    if not address or int(address[2]) > 65535:
+        text = "--listen must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, not"
         sys.exit(f"bookmarks: {text} {options.listen!r}.")
+    host, port = address.groups()
     is_local = security.is_loopback(host.strip("[]"))
     # A proxy can pass requests for every host. Without `--hosts`, only --base-url permits them.
     app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))

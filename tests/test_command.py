@@ -29,19 +29,22 @@ def test_listening_on_a_public_address_needs_a_token_or_no_auth(data, address):
 
 
 @pytest.mark.parametrize(
-    "address", ["8080", ":8080", "localhost", "localhost:x", "127.0.0.1:99999", "127.0.0.1:٣"]
+    "address",
+    ["8080", ":8080", "localhost", "localhost:x", "127.0.0.1:99999", "127.0.0.1:٣", "::1:8080"],
 )
 def test_listen_must_be_a_host_and_a_port(data, address):
     assert "HOST:PORT" in exit_message("--data", str(data), "--listen", address)
 
 
 def test_the_base_url_must_be_an_address(data):
-    assert "must be an address" in exit_message("--data", str(data), "--base-url", "http://[::1")
+    message = exit_message("--data", str(data), "--base-url", "http://[::1")
+    assert "must be an address" in message and "'http://[::1'" in message
 
 
 def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
     token = tmp_path / "token"
-    assert "token" in exit_message("--data", str(data), "--token-file", str(token))
+    message = exit_message("--data", str(data), "--token-file", str(token))
+    assert message == f"bookmarks: {token}: No such file or directory"
     for text in ("", "\n", " # comment\n\n#secret\n"):
         token.write_text(text)
         assert "no token" in exit_message("--data", str(data), "--token-file", str(token))

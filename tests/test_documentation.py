@@ -227,11 +227,14 @@ def test_the_first_command_for_a_new_format_runs_the_tests_that_name_a_place():
 SHOWING = {"warning", "error", "exception", "_warn_once", "exit", "OSError", "ImportError"}
 SHOWING |= {"Unavailable", "Busy", "Full", "translate_disk_errors"}
 PLACEHOLDER = "\0"
-# Messages of the system, and one whose text is put together from variables.
+# Messages of the system, and those whose texts are put together from variables.
 PUT_TOGETHER = {
-    "No such file or directory: FILE",
-    "Permission denied: FILE",
-    "base_url must be an address, such as https://example.com/bookmarks",
+    "FILE: No such file or directory",
+    "FILE: Permission denied",
+    "FILE: Is a directory",
+    "base_url must be an address, such as https://example.com/bookmarks, not VALUE",
+    "q cannot be used: REASON",
+    "METHOD PATH: MESSAGE (REASON)",
 }
 
 

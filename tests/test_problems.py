@@ -289,7 +289,7 @@ def test_a_file_that_cannot_be_read_is_skipped_in_lists(app, filled):
     "code, status", [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EROFS, 503), (errno.EIO, 503)]
 )
 def test_a_failed_write_is_reported_and_changes_nothing(
-    app, filled, data, monkeypatch, code, status
+    app, filled, data, monkeypatch, caplog, code, status
 ):
     def fail(*arguments):
         raise OSError(code, os.strerror(code))
@@ -302,6 +302,8 @@ def test_a_failed_write_is_reported_and_changes_nothing(
         app.post_json("/a", {"title": "New"}, status=status)
         app.delete("/a", status=status)
     assert {path.name: path.read_bytes() for path in data.glob("*/*")} == before
+    logged = [message for message in caplog.messages if os.strerror(code) in message]
+    assert [message.split(":")[0] for message in logged] == ["POST '/'", "POST '/a'", "DELETE '/a'"]
     assert app.get("/", status=200).json == bookmarks
 
 

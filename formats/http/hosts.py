@@ -81,6 +81,5 @@ def _read_tokens(root: Path, host: str) -> _Tokens:
     except FileNotFoundError:
         pass
     except (Invalid, OSError) as error:
-        credentials.log.error("The folder %s or its token file cannot be used: %s", folder, error)
         raise Unavailable("The folder of this host or its token file cannot be used.") from error
     raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")

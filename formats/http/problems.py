@@ -48,6 +48,9 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
     if type(error) not in PROBLEMS:
         return _log_internal_error(request)
     problem = Problem(PROBLEMS[type(error)], str(error))
+    if isinstance(error, errors.Full | errors.Unavailable):
+        reason = error.__cause__ or "no other reason"
+        log.error("%s %r: %s (%s)", request.method, _logged_path(request), error, reason)
     if isinstance(error, errors.Invalid):
         problem.errors = error.errors
     if isinstance(error, errors.Conflict):
@@ -99,7 +102,10 @@ def _document(problem: Problem) -> bytes:
 def _log_internal_error(request: Request) -> Problem:
     """Log the exception that is being handled; return a problem with the number of this entry."""
     number = secrets.token_hex(8)  # The client gets only the number: the log may have secrets.
-    path = request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", "")
-    log.exception("error %s at %s %r", number, request.method, path)
+    log.exception("error %s at %s %r", number, request.method, _logged_path(request))
     detail = f"Something went wrong. The server's log has the details of error {number}."
     return Problem(500, detail)
+
+
+def _logged_path(request: Request) -> str:
+    return str(request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", ""))

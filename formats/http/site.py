@@ -47,7 +47,7 @@ def parse_base_url(text: str | None, has_login: bool) -> Site | None:
     except ValueError:  # For example, the port is no number.
         is_address = False
     if not is_address or not HOST.fullmatch(parts.netloc) or parts.query or parts.fragment:
-        reason = "must be an address, such as https://example.com/bookmarks"
+        reason = f"must be an address, such as https://example.com/bookmarks, not {text!r}"
         raise Invalid([("base_url", reason)])
     # The header Origin, which is compared with this address, has no default or empty port (RFC
     # 6454 section 6.2).
