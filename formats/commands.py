@@ -114,47 +114,34 @@ def _run(options: argparse.Namespace) -> int:
 
 def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the parsers of the commands in this module."""
-    checks = subparsers.add_parser("check", help="check the files in the data folder")
-    checks.set_defaults(run=check_files)
-    checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
-    checks.add_argument(
-        "--similar", action="store_true", help="print addresses that differ only a little"
-    )
-    imports = subparsers.add_parser(
-        "import",
-        help="import files of bookmarks",
-        epilog="Begin with: bookmarks import --dry-run bookmarks.html",
-    )
-    imports.set_defaults(run=import_files)
-    imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
-    imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    exports = subparsers.add_parser(
-        "export",
-        help="write all bookmarks to a file",
-        epilog="For browsers: bookmarks export bookmarks.html",
-    )
-    exports.set_defaults(run=export)
-    file_help = "default: standard output"
-    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
+
+    def add(name: str, run: Callable[..., int], help: str, example: str) -> Callable[..., Any]:
+        epilog = f"For example: bookmarks {name} {example}"
+        parser = subparsers.add_parser(name, help=help, epilog=epilog)
+        parser.set_defaults(run=run)
+        _add_option(parser, "--data", "DIR", "the data folder", default="data")
+        return parser.add_argument
+
+    argument = add("check", check_files, "check the files in the data folder", "--repair")
+    argument("--repair", action="store_true", help="remove what is safe to remove")
+    argument("--similar", action="store_true", help="print addresses that differ only a little")
+    argument = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
+    argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
+    argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    argument("--dry-run", action="store_true", help="only say what would happen")
+    argument = add("export", export, "write all bookmarks to a file", "bookmarks.html")
+    argument("file", nargs="?", default="-", metavar="FILE", help="default: standard output")
     format_help = "default: as the suffix of FILE says; json for standard output"
-    exports.add_argument("--format", choices=EXPORTS, help=format_help)
-    tags = subparsers.add_parser(
-        "tag",
-        help="change tags on many bookmarks",
-        epilog="For example: bookmarks tag --dry-run --q example.org --add example",
-    )
-    tags.set_defaults(run=change_tags)
+    argument("--format", choices=EXPORTS, help=format_help)
+    argument = add("tag", change_tags, "change tags on many bookmarks", "--q example.org --add new")
     for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
         ("--add", "add this tag"),
         ("--remove", "remove this tag; with one --add, rename it to the added tag"),
     ):
-        tags.add_argument(option, action="append", default=[], metavar="TAG", help=option_help)
-    tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
-    tags.add_argument("--dry-run", action="store_true", help="only say what would happen")
-    for command in (checks, imports, exports, tags):
-        _add_option(command, "--data", "DIR", "the data folder", default="data")
+        argument(option, action="append", default=[], metavar="TAG", help=option_help)
+    argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
+    argument("--dry-run", action="store_true", help="only say what would happen")
 
 
 def _add_option(

@@ -192,7 +192,8 @@ def _check_timestamp(value: object) -> str:
         return value
     match = _TIMESTAMP.fullmatch(_check_string(value))
     if match is None:
-        raise _RuleBroken("must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z")
+        example = "must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z"
+        raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(str(value))!r}")
     day, clock, zone = match.groups()
     if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7), which datetime rejects.
         clock = clock.removesuffix(":60") + ":59"

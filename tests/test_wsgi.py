@@ -1,5 +1,6 @@
 """The WSGI callable by PEP 3333, several applications at once, and unusable data folders."""
 
+import gc
 import gzip
 import io
 import json
@@ -334,6 +335,7 @@ def test_a_closed_application_frees_its_inotify_instance_and_serves_again(data, 
         opened = [os.readlink(link) for link in links if os.path.lexists(link)]
         return opened.count("anon_inode:inotify")
 
+    gc.collect()  # Applications of other tests.
     before, app = instances(), make_app(data)
     _, _, made = call(app, "POST", "/", {"uri": URI})
     assert instances() == before + 1

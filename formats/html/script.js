@@ -16,7 +16,6 @@
   const request = (address, options) => fetch(location.origin + address, options);
 
   // Store the value if one is given; return the stored one, or null if the browser forbids storage.
-  // The storage is that of the tab or of the whole browser.
   function setting(storage, name, ...value) {
     try {
       if (value.length) window[storage].setItem(name, value[0]);
@@ -208,6 +207,7 @@
   const items = () => findAll(".list > li[id]");
   const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
   const DELETED = "bookmarks-deleted";
+  let sending = 0; // The number of forms that are sent and have no answer yet.
 
   // The first click of a double click moves another button under the pointer: ignore the second.
   addEventListener("click", (event) => {
@@ -217,8 +217,7 @@
     }
   }, true);
 
-  // Screen readers announce each control with the title of its bookmark. The script adds the titles,
-  // because in the HTML they would make the page 10 % larger.
+  // Screen readers announce each control with its title, which would make the HTML 10 % larger.
   function nameControls(item) {
     const title = find("h2 > *", item).textContent;
     for (const control of findAll(".actions > *, [name=selected]", item)) {
@@ -245,6 +244,7 @@
 
   // Replace the items by those of a newer version of the list. Notices and open forms stay.
   function refresh(page) {
+    if (sending) return; // The last answer shows what the others have changed.
     items().forEach((item) => {
       const newer = page.getElementById(item.id);
       if (newer) nameControls(newer);
@@ -269,13 +269,15 @@
   async function send(action, form, button) {
     const data = new FormData(form, button);
     const isMultipart = form.enctype === "multipart/form-data";
-    const response = await request(new URL(action, location).pathname, {
-      method: "POST",
-      body: isMultipart ? data : new URLSearchParams(data),
-      headers: { Accept: "text/html" },
-      keepalive: !isMultipart, // Browsers allow only small bodies for it.
-    }).catch(() => null);
-    return response && { response, page: parse(await response.text()) };
+    const body = isMultipart ? data : new URLSearchParams(data);
+    const keepalive = !isMultipart; // Browsers allow only small bodies for it.
+    const init = { method: "POST", body, headers: { Accept: "text/html" }, keepalive };
+    sending += 1;
+    const answer = await request(new URL(action, location).pathname, init)
+      .then(async (response) => ({ response, page: parse(await response.text()) }))
+      .catch(() => null);
+    sending -= 1;
+    return answer;
   }
 
   // Show the notice in place of the item, with the height of the item: nothing else moves.
@@ -305,8 +307,7 @@
   }
   showKeptNotice();
 
-  // Do what the button of the bar or of an item does, or return false: then the response, such as
-  // that of a proxy, is shown as a page of its own.
+  // Do what a button does, or return false: then the response, such as a proxy's, is shown as a page.
   async function actInPlace(form, button) {
     const item = button.closest("li");
     const checked = item ? [item] : boxes(":checked").map((box) => box.closest("li"));

@@ -124,10 +124,12 @@ class Browser:
     def console_messages(self) -> list[str]:
         """Return the messages in the console since the last call, without the expected ones.
 
-        Chromium writes a message for each page that has the status of an error.
+        Chromium writes a message for each page that has the status of an error. Those about pages
+        of its own (chrome:) are not about this service.
         """
         messages = [entry["message"] for entry in self.driver.get_log("browser")]
-        return [message for message in messages if not re.match(self.expected, message)]
+        others = f"{self.expected}|chrome:"
+        return [message for message in messages if not re.match(others, message)]
 
 
 def require_chromium() -> None:

@@ -168,6 +168,23 @@ def test_two_bookmarks_are_deleted_at_the_same_time(each_browser):
     assert len(browser.stored()) == len(SAMPLES) - 3
 
 
+def test_a_late_answer_still_shows_its_notice(browser):
+    browser.post_samples()
+    browser.open()
+    # The list is shown anew after the first deletion, before the answer to the second one is here.
+    browser.driver.execute_script(
+        "const [first, second] = document.querySelectorAll('.list .actions [formaction*=delete]');"
+        "const send = fetch; window.fetch = async (address, init) => {"
+        "  const answer = await send(address, init);"
+        "  const isSecond = second.formAction.endsWith(String(address));"
+        "  if (isSecond) await new Promise((resume) => setTimeout(resume, 2000));"
+        "  return answer; };"
+        "first.click(); second.click();"
+    )
+    browser.wait(lambda: len(browser.all(".notice")) == 2)
+    browser.wait(lambda: browser.find(".total").text == f"{len(SAMPLES) - 2} bookmarks")
+
+
 def test_a_double_click_deletes_one_bookmark(browser):
     for lines in range(1, 5):
         browser.post(f"https://short-{lines}.example/")
