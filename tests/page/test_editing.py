@@ -250,7 +250,7 @@ def test_keys_act_on_a_page_whose_form_is_not_in_use(each_browser):
     id = browser.post("https://a.example/")["id"]
     browser.open(f"/{id}")
     browser.press("/")
-    assert browser.focused.get_attribute("id") == "q"
+    browser.wait(lambda: browser.focused.get_attribute("id") == "q")
     blur(browser)
     browser.leave(lambda: browser.press("a"))
     assert browser.find("h1").text == "Add a bookmark"
