@@ -56,9 +56,11 @@ class FormatTable(dict[str, Format]):
         # Only the parameter `format=` selects a download, not Accept: the page and the download
         # `netscape` are both text/html, and a browser that asks for text/html must get the page.
         negotiable = [format for format in formats if not format.download_name]
-        self.by_type = {format.media_type.partition(";")[0]: format for format in negotiable}
-        # At the end, because a wildcard in Accept, such as */*, selects the first type that fits.
-        self.by_type |= {alias: format for format in negotiable for alias in format.aliases}
+        self.by_type = {alias: format for format in negotiable for alias in format.aliases}
+        self.aliases = tuple(self.by_type)
+        self.by_type |= {format.media_type.partition(";")[0]: format for format in negotiable}
+        # Kept apart, because a wildcard in Accept, such as */*, must select none of `aliases`.
+        self.media_types = tuple(format.media_type.partition(";")[0] for format in negotiable)
 
 
 # --- Writing ---

@@ -115,33 +115,37 @@ def _run(options: argparse.Namespace) -> int:
 def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the parsers of the commands in this module."""
 
-    def add(name: str, run: Callable[..., int], help: str, example: str) -> Callable[..., Any]:
+    def add(
+        name: str, run: Callable[..., int], help: str, example: str
+    ) -> argparse.ArgumentParser:
         epilog = f"For example: bookmarks {name} {example}"
         parser = subparsers.add_parser(name, help=help, epilog=epilog)
         parser.set_defaults(run=run)
         _add_option(parser, "--data", "DIR", "the data folder", default="data")
-        return parser.add_argument
+        return parser
 
-    argument = add("check", check_files, "check the files in the data folder", "--repair")
-    argument("--repair", action="store_true", help="remove what is safe to remove")
-    argument("--similar", action="store_true", help="print addresses that differ only a little")
-    argument = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
-    argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    argument("--format", choices=formats.FILE_READERS, help="default: detected")
-    argument("--dry-run", action="store_true", help="only say what would happen")
-    argument = add("export", export, "write all bookmarks to a file", "bookmarks.html")
-    argument("file", nargs="?", default="-", metavar="FILE", help="default: standard output")
+    checks = add("check", check_files, "check the files in the data folder", "--repair")
+    checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
+    similar_help = "print addresses that differ only a little"
+    checks.add_argument("--similar", action="store_true", help=similar_help)
+    imports = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
+    imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
+    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    exports = add("export", export, "write all bookmarks to a file", "bookmarks.html")
+    file_help = "default: standard output"
+    exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
     format_help = "default: as the suffix of FILE says; json for standard output"
-    argument("--format", choices=EXPORTS, help=format_help)
-    argument = add("tag", change_tags, "change tags on many bookmarks", "--q example.org --add new")
+    exports.add_argument("--format", choices=EXPORTS, help=format_help)
+    tags = add("tag", change_tags, "change tags on many bookmarks", "--q example.org --add new")
     for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
         ("--add", "add this tag"),
         ("--remove", "remove this tag; with one --add, rename it to the added tag"),
     ):
-        argument(option, action="append", default=[], metavar="TAG", help=option_help)
-    argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
-    argument("--dry-run", action="store_true", help="only say what would happen")
+        tags.add_argument(option, action="append", default=[], metavar="TAG", help=option_help)
+    tags.add_argument("--q", default="", metavar="SEARCH", help="select the bookmarks that match")
+    tags.add_argument("--dry-run", action="store_true", help="only say what would happen")
 
 
 def _add_option(
@@ -173,7 +177,7 @@ def check_files(options: argparse.Namespace) -> int:
     """Print all problems of the folder, also repaired ones; return 1 if harmful ones remain."""
     data = Path(options.data)
     findings = check(data)
-    repaired, remaining = repair(data, findings) if options.repair else ([], findings)
+    repaired, remaining = repair(findings) if options.repair else ([], findings)
     for finding in repaired + remaining:
         print(finding)
     if options.similar:
@@ -353,7 +357,8 @@ def configured_application(
 def _configure(options: argparse.Namespace, is_private: bool) -> Any:
     """Return the configured application. Exit if it has no token and others may reach it."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
-    if "" in (file, os.environ.get("BOOKMARKS_TOKEN_FILE")):  # Everybody could read and write.
+    # Without a token, everybody could read and write.
+    if not file and "" in (file, os.environ.get("BOOKMARKS_TOKEN_FILE")):
         sys.exit("bookmarks: --token-file or BOOKMARKS_TOKEN_FILE is empty. Name a file.")
     if file:
         warn_of_readable_tokens(file)

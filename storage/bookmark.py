@@ -190,10 +190,11 @@ def _check_timestamp(value: object) -> str:
     # Every date that _CANONICAL_TIMESTAMP admits exists: its days are only 1 to 28.
     if isinstance(value, str) and _CANONICAL_TIMESTAMP.fullmatch(value):
         return value
-    match = _TIMESTAMP.fullmatch(_check_string(value))
+    text = _check_string(value)
+    match = _TIMESTAMP.fullmatch(text)
     if match is None:
         example = "must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z"
-        raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(str(value))!r}")
+        raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(text)!r}")
     day, clock, zone = match.groups()
     if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7), which datetime rejects.
         clock = clock.removesuffix(":60") + ":59"

@@ -30,14 +30,16 @@ _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.
 class Finding:
     """A problem with one file, and advice, or "removed" after `repair`.
 
-    `repair` removes the file if `is_safe_to_remove` is true. A harmless finding leaves every file
-    usable.
+    `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
+    bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
+    only if this tombstone is still valid. A harmless finding leaves every file usable.
     """
 
     path: Path
     problem: str
     advice: str
     is_safe_to_remove: bool = False
+    tombstone: Path | None = None
     is_harmless: bool = False
 
     def __str__(self) -> str:
@@ -54,27 +56,37 @@ def check(folder: Path) -> list[Finding]:
     tombstones = folder / "tombstones"
     # Without deletions this folder may be missing.
     checked = list(_check_tombstones(tombstones)) if tombstones.exists() else []
-    deleted = {path.stem for path, finding in checked if finding is None}
+    deleted = {path.stem: path for path, finding in checked if finding is None}
     findings = [finding for _, finding in checked if finding]
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
-def repair(folder: Path, findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     """Remove the files that are safe to remove; return the removed and the remaining findings.
 
     Raises Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
-    remaining = [finding for finding in findings if not finding.is_safe_to_remove]
+    removed = []
     # A tombstone must be durable before the bookmark that it deletes is removed.
-    if safe and (folder / "tombstones").exists():
-        files.sync_folder(folder / "tombstones")
+    for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
+        files.sync_folder(folder)
     for finding in safe:
-        files.remove(finding.path)
-    for changed_folder in {finding.path.parent for finding in safe}:
-        files.sync_folder(changed_folder)
+        # Remove a deleted bookmark's file only if its tombstone is still valid: another program
+        # may have damaged the tombstone since the check. Other files have none.
+        if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
+            files.remove(finding.path)
+            removed.append(finding)
+    for folder in {finding.path.parent for finding in removed}:
+        files.sync_folder(folder)
+    remaining = [finding for finding in findings if finding not in removed]
     # The command prints the advice at the end of a line, where "removed" takes its place.
-    return [replace(finding, advice="removed") for finding in safe], remaining
+    return [replace(finding, advice="removed") for finding in removed], remaining
+
+
+def _is_valid_tombstone(path: Path) -> bool:
+    tombstone, _ = _decode(path, decode_tombstone)
+    return tombstone is not None
 
 
 def _check_tombstones(folder: Path) -> Iterator[tuple[Path, Finding | None]]:
@@ -89,8 +101,8 @@ def _check_tombstones(folder: Path) -> Iterator[tuple[Path, Finding | None]]:
             yield path, None
 
 
-def _check_bookmarks(folder: Path, deleted: set[str]) -> Iterator[Finding]:
-    """Yield the problems with the folder's files; `deleted` has the ids of the tombstones."""
+def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
+    """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
     # The API for linkding's clients finds no bookmark that has the number of a deleted one.
     ids_by_linkding_number = {linkding_number(id): id for id in deleted}
@@ -101,7 +113,7 @@ def _check_bookmarks(folder: Path, deleted: set[str]) -> Iterator[Finding]:
         elif bookmark is None and not problem:
             continue  # The file has been removed since the folder was listed.
         elif path.stem in deleted:
-            yield _deleted_finding(path, problem)
+            yield _deleted_finding(path, deleted[path.stem], problem)
         elif problem:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
         elif bookmark:
@@ -126,7 +138,7 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value 
         return None, str(error)
 
 
-def _deleted_finding(path: Path, problem: str) -> Finding:
+def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
     """Return the finding for a file of a deleted bookmark, which a crash may have left.
 
     A file that is no valid bookmark, as `problem` says, may hold something else that its owner
@@ -135,7 +147,8 @@ def _deleted_finding(path: Path, problem: str) -> Finding:
     finding = "belongs to a deleted bookmark: it has a tombstone"
     if problem:
         return Finding(path, finding, "move it away, because it is no valid bookmark")
-    return Finding(path, finding, _REMOVE, is_safe_to_remove=True)
+    # `repair` removes the deleted bookmark's file only if the tombstone is still valid then.
+    return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 
 def _paths(folder: Path) -> list[Path]:

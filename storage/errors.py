@@ -58,7 +58,7 @@ class Conflict(StorageError):
     """Another bookmark, `id`, has this uri; deleted bookmarks do not count."""
 
     def __init__(self, id: str) -> None:
-        super().__init__("Another bookmark has this uri already.")
+        super().__init__(f"The bookmark {id} has this uri already.")
         self.id = id
 
 

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import msgspec
 
 from storage.bookmark import ID, Fields, clean, create, merge, replace_invalid_xml_chars, timestamp
-from storage.errors import Conflict, Gone, Invalid, Unreadable
+from storage.errors import Gone, Invalid, Unreadable
 from storage.store import MAX_CHANGES, Store, Transaction
 
 # These limits bound the size of an import's report.
@@ -98,7 +98,7 @@ class Importer:
             after = merge(before.bookmark, fields, now)
             folder.put(after, before)
             return "unchanged" if after is before.bookmark else "updated"
-        except (Invalid, Conflict, Gone, Unreadable) as error:
+        except (Invalid, Gone, Unreadable) as error:
             self._skip(line, values, str(error))
             return "skipped"
 

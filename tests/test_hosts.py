@@ -1,5 +1,6 @@
 """One process serves many folders, one for each host name: `bookmarks.make_host_app`, `--hosts`."""
 
+import errno
 import gc
 import io
 import json
@@ -165,8 +166,22 @@ def test_a_token_file_that_is_a_folder_or_a_broken_link_refuses_every_request(ho
     hosts.get("/", headers=at(A), status=503)
     (root / f"{A}.tokens").rmdir()
     (root / f"{A}.tokens").symlink_to(root / "missing")
-    hosts.get("/", headers=at(A, **BEARER), status=404)
-    hosts.get("/", headers=at(A), status=404)
+    hosts.get("/", headers=at(A, **BEARER), status=503)
+    hosts.get("/", headers=at(A), status=503)
+
+
+def test_a_token_file_that_cannot_be_looked_at_refuses_every_request(hosts, root, monkeypatch):
+    write_tokens(root, TOKEN)
+    look = Path.lstat
+
+    def fail(path):
+        if path.suffix == ".tokens":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return look(path)
+
+    monkeypatch.setattr(Path, "lstat", fail)
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    hosts.get("/", headers=at(A), status=503)
 
 
 def test_a_token_file_can_be_a_link(hosts, root):

@@ -138,6 +138,7 @@ def edit_form(
     checkboxes: Mapping[str, str] = {},  # A ticked box adds its text to the field's value.
     focus: str = "",
     extra_link: str = "",
+    has_cancel_link: bool = True,
 ) -> str:
     """Return the HTML of a form that is sent to `path` below the service.
 
@@ -154,7 +155,7 @@ def edit_form(
         f'{fields}<p class="choices"><label><input type="checkbox" name="unread" value="1"'
         f'{" checked" if form.unread else ""}> Read later</label></p>\n'
         f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
-        f"{_cancel_link(site, path, form)}</p>\n"
+        f"{_cancel_link(site, path, form) if has_cancel_link else ''}</p>\n"
     )
     hidden = [("_opened", form.opened), ("close", form.closes_window)]
     hidden += back_parameters(form.list_query)

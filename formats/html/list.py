@@ -135,7 +135,8 @@ def _nothing_here(listing: Listing) -> str:
 
 def _empty_collection(listing: Listing) -> str:
     site = listing.site
-    editor = edit_form(site, "/-/add", BookmarkForm(list_query=""))
+    # No link to cancel: it would lead to the list, but the form is on the page of the list.
+    editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
     title = "You have no bookmarks yet"
     return f"{begin(title, site, listing)}{single_column(title, main)}"

@@ -1,6 +1,5 @@
 """The page after bookmarks were changed or deleted: what was done, and what was left alone."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -29,14 +28,14 @@ _MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was l
 class Outcome(msgspec.Struct):
     """The bookmarks that a form was about: those `done`, and those that were left alone.
 
-    `newer` have changed since the page of the form was opened. `failed` has the error of each of
-    the others, such as those that were deleted.
+    `newer` have changed since the page of the form was opened. `failed` has the others with their
+    errors: those that break a rule, and the ids of those that are deleted or cannot be read.
     """
 
     is_deletion: bool
     done: list[Bookmark] = []
     newer: list[Entry] = []
-    failed: list[StorageError] = []
+    failed: list[tuple[Bookmark | str, StorageError]] = []
     stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
@@ -59,15 +58,27 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
         content += _newer_version(entry, site, delete)
     if outcome.stopped:
         content += f"<p>The rest was left alone: {e(outcome.stopped)}</p>\n"
-    for reason, count in Counter(map(_reason, outcome.failed)).items():
-        content += f"<p>{number_of_bookmarks(count)} left alone: {e(reason)}</p>\n"
+    names_by_reason: dict[str, list[str]] = {}
+    for failed, error in outcome.failed:
+        names_by_reason.setdefault(_reason(error), []).append(_name(failed, site))
+    for reason, names in names_by_reason.items():
+        number = number_of_bookmarks(len(names))
+        content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
     main = notice(content, "notice" if outcome.is_complete else "notice alert")
     return write_page(heading, main + list_link(site, list_query), site)
 
 
 def _reason(error: StorageError) -> str:
-    """Return why a bookmark was left alone, without an id, which tells people little."""
+    """Return why a bookmark was left alone; several may have the same reason."""
     return "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
+
+
+def _name(failed: Bookmark | str, site: Site) -> str:
+    """Return a link to a bookmark that could not be changed, nothing for one that is gone."""
+    if isinstance(failed, str):
+        return ""
+    title = e(cut(failed.title, MAX_TITLE_SHOWN))
+    return f'<p><a href="{e(site.path)}/{failed.id}"><bdi>{title}</bdi></a></p>\n'
 
 
 def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) -> str:

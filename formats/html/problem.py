@@ -27,14 +27,15 @@ _HEADINGS: Mapping[int, str] = {
     503: "This is not possible now",
     507: "The disk is full",
 }
+# The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
+_TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # With these statuses, the problem's detail is meant for programs. Pages show these texts instead.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
+    409: "Another bookmark has this address.",
     415: "The service does not know the type of what was sent.",
 }
-# The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
-_TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 
 
 @dataclass
@@ -79,7 +80,7 @@ def detail_html(problem: Problem) -> str:
     if time := problem.deleted:  # The script shows it in the zone of the user.
         text = f"on {time[:10]} at {time[11:16]} UTC"
         return f'You deleted this bookmark <time datetime="{time}">{text}</time>.'
-    return people_text(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
+    return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
 def errors_html(problem: Problem) -> str:

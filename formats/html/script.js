@@ -217,7 +217,8 @@
     }
   }, true);
 
-  // Screen readers announce each control with its title, which would make the HTML 10 % larger.
+  // Screen readers announce each control with the title of its bookmark. The script adds the titles,
+  // because in the HTML they would make the page 10 % larger.
   function nameControls(item) {
     const title = find("h2 > *", item).textContent;
     for (const control of findAll(".actions > *, [name=selected]", item)) {
@@ -245,7 +246,7 @@
   // Replace the items by those of a newer version of the list. Notices and open forms stay.
   function refresh(page) {
     if (sending) return; // The last answer shows what the others have changed.
-    items().forEach((item) => {
+    items().filter((item) => !find(".notice", item)).forEach((item) => {
       const newer = page.getElementById(item.id);
       if (newer) nameControls(newer);
       newer ? item.replaceWith(newer) : item.remove();
@@ -331,9 +332,8 @@
     const [first, ...rest] = checked;
     showNotice(notice, first, isDeleted);
     notice.focus();
-    if (!isDeleted) return true;
-    rest.forEach((gone) => gone.remove());
-    keepNotice(notice, next);
+    if (isDeleted) rest.forEach((gone) => gone.remove());
+    if (isDeleted) keepNotice(notice, next);
     refreshList();
     return true;
   }

@@ -94,9 +94,11 @@ class Listing:
         """The parameters tag and q, which select the bookmarks, without empty and repeated ones."""
         parameters = self.view.parameters
         words = " ".join(value for name, value in parameters if name == "q").strip()
-        tags = [tag.strip() for name, tag in parameters if name == "tag" and tag.strip()]
-        by_folded_tag = {fold_tag(tag): ("tag", tag) for tag in reversed(tags)}
-        return [*reversed(by_folded_tag.values()), *([("q", words)] if words else [])]
+        tags: dict[str, tuple[str, str]] = {}  # By folded tag.
+        for tag in (value.strip() for name, value in parameters if name == "tag"):
+            tags.setdefault(fold_tag(tag), ("tag", tag))
+        tags.pop("", None)
+        return [*tags.values(), *([("q", words)] if words else [])]
 
     @property
     def order(self) -> Parameters:

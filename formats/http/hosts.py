@@ -1,6 +1,5 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
-import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from formats.http.access_log import HOST_VARIABLE
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import site_of
+from storage import files
 from storage.errors import Invalid, Unavailable
 
 # Each open folder has one inotify instance, of which Linux allows a user 128 at first.
@@ -74,12 +74,12 @@ def _read_tokens(root: Path, host: str) -> _Tokens:
     They are read at each request, so that a removed token ends at once. Raises HTTPError if there
     is no folder. A link is none, because it could leave ROOT.
     """
-    folder, file = f"{root}/{host}", f"{root}/{host}.tokens"
+    folder, file = root / host, root / f"{host}.tokens"
+    is_served = _SERVED_HOST.fullmatch(host) and not files.is_missing(folder)
     try:
-        if _SERVED_HOST.fullmatch(host) and stat.S_ISDIR(os.lstat(folder).st_mode):
-            return tuple(credentials.read_tokens(file)) if os.path.lexists(file) else None
-    except FileNotFoundError:
-        pass
+        if not is_served or not stat.S_ISDIR(folder.lstat().st_mode):
+            raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
+        # Only a file that is surely missing gives the host the tokens of the service.
+        return None if files.is_missing(file) else tuple(credentials.read_tokens(str(file)))
     except (Invalid, OSError) as error:
         raise Unavailable("The folder of this host or its token file cannot be used.") from error
-    raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Sequence
 
 from webob import Request
 from webob.acceptparse import create_accept_header
@@ -27,24 +28,26 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters = [])
         if name not in table:
             raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
         return table[name]
-    return table.by_type[best_media_type(request, tuple(table.by_type))]
+    return table.by_type[best_media_type(request, table.media_types, aliases=table.aliases)]
 
 
-def best_media_type(request: Request, offers: tuple[str, ...]) -> str:
+def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[str] = ()) -> str:
     """Return the media type that Accept prefers, the first offer if it has no preference.
 
-    Raises HTTPError 406.
+    `aliases` are further media types of the offered formats. Raises HTTPError 406.
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""  # Too long for the lru_cache: the first offer is chosen.
-    if best := _best_media_type(accept, offers):
+    if best := _best_media_type(accept, tuple(offers), tuple(aliases)):
         return best
     raise HTTPError(406, f"The response can be one of {', '.join(offers)}.")
 
 
 @functools.lru_cache(maxsize=256)
-def _best_media_type(accept: str, offers: tuple[str, ...]) -> str | None:
+def _best_media_type(accept: str, offers: tuple[str, ...], aliases: tuple[str, ...]) -> str | None:
+    # Offer only aliases that Accept names, so that a wildcard such as */* selects no alias.
+    offers += tuple(alias for alias in aliases if alias in accept.lower())
     # The offers have no parameters: WebOb would match none of them with `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.

@@ -20,6 +20,7 @@ from storage import errors
 from storage.errors import Malformed
 
 log = logging.getLogger("bookmarks")
+MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
 
 PROBLEM_JSON = "application/problem+json"
 # The media types that Accept can select for a problem, in the order of preference.
@@ -108,4 +109,5 @@ def _log_internal_error(request: Request) -> Problem:
 
 
 def _logged_path(request: Request) -> str:
-    return str(request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", ""))
+    path: str = request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", "")
+    return path[:MAX_LOGGED_PATH]

@@ -1,4 +1,4 @@
-"""The server process: waitress and its settings, open files and signals."""
+"""The server process: waitress and its settings, and signals."""
 
 import functools
 import os

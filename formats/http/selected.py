@@ -17,6 +17,7 @@ from formats.http.request import MAX_FILE
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from storage import bookmark as rules
+from storage.bookmark import Bookmark
 from storage.errors import Gone, Invalid, Malformed, NotFound, StorageError, Unreadable
 from storage.query import Query
 from storage.retag import Retagging
@@ -66,7 +67,7 @@ def _change(
         outcome.newer += stored.newer
         outcome.failed += stored.failed
     if outcome.failed and not outcome.done and not outcome.newer:
-        raise outcome.failed[0]
+        raise outcome.failed[0][1]
     site, list_query = service.site(request), fields.get("_list")
     if outcome.is_deletion or not outcome.is_complete:
         status = OK if outcome.done else "412 Precondition Failed"
@@ -101,8 +102,10 @@ def _change_one(
     folder: Transaction, id: str, shown: Set[str], retagging: Retagging, outcome: Outcome
 ) -> None:
     """Change or delete a bookmark in the transaction, unless it is newer than the page showed."""
+    found: Bookmark | str = id
     try:
         entry = folder.get(id)
+        found = entry.bookmark
         if shown_version(entry) not in shown:
             outcome.newer.append(entry)
             return
@@ -113,7 +116,7 @@ def _change_one(
             folder.put(rules.update(entry.bookmark, fields), entry)
         outcome.done.append(entry.bookmark)
     except (Invalid, NotFound, Gone, Unreadable) as error:
-        outcome.failed.append(error)
+        outcome.failed.append((found, error))
 
 
 @form_handler(write_not_done, MAX_FILE)

@@ -516,10 +516,11 @@ def test_a_bookmark_with_too_many_tags_is_named_and_the_others_are_changed(app, 
     page = act_on_selected(app, many, "add", range(3), status=200, tags="new")
     assert "2 bookmarks changed" in page.html.h1.text
     assert "1 bookmark left alone: tags must be at most 100" in page.html.main.text
+    assert page.html.main.find("a", href=f"/{many[1]['id']}").text == many[1]["title"]
     assert sum("new" in tags for tags in tags_of(app)) == 2
 
 
-def test_a_tag_in_another_case_takes_the_place_of_that_in_the_filter(app, add):
+def test_a_filter_has_each_tag_once_in_the_case_of_its_first_mention(app, add):
     add(uri="x:1", tags=["Python"])
     page = app.get("/?tag=python", headers=PAGE, status=200)
     (link,) = page.html.select("ol.list .tags a")

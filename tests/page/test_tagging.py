@@ -301,6 +301,7 @@ def test_tags_are_completed_in_every_field(browser, filled):
         browser.open(path)
         if boxes := browser.all("[name=selected], [name=tag][type=checkbox]"):
             boxes[0].click()
+        browser.wait(lambda id=id: browser.find(f"#{id}").is_displayed())
         browser.find(f"#{id}").click()
         browser.press("zuri")
         browser.wait(lambda: browser.all("[role=option]"))

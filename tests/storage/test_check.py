@@ -183,3 +183,11 @@ def test_a_file_removed_during_the_check_is_no_finding(address, data, monkeypatc
     monkeypatch.setattr(files, "read", remove_and_read)
     assert storage.check.check(data) == []
     assert not path.exists()
+
+
+def test_repair_keeps_a_bookmark_whose_tombstone_broke_after_the_check(address, data):
+    path = interrupt_deletion(data)
+    findings = storage.check.check(data)
+    write_file(data / "tombstones" / "b.json")
+    assert storage.check.repair(findings) == ([], findings)
+    assert path.exists()
