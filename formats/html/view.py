@@ -47,13 +47,18 @@ def _no_tags(uri: str) -> Sequence[str]:
 class View(msgspec.Struct, frozen=True):
     """What a writer may show beside its resource.
 
-    `parameters` is the query of the request. `host_tags` returns the tags of other bookmarks whose
-    uri has the same host.
+    `make_site` returns the service's address, which few formats need. `parameters` is the query of
+    the request. `host_tags` returns the tags of other bookmarks whose uri has the same host.
     """
 
-    site: Site = Site()
+    make_site: Callable[[], Site] = Site
     parameters: Parameters = []
     host_tags: Callable[[str], Sequence[str]] = _no_tags
+
+    @property
+    def site(self) -> Site:
+        """The service's address."""
+        return self.make_site()
 
     @property
     def values(self) -> dict[str, str]:

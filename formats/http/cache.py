@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain
 
 from webob import Request
 
@@ -61,8 +60,8 @@ class ResponseCache:
         # response counts as stale.
         change_count = self._store.change_count
         response = make(request)
-        texts = chain(filter(None, key), *response.headers)
-        size = OVERHEAD + len(response.body) + sum(map(len, texts))
+        # The header Link may repeat the query four times.
+        size = OVERHEAD + len(response.body) + 5 * sum(map(len, filter(None, key)))
         # Where each request compares all files, that takes longer than to make a response.
         if size <= MAX_RESPONSE_SIZE and not self._store.compares_each_time():
             if self._size + size > MAX_SIZE:

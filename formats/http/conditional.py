@@ -1,5 +1,6 @@
 """Validators and conditional requests (RFC 9110 sections 8.8 and 13)."""
 
+import functools
 import re
 import time
 from collections.abc import Iterable
@@ -26,6 +27,10 @@ CONDITION_VARIABLES = frozenset(
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
+# Cached, because all lists have the same date.
+_http_date = functools.lru_cache(maxsize=1024)(functools.partial(formatdate, usegmt=True))
+
+
 def respond(
     request: Request,
     format: Format,
@@ -46,7 +51,7 @@ def respond(
         tag += "-" + blake2b(body, digest_size=8).hexdigest()
     validators = [
         ("ETag", f'"{tag}"'),
-        ("Last-Modified", formatdate(last_modified(resource), usegmt=True)),
+        ("Last-Modified", _http_date(last_modified(resource))),
     ]
     if request.method in ("GET", "HEAD") and _is_not_modified(request, resource, tag):
         return Response("304 Not Modified", validators)

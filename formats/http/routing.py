@@ -52,7 +52,8 @@ class Service:
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
-        return View(self.site(request), parameters, self.store.host_tags)
+        make_site = functools.partial(self.site, request)
+        return View(make_site, parameters, self.store.host_tags)
 
 
 @dataclass(frozen=True)
