@@ -60,7 +60,7 @@ def _similar(groups: list[Group]) -> str:
         for group in groups[:_MAX_GROUPS]
     )
     return (
-        f"<p>{len(groups):,} groups of bookmarks have addresses that differ only in http or https, "
-        "<code>www.</code>, a slash at the end, a fragment, or parameters for tracking. Open them, "
-        f'and delete what you have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
+        f"<p>Groups: {len(groups):,}. The addresses of a group differ only in http or https, www., "
+        "a slash at the end, a fragment, or parameters for tracking. Open them, and delete what you "
+        f'have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
     )

@@ -12,7 +12,7 @@ from storage.errors import Unavailable
 from storage.store import Store
 
 # In bytes: of all cached responses with their keys, of one of them, and of its Python objects.
-MAX_SIZE, MAX_RESPONSE_SIZE, OVERHEAD = 16 * 1024 * 1024, 256 * 1024, 1536
+MAX_SIZE, MAX_RESPONSE_SIZE, OVERHEAD = 16 * 1024 * 1024, 256 * 1024, 2048
 
 # Credentials are not in the key: access control checks them before each look into the cache. The
 # response to HEAD is that of GET, whose body `response.send` leaves out.
