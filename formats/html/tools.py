@@ -61,6 +61,6 @@ def _similar(groups: list[Group]) -> str:
     )
     return (
         f"<p>Groups: {len(groups):,}. The addresses of a group differ only in http or https, www., "
-        "a slash at the end, a fragment, or parameters for tracking. Open them, and delete what you "
-        f'have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
+        "a slash at the end, a fragment, or parameters for tracking. Open them, and delete what "
+        f'you have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
     )
