@@ -185,6 +185,26 @@ def test_a_late_answer_still_shows_its_notice(browser):
     browser.wait(lambda: browser.find(".total").text == f"{len(SAMPLES) - 2} bookmarks")
 
 
+def test_a_late_refusal_leaves_no_item_as_it_was(browser):
+    unread = browser.post("https://unread.example/", tags=["unread"])["id"]
+    changed = browser.post("https://changed.example/")["id"]
+    browser.open()
+    browser.post("https://changed.example/", title="Changed elsewhere")
+    browser.expect(412)
+    # The answer to the deletion, which is refused, comes after that to the mark as read.
+    browser.driver.execute_script(
+        "const send = fetch; window.fetch = async (address, init) => {"
+        "  const answer = await send(address, init);"
+        "  const isDeletion = String(address).includes('/-/delete/');"
+        "  if (isDeletion) await new Promise((resume) => setTimeout(resume, 2000));"
+        "  return answer; };"
+        f"document.querySelector('[formaction$=\"delete/{changed}\"]').click();"
+        f"document.querySelector('[formaction$=\"read/{unread}\"]').click();"
+    )
+    browser.wait(lambda: browser.all(f"#b-{changed} .notice"))
+    browser.wait(lambda: not browser.all(f"#b-{unread} [formaction*=read]"))
+
+
 def test_a_double_click_deletes_one_bookmark(browser):
     for lines in range(1, 5):
         browser.post(f"https://short-{lines}.example/")
