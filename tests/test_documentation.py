@@ -234,7 +234,7 @@ PUT_TOGETHER = {
     "FILE: Is a directory",
     "base_url must be an address, such as https://example.com/bookmarks, not VALUE",
     "q cannot be used: REASON",
-    "METHOD PATH: MESSAGE (REASON)",
+    "METHOD PATH: MESSAGE REASON",
 }
 
 

@@ -29,13 +29,13 @@ class Outcome(msgspec.Struct):
     """The bookmarks that a form was about: those `done`, and those that were left alone.
 
     `newer` have changed since the page of the form was opened. `failed` has the others with their
-    errors: those that break a rule, and the ids of those that are deleted or cannot be read.
+    errors: those that would break a rule, and None for each that is deleted or cannot be read.
     """
 
     is_deletion: bool
     done: list[Bookmark] = []
     newer: list[Entry] = []
-    failed: list[tuple[Bookmark | str, StorageError]] = []
+    failed: list[tuple[Bookmark | None, StorageError]] = []
     stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
@@ -73,9 +73,9 @@ def _reason(error: StorageError) -> str:
     return "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
 
 
-def _name(failed: Bookmark | str, site: Site) -> str:
-    """Return a link to a bookmark that could not be changed, nothing for one that is gone."""
-    if isinstance(failed, str):
+def _name(failed: Bookmark | None, site: Site) -> str:
+    """Return a link to a bookmark that could not be changed, empty for one that was not found."""
+    if failed is None:
         return ""
     title = e(cut(failed.title, MAX_TITLE_SHOWN))
     return f'<p><a href="{e(site.path)}/{failed.id}"><bdi>{title}</bdi></a></p>\n'

@@ -50,8 +50,8 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         return _log_internal_error(request)
     problem = Problem(PROBLEMS[type(error)], str(error))
     if isinstance(error, errors.Full | errors.Unavailable):
-        reason = error.__cause__ or "no other reason"
-        log.error("%s %r: %s (%s)", request.method, _logged_path(request), error, reason)
+        message = " ".join(map(str, filter(None, (error, error.__cause__))))
+        log.error("%s %r: %s", request.method, _logged_path(request), message)
     if isinstance(error, errors.Invalid):
         problem.errors = error.errors
     if isinstance(error, errors.Conflict):

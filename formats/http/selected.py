@@ -102,7 +102,7 @@ def _change_one(
     folder: Transaction, id: str, shown: Set[str], retagging: Retagging, outcome: Outcome
 ) -> None:
     """Change or delete a bookmark in the transaction, unless it is newer than the page showed."""
-    found: Bookmark | str = id
+    found: Bookmark | None = None
     try:
         entry = folder.get(id)
         found = entry.bookmark
