@@ -84,7 +84,7 @@ class Listing:
         """The result of the query."""
         return self.select(self.query)
 
-    @property
+    @cached_property
     def site(self) -> Site:
         """The service's address."""
         return self.view.site

@@ -25,8 +25,6 @@ CONDITION_VARIABLES = frozenset(
 )
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space precedes it.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
-
-
 # Cached, because all lists have the same date.
 _http_date = functools.lru_cache(maxsize=1024)(functools.partial(formatdate, usegmt=True))
 

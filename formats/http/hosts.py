@@ -39,7 +39,8 @@ class HostApplication:
         self, root: Path, open_folder: _OpenFolder, max_open: int, access_control: AccessControl
     ) -> None:
         self._root, self.access_control = root, access_control
-        # `lru_cache` holds no lock while it opens a folder, so no other host waits for this.
+        # The tokens are a part of the key, so changed ones open the folder again. `lru_cache` holds
+        # no lock meanwhile, so no other host waits.
         self._app_of = lru_cache(max_open)(partial(_open, root, open_folder, access_control))
 
     def open(self) -> None:
