@@ -24,14 +24,14 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
         raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
 
 import formats
-from formats import FormatTable, commands
+from formats import commands
 from formats.html.view import Listing, Site
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
 from formats.http.cache import ResponseCache
 from formats.http.compression import compress
 from formats.http.conditional import require_conditions, respond, respond_asset
-from formats.http.credentials import encode_tokens
+from formats.http.credentials import encode_tokens, warn_of_readable_tokens
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
@@ -40,7 +40,7 @@ from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
 from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
-from storage.errors import Gone
+from storage.errors import Invalid
 from storage.index import Entry
 from storage.query import parse_query
 from storage.retag import clean_retagging, retag
@@ -53,7 +53,7 @@ __version__ = "0.1.0"
 
 
 def list_bookmarks(
-    service: Service, request: Request, table: FormatTable = formats.LISTS
+    service: Service, request: Request, table: formats.Table = formats.LISTS
 ) -> Response:
     """GET / and GET /feed: the selected bookmarks in the negotiated format."""
     parameters = query_parameters(request)
@@ -82,7 +82,7 @@ def get_field(service: Service, request: Request, id: str, field: str) -> Respon
     return respond(request, format, entry, format.write(entry.bookmark, field), f"{field}.")
 
 
-def tags(service: Service, request: Request, table: FormatTable = formats.TAGS) -> Response:
+def tags(service: Service, request: Request, table: formats.Table = formats.TAGS) -> Response:
     """GET /tags and /tags.json: all tags and the numbers of their bookmarks."""
     parameters = query_parameters(request)
     format = negotiate(request, table, parameters)
@@ -238,22 +238,12 @@ class Application(Service):
             self.access_control.check(request)
             response = self._cache.get(request, self._respond)
         except Exception as error:
-            response = self._respond_problem(request, error)
+            problem = _door(request).respond_problem(request, error, self.site(request))
+            response = self._finish(request, problem)
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
-        try:
-            return self._finish(request, _door(request).respond(self, request))
-        except Gone as error:  # Cached, unlike a 404: invented paths would fill the cache.
-            return self._respond_problem(request, error)
-
-    def _respond_problem(self, request: Request, error: Exception) -> Response:
-        site = self.site(request)
-        problem = problems.problem_of(request, error, site)
-        if isinstance(error, Gone):  # No id is used again, so caches may keep it for a day.
-            scope = "private" if self.access_control.tokens else "public"
-            problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
-        return self._finish(request, _door(request).respond_problem(request, problem, site))
+        return self._finish(request, _door(request).respond(self, request))
 
     def _finish(self, request: Request, response: Response) -> Response:
         control = self.access_control
@@ -280,7 +270,7 @@ def make_app(
     `base_url` is no address or `token` is an empty sequence.
     """
     tokens = encode_tokens(token)
-    site = parse_base_url(base_url, has_login=bool(tokens))
+    site = parse_base_url(base_url)
     control = AccessControl(tokens, public_read, site.url if site else None)
     return Application(Store(Path(data), one_machine), control, site)
 
@@ -296,17 +286,28 @@ def make_host_app(
     """Return the WSGI application over the folders `root/HOST`, one for each host name.
 
     Up to `max_open` folders stay open. The tokens of a folder are in the file `root/HOST.tokens`;
-    without this file, `token` is its token, or several. Raises OSError if `root` is no folder.
+    without this file, `token` is its token, or several. Raises OSError if `root` is no folder;
+    Invalid if `max_open` is less than 1 or `token` is an empty sequence.
     """
+    if max_open < 1:
+        raise Invalid([("max_open", "must be at least 1")])
+    root = Path(root)
+    reports_all_changes(root, one_machine)  # Warns at the start, before a folder is opened.
+    tokens = encode_tokens(token)
 
-    def open_folder(folder: Path, control: AccessControl) -> Application:
-        app = Application(Store(folder, one_machine), control)
+    # At most `max_open` applications stay open between requests. Python frees the longest unused
+    # one beyond that, with its index and inotify instance, when no request refers to it any more.
+    # Changed tokens open the folder again. No other host waits meanwhile: the cache has no lock.
+    @functools.lru_cache(max_open)
+    def application_of(host: str, own_tokens: Sequence[str] | None) -> Application:
+        control = AccessControl(encode_tokens(own_tokens) or tokens, public_read, f"//{host}")
+        control.warn_of_short_tokens()
+        warn_of_readable_tokens(f"{root / host}.tokens")
+        app = Application(Store(root / host, one_machine), control)
         app.open()
         return app
 
-    reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
-    control = AccessControl(encode_tokens(token), public_read, None)
-    return hosts.HostApplication(Path(root), open_folder, max_open, control)
+    return hosts.HostApplication(root, application_of, AccessControl(tokens, public_read, None))
 
 
 @functools.cache

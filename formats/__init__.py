@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
-from typing import NamedTuple
+
+import msgspec
 
 from formats import atom, csv, form, json, netscape, text, xbel
 from formats.html import MEDIA_TYPE as HTML
@@ -29,7 +30,8 @@ Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
-class Format(NamedTuple):
+# eq=False: the cache of content negotiation compares and hashes formats by identity.
+class Format(msgspec.Struct, frozen=True, eq=False):
     """A representation: its name, the media type of its responses, and its writer.
 
     A client may ask for it by `aliases`, too. `page_size` is the `limit` of a list without one, and
@@ -47,20 +49,18 @@ class Format(NamedTuple):
     download_name: str = ""
     is_page: bool = False
 
+    @property
+    def bare_type(self) -> str:
+        """The media type without parameters, as clients name it in Accept."""
+        return self.media_type.partition(";")[0]
 
-class FormatTable(dict[str, Format]):
-    """Formats by name, in the order of preference, with what content negotiation needs."""
 
-    def __init__(self, *formats: Format) -> None:
-        super().__init__({format.name: format for format in formats})
-        # Only the parameter `format=` selects a download, not Accept: the page and the download
-        # `netscape` are both text/html, and a browser that asks for text/html must get the page.
-        negotiable = [format for format in formats if not format.download_name]
-        self.by_type = {alias: format for format in negotiable for alias in format.aliases}
-        self.aliases = tuple(self.by_type)
-        self.by_type |= {format.media_type.partition(";")[0]: format for format in negotiable}
-        # Kept apart, because a wildcard in Accept, such as */*, must select none of `aliases`.
-        self.media_types = tuple(format.media_type.partition(";")[0] for format in negotiable)
+Table = Mapping[str, Format]  # Formats by name, in the order of preference.
+
+
+def table(*formats: Format) -> Table:
+    """Return the formats by name."""
+    return {format.name: format for format in formats}
 
 
 # --- Writing ---
@@ -71,7 +71,7 @@ _XBEL_TYPES = ("application/xbel+xml", *_XML_TYPES)
 _CSV = "text/csv; charset=utf-8; header=present"
 
 # The writers of lists and feeds take a Listing.
-LISTS = FormatTable(
+LISTS = table(
     Format("json", "application/json", json.write),
     Format("xbel", "application/x-xbel", xbel.write, aliases=_XBEL_TYPES),
     Format("text", "text/plain; charset=utf-8", text.write),
@@ -81,27 +81,27 @@ LISTS = FormatTable(
 )
 # A feed is always sorted by date, and has the deletions too.
 _FEED_QUERY: Mapping[str, object] = {"deletions": True, "sort": NEWEST_FIRST}
-FEEDS = FormatTable(
+FEEDS = table(
     Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, _FEED_QUERY)
 )
 # The writers of one bookmark take its Entry and a View.
-ONE_BOOKMARK = FormatTable(
+ONE_BOOKMARK = table(
     Format("json", "application/json", json.write_bookmark),
     Format("xbel", "application/x-xbel", xbel.write_bookmark, aliases=_XBEL_TYPES),
     Format("html", HTML, html_bookmark.write, is_page=True),
 )
 # The writers of one field take a bookmark and the name of the field.
-FIELD_VALUES = FormatTable(
+FIELD_VALUES = table(
     Format("text", "text/plain; charset=utf-8", text.write_field),
     Format("json", "application/json", json.write_field),
 )
 # The writers of tags take each tag with its count of bookmarks, the count of bookmarks without
 # tags, and a View. A browser that asks for /tags.json gets JSON, too.
-TAGS_JSON = FormatTable(Format("json", "application/json", json.write_tags))
-TAGS = FormatTable(*TAGS_JSON.values(), Format("html", HTML, html_tags.write_tags, is_page=True))
+TAGS_JSON = table(Format("json", "application/json", json.write_tags))
+TAGS = table(*TAGS_JSON.values(), Format("html", HTML, html_tags.write_tags, is_page=True))
 # The writers of reports take a RetagReport or an ImportReport, and a View.
-REPORTS = FormatTable(Format("json", "application/json", json.write_report))
-IMPORT_REPORTS = FormatTable(*REPORTS.values(), Format("html", HTML, html_report.write))
+REPORTS = table(Format("json", "application/json", json.write_report))
+IMPORT_REPORTS = table(*REPORTS.values(), Format("html", HTML, html_report.write))
 
 # --- Reading one bookmark ---
 

@@ -200,7 +200,7 @@ def test_the_format_that_is_added_as_an_example_works():
     bookmark = create({"uri": "https://example.com/", "title": "An [example\\]"}, "a")
     row = re.search(r"`(Format\(\"markdown\", .*),`", CONTRIBUTING)[1]
     names = {"Format": formats.Format, "markdown": SimpleNamespace(**module)}
-    format = formats.FormatTable(eval(row, names))["markdown"]
+    format = eval(row, names)
     listing = SimpleNamespace(bookmarks=[bookmark])
     assert b"".join(format.write(listing)) == b"- [An \\[example\\\\\\]](<https://example.com/>)\n"
 

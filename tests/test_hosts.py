@@ -441,6 +441,7 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
         (["--listen", "0.0.0.0:0"], "Set a token"),
         (["--trusted-proxy", "127.0.0.1"], "Set a token"),
         (["--max-open", "many"], "--max-open"),
+        (["--max-open", "0"], "max_open must be at least 1"),
         (["--hosts", "/nonexistent"], "/nonexistent"),
     ],
 )

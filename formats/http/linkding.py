@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from webob import Request
 
 import formats
-from formats.html.problem import Problem
 from formats.html.view import Site, with_query
+from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Door, Route, Service
@@ -324,8 +324,9 @@ def _respond(document: object, status: str = OK) -> Response:
     return respond_with("application/json", msgspec.json.encode(document), status)
 
 
-def respond_problem(_request: Request, problem: Problem, _site: Site) -> Response:
+def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
+    problem = problem_of(request, error, site)
     errors: Sequence[tuple[str, str]] = problem.errors
     if problem.status == 409:
         errors = [("url", _URL_EXISTS)]

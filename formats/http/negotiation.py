@@ -2,23 +2,22 @@
 
 import functools
 import re
-from collections.abc import Sequence
 
 from webob import Request
 from webob.acceptparse import create_accept_header
 
-from formats import Format, FormatTable
+from formats import Format, Table
 from formats.html.view import Parameters
 from formats.http.response import HTTPError
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so the lru_cache stays small.
+MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so that caches stay small.
 # A parameter other than q, the quality, with the semicolon before it. Such parameters are removed,
 # because offers have none. The possessive `*+` keeps the time proportional to the length.
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
-def negotiate(request: Request, table: FormatTable, parameters: Parameters = []) -> Format:
+def negotiate(request: Request, table: Table, parameters: Parameters = []) -> Format:
     """Return the format that `format=` or else Accept asks for.
 
     Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
@@ -28,30 +27,31 @@ def negotiate(request: Request, table: FormatTable, parameters: Parameters = [])
         if name not in table:
             raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
         return table[name]
-    return table.by_type[best_media_type(request, table.media_types, aliases=table.aliases)]
+    if format := accepted_format(request, table):
+        return format
+    media_types = dict.fromkeys(format.bare_type for format in table.values())
+    raise HTTPError(406, f"The response can be one of {', '.join(media_types)}.")
 
 
-def best_media_type(request: Request, offers: Sequence[str], aliases: Sequence[str] = ()) -> str:
-    """Return the media type that Accept prefers, the first offer if it has no preference.
-
-    `aliases` are further media types of the offered formats. Raises HTTPError 406.
-    """
+def accepted_format(request: Request, table: Table) -> Format | None:
+    """Return the format that Accept prefers, the first one if it has no preference, or None."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
-        accept = ""  # Too long for the lru_cache: the first offer is chosen.
-    if best := _best_media_type(accept, tuple(offers), tuple(aliases)):
-        return best
-    raise HTTPError(406, f"The response can be one of {', '.join(offers)}.")
+        accept = ""
+    return _accepted_format(accept, tuple(table.values()))
 
 
 @functools.lru_cache(maxsize=256)
-def _best_media_type(accept: str, offers: tuple[str, ...], aliases: tuple[str, ...]) -> str | None:
-    # Offer only aliases that Accept names, so that a wildcard such as */* selects no alias.
-    offers += tuple(alias for alias in aliases if alias in accept.lower())
+def _accepted_format(accept: str, formats: tuple[Format, ...]) -> Format | None:
+    # Only the parameter `format=` selects a download: the page and the download `netscape` are both
+    # text/html, and a browser that asks for text/html must get the page.
+    shown = [format for format in formats if not format.download_name]
+    by_type = {format.bare_type: format for format in shown}
+    # The aliases come last, so that text/* selects text/plain, and not text/xml.
+    by_type |= {alias: format for format in shown for alias in format.aliases}
     # The offers have no parameters: WebOb would match none of them with `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.
     accept = accept.strip(", \t")
-    acceptable = create_accept_header(accept or None).acceptable_offers(offers)
-    media_types = [str(media_type) for media_type, _quality in acceptable]
-    return media_types[0] if media_types else None
+    acceptable = create_accept_header(accept or None).acceptable_offers(list(by_type))
+    return by_type[acceptable[0][0]] if acceptable else None

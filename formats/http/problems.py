@@ -3,17 +3,18 @@
 import logging
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 
 import msgspec
 from webob import Request
 
+import formats
+from formats import Format
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.problem import Problem, write_problem
 from formats.html.view import Site
 from formats.http.access_log import HOST_VARIABLE
 from formats.http.login_page import respond_login_page
-from formats.http.negotiation import best_media_type
+from formats.http.negotiation import accepted_format
 from formats.http.response import HTTPError, Response, respond_with
 from formats.http.security import BEARER
 from storage import errors
@@ -23,8 +24,11 @@ log = logging.getLogger("bookmarks")
 MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
 
 PROBLEM_JSON = "application/problem+json"
-# The media types that Accept can select for a problem, in the order of preference.
-MEDIA_TYPES = (PROBLEM_JSON, "application/json", "text/html")
+# Accept chooses between the page and a document, which is sent as PROBLEM_JSON in any case.
+_PAGE = Format("html", HTML, iter)
+_FORMATS = formats.table(
+    Format("problem", PROBLEM_JSON, iter), Format("json", "application/json", iter), _PAGE
+)
 
 # The status of the response to a request that raises this exception.
 PROBLEMS: Mapping[type[Exception], int] = {
@@ -49,38 +53,35 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
     if type(error) not in PROBLEMS:
         return _log_internal_error(request)
     problem = Problem(PROBLEMS[type(error)], str(error))
-    if isinstance(error, errors.Full | errors.Unavailable):
-        message = " ".join(map(str, filter(None, (error, error.__cause__))))
-        log.error("%s %r: %s", request.method, _logged_path(request), message)
-    if isinstance(error, errors.Invalid):
-        problem.errors = error.errors
-    if isinstance(error, errors.Conflict):
-        problem.bookmark_url = site.bookmark(error.id)
-    if isinstance(error, errors.Gone):
-        problem.deleted = error.deleted
+    match error:
+        case errors.Invalid():
+            problem.errors = error.errors
+        case errors.Conflict():
+            problem.bookmark_url = site.bookmark(error.id)
+        case errors.Gone():
+            problem.deleted = error.deleted
+        case errors.Full() | errors.Unavailable():
+            message = " ".join(map(str, filter(None, (error, error.__cause__))))
+            log.error("%s %r: %s", request.method, _logged_path(request), message)
     if problem.status == 503:
         problem.headers["Retry-After"] = "5"  # In seconds.
     return problem
 
 
-def respond_problem(request: Request, problem: Problem, site: Site) -> Response:
-    """Return the problem as a document, or as a page for a browser."""
-    with suppress(HTTPError):  # If Accept excludes all MEDIA_TYPES, send a document anyway.
-        if best_media_type(request, MEDIA_TYPES) == "text/html":
-            return respond_page(request, problem, site)
-    return _finish(respond_with(PROBLEM_JSON, _document(problem)), problem)
-
-
-def respond_page(request: Request, problem: Problem, site: Site) -> Response:
-    """Return the problem as a page; for 401, the page to log in."""
-    if problem.status == 401:
+def respond_problem(request: Request, error: Exception, site: Site) -> Response:
+    """Return the problem as a document, or as a page for a browser; for 401, the login page."""
+    problem = problem_of(request, error, site)
+    if problem.status == 410:  # No id is used again, so caches may keep it for a day.
+        scope = "private" if site.has_login else "public"
+        problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
+    if accepted_format(request, _FORMATS) is not _PAGE:
+        response = respond_with(PROBLEM_JSON, _document(problem))
+    elif problem.status == 401:
         # For the challenge `Basic`, a browser would open its own dialog over the login page.
         problem.headers["WWW-Authenticate"] = BEARER
-        return _finish(respond_login_page(request, site), problem)
-    return _finish(respond_with(HTML, write_problem(problem, site)), problem)
-
-
-def _finish(response: Response, problem: Problem) -> Response:
+        response = respond_login_page(request, site)
+    else:
+        response = respond_with(HTML, write_problem(problem, site))
     response.status = problem.status_line
     response.headers += problem.headers.items()
     return response

@@ -10,11 +10,10 @@ from webob import Request
 
 from formats.html.assets import FILE_NAME
 from formats.html.editor import UNREAD
-from formats.html.problem import Problem
 from formats.html.view import Parameters, Site, View
 from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
-from formats.http.site import site_of
+from formats.http.site import requested_site
 from storage.bookmark import ID
 from storage.errors import StorageError
 from storage.query import Query
@@ -42,8 +41,8 @@ class Service:
 
     def site(self, request: Request) -> Site:
         """Return the service's address, as it is configured or as the request names it."""
-        site = site_of(request, self.configured_site, bool(self.access_control.tokens))
-        return Site(site.url, site.path, site.has_login, self._count_unread)
+        site = self.configured_site or requested_site(request)
+        return Site(site.url, site.path, bool(self.access_control.tokens), self._count_unread)
 
     def _count_unread(self) -> int:
         with suppress(StorageError):  # The page of an error has no number.
@@ -92,7 +91,7 @@ class Door:
 
     paths: str  # The pattern of all its paths.
     routes: Sequence[Route]
-    respond_problem: Callable[[Request, Problem, Site], Response]
+    respond_problem: Callable[[Request, Exception, Site], Response]
 
     def serves(self, path: str) -> bool:
         """Return whether this is the path of the interface."""

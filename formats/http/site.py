@@ -19,23 +19,22 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}  # With the colon, as the end 
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # A path has them unencoded (RFC 3986 section 3.3).
 
 
-def site_of(request: Request, configured: Site | None, has_login: bool) -> Site:
-    """Return the configured address of the service, or else the one that the request names."""
-    values = (request.environ.get(name, "")[:_MAX_VALUE] for name in ADDRESS_VARIABLES)
-    return configured or _requested_site(has_login, *values)
+def requested_site(request: Request) -> Site:
+    """Return the address of the service that the request names."""
+    return _site_of(*(request.environ.get(name, "")[:_MAX_VALUE] for name in ADDRESS_VARIABLES))
 
 
 @functools.lru_cache(maxsize=256)  # Clients use few different addresses.
-def _requested_site(has_login: bool, *values: str) -> Site:
+def _site_of(*values: str) -> Site:
     """Return the address that the values of ADDRESS_VARIABLES, in this order, determine."""
     variables = zip(ADDRESS_VARIABLES, values, strict=True)
     environ = _DEFAULT_VARIABLES | {name: value for name, value in variables if value}
     # WSGI gives the bytes of a path as Latin-1 characters (PEP 3333).
     path = quote(environ.get("SCRIPT_NAME", "").encode("latin-1"), safe=_PATH_CHARACTERS)
-    return Site(f"{Request(environ).host_url}{path}", path, has_login)
+    return Site(f"{Request(environ).host_url}{path}", path)
 
 
-def parse_base_url(text: str | None, has_login: bool) -> Site | None:
+def parse_base_url(text: str | None) -> Site | None:
     """Return the configured address `text`, None if there is none. Raises Invalid."""
     if not text:
         return None
@@ -54,4 +53,4 @@ def parse_base_url(text: str | None, has_login: bool) -> Site | None:
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # Keep `%`: the administrator may have percent-encoded the path already.
     path = quote(parts.path.rstrip("/"), safe=f"{_PATH_CHARACTERS}%")
-    return Site(f"{parts.scheme}://{host}{path}", path, has_login)
+    return Site(f"{parts.scheme}://{host}{path}", path)
