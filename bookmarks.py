@@ -182,10 +182,12 @@ def _stored(
     service: Service, request: Request, format: formats.Format, entry: Entry, is_new: bool = False
 ) -> Response:
     """Respond with the bookmark as it was stored."""
-    url, status = service.site(request).bookmark(entry.bookmark.id), CREATED if is_new else OK
-    body = format.write(entry, service.view(request))
-    response = respond(request, format, entry, body, status=status)
-    response.headers += [("Content-Location", url)] + ([("Location", url)] if is_new else [])
+    response = respond(request, format, entry, format.write(entry, service.view(request)))
+    url = service.site(request).bookmark(entry.bookmark.id)
+    response.headers.append(("Content-Location", url))
+    if is_new:
+        response.status = CREATED
+        response.headers.append(("Location", url))
     return response
 
 
@@ -226,10 +228,7 @@ class Application(Service):
         self.access_control.warn_of_public_bookmarks(self.store)
 
     def close(self) -> None:
-        """Free the inotify instance and the index, while no request uses the application.
-
-        A later request would read the folder again.
-        """
+        """Free the inotify instance and the index; a later request would read the folder again."""
         self.store.close()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -13,7 +13,7 @@ from webob import Request
 from formats import Format
 from formats.html.assets import Asset
 from formats.http.compression import GZIP_SUFFIX, accepts_gzip
-from formats.http.response import OK, Response, respond_with
+from formats.http.response import Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
@@ -30,31 +30,24 @@ _http_date = functools.lru_cache(maxsize=1024)(functools.partial(formatdate, use
 
 
 def respond(
-    request: Request,
-    format: Format,
-    resource: Resource,
-    chunks: Iterable[bytes],
-    name: str = "",
-    status: str = OK,
+    request: Request, format: Format, resource: Resource, chunks: Iterable[bytes], name: str = ""
 ) -> Response:
     """Return a representation of a resource, or 304 if the client of a GET has it already.
 
     The chunks, which may take long to make, are made only if they are sent. `name` tells apart the
     representations of one resource in one format. Raises PreconditionFailed.
     """
-    tag = f"{version_text(resource.version)}.{name}{format.name}"
-    body = None
+    tag = f"{_version_text(resource)}.{name}{format.name}"
     if format.is_page:
-        body = b"".join(chunks)
-        tag += "-" + blake2b(body, digest_size=8).hexdigest()
+        chunks = [b"".join(chunks)]
+        tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
     validators = [
         ("ETag", f'"{tag}"'),
-        ("Last-Modified", _http_date(last_modified(resource))),
+        ("Last-Modified", _http_date(_last_modified(resource))),
     ]
     if request.method in ("GET", "HEAD") and _is_not_modified(request, resource, tag):
         return Response("304 Not Modified", validators)
-    body = b"".join(chunks) if body is None else body
-    response = respond_with(format.media_type, body, status)
+    response = respond_with(format.media_type, b"".join(chunks))
     if format.download_name:  # RFC 6266 section 4
         disposition = f'attachment; filename="{format.download_name}"'
         response.headers.append(("Content-Disposition", disposition))
@@ -67,12 +60,12 @@ def respond_asset(request: Request, asset: Asset) -> Response:
     return respond(request, Format("file", asset.media_type, iter), asset, [asset.body])
 
 
-def version_text(version: int) -> str:
+def _version_text(resource: Resource) -> str:
     """Return 32 hexadecimal digits, the first part of each entity tag of the resource."""
-    return f"{version:032x}"
+    return f"{resource.version:032x}"
 
 
-def last_modified(resource: Resource) -> int:
+def _last_modified(resource: Resource) -> int:
     """Return Last-Modified in seconds since 1970; never a time in the future.
 
     The time is that of the file. The field `modified` in a file would be too old after an edit by
@@ -85,26 +78,32 @@ def last_modified(resource: Resource) -> int:
 
 
 def require_conditions(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed unless the request's conditions hold (RFC 9110 section 13.2.2).
+    """Raise PreconditionFailed unless the conditions of a change hold (RFC 9110 section 13.2.2).
 
     `resource` is None if it does not exist.
     """
-    if (if_match := request.environ.get("HTTP_IF_MATCH")) is not None:
-        if not _matches(if_match, resource, strong=True):
-            raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
-    elif _changed_since_if_unmodified_since(request, resource):
-        raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
-    if request.method in ("GET", "HEAD"):  # `_is_not_modified` handles their If-None-Match.
-        return
+    _require_unchanged(request, resource)
     if _matches(request.environ.get("HTTP_IF_NONE_MATCH", ""), resource):
         raise PreconditionFailed("An entity tag in If-None-Match is that of the current version.")
 
 
+def _require_unchanged(request: Request, resource: Resource | None) -> None:
+    """Raise PreconditionFailed unless If-Match, or else If-Unmodified-Since, holds."""
+    if (if_match := request.environ.get("HTTP_IF_MATCH")) is not None:
+        if not _matches(if_match, resource, strong=True):
+            raise PreconditionFailed("No entity tag in If-Match is that of the current version.")
+    elif resource is not None:
+        date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
+        if date is not None and _last_modified(resource) > date:
+            raise PreconditionFailed("It has changed since the date in If-Unmodified-Since.")
+
+
 def _is_not_modified(request: Request, resource: Resource, tag: str) -> bool:
+    """Return whether the client of a GET has this version. Raises PreconditionFailed."""
     environ = request.environ
     if environ.keys().isdisjoint(CONDITION_VARIABLES):
         return False
-    require_conditions(request, resource)
+    _require_unchanged(request, resource)
     if (if_none_match := environ.get("HTTP_IF_NONE_MATCH")) is None:
         return _unchanged_since_if_modified_since(request, resource)
     tag_as_sent = tag + GZIP_SUFFIX if accepts_gzip(request) else tag
@@ -119,7 +118,7 @@ def _matches(entity_tags: str, resource: Resource | None, strong: bool = False) 
     """
     if resource is None:
         return False
-    version = version_text(resource.version)
+    version = _version_text(resource)
     # `respond` puts a dot between the version and the name of the representation.
     versions = [tag.partition(".")[0] for tag in _parse_entity_tags(entity_tags, strong)]
     return entity_tags.strip() == "*" or version in versions
@@ -130,16 +129,10 @@ def _parse_entity_tags(header: str, strong: bool = False) -> list[str]:
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not (strong and weak)]
 
 
-def _changed_since_if_unmodified_since(request: Request, resource: Resource | None) -> bool:
-    """Return whether the resource has changed since that date (RFC 9110 section 13.1.4)."""
-    date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
-    return resource is not None and date is not None and last_modified(resource) > date
-
-
 def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> bool:
     """Return whether nothing has changed since If-Modified-Since, as far as dates can tell."""
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-    if date is None or last_modified(resource) > date:
+    if date is None or _last_modified(resource) > date:
         return False
     # Dates are in whole seconds, so a client may have an older version with the same date. For a
     # second after the change no date gets a 304; later only an ETag tells the versions apart.
