@@ -444,23 +444,20 @@ def failed_logins(caplog):
     return [record.message for record in caplog.records if record.levelname == "WARNING"]
 
 
-def test_failed_logins_are_logged_with_the_address_first_each_then_their_number(
-    client, caplog, monkeypatch
-):
+def test_failed_logins_are_logged_with_the_address_at_a_bounded_rate(client, caplog, monkeypatch):
     app = client(token=TOKEN)
     monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: 100)
     app.get("/", status=401)  # Without a token it is no login.
-    for number in range(1, 1001):
+    for number in range(1, 101):
         environ = {"REMOTE_ADDR": f"192.0.2.{number % 10}"}
         headers = {"Authorization": f"Bearer guess{number}"}
         app.get("/", headers=headers, extra_environ=environ, status=401)
     assert failed_logins(caplog) == [
-        *(f"A login from 192.0.2.{n} failed: wrong token." for n in range(1, 6)),
-        *(f"{n} logins failed within a minute, the last from 192.0.2.0." for n in (10, 100, 1000)),
+        f"A login from 192.0.2.{n} failed: wrong token." for n in range(1, 6)
     ]
 
 
-def test_failed_logins_are_logged_one_by_one_again_after_a_minute(client, caplog, monkeypatch):
+def test_failed_logins_are_logged_again_after_a_minute(client, caplog, monkeypatch):
     app = client(token=TOKEN)
     for now in (100, 170):
         monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: now)

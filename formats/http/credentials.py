@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from enum import Enum
 from pathlib import Path
 
 from storage.errors import Invalid
@@ -19,19 +18,6 @@ log = logging.getLogger("bookmarks")
 
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
-
-
-class Credentials(Enum):
-    """The result of checking the credentials of a request.
-
-    A page of another site can make a browser send BASIC or COOKIE, but never HEADER.
-    """
-
-    NONE = "none"  # No header Authorization, and no valid login cookie.
-    WRONG = "wrong"  # The header Authorization has no valid token.
-    HEADER = "header"  # A valid token in Authorization, with the scheme Bearer or Token.
-    BASIC = "basic"  # A valid token as the password of HTTP Basic, which browsers remember.
-    COOKIE = "cookie"  # A valid login cookie, which a login by form sets.
 
 
 def warn_of_readable_tokens(file: str) -> None:
@@ -71,28 +57,21 @@ def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
     return [text.encode(errors="surrogateescape") for text in tokens]
 
 
-def check_authorization(value: str, tokens: Sequence[bytes]) -> Credentials:
-    """Return what an Authorization header proves.
+def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
+    """Return whether an Authorization header has one of the tokens.
 
     The schemes are Bearer (RFC 6750), Token, and Basic (RFC 7617) with the token as the password.
     """
-    scheme, _, credentials = value.partition(" ")
+    scheme, _, credentials = authorization.partition(" ")
     sent = credentials.strip().encode("latin-1", "replace")  # WSGI has decoded it as Latin-1.
-    kind = _CREDENTIALS_BY_SCHEME.get(scheme.lower(), Credentials.WRONG)
-    if kind is Credentials.BASIC:
-        try:
-            _user_name, _, sent = base64.b64decode(sent, validate=True).partition(b":")
-        except binascii.Error:
-            return Credentials.WRONG
-    return kind if find_token(sent, tokens) is not None else Credentials.WRONG
-
-
-# Browsers send only Basic by themselves, also in requests that pages of other sites cause.
-_CREDENTIALS_BY_SCHEME = {
-    "bearer": Credentials.HEADER,
-    "token": Credentials.HEADER,
-    "basic": Credentials.BASIC,
-}
+    match scheme.lower():
+        case "bearer" | "token":
+            return find_token(sent, tokens) is not None
+        case "basic":
+            with suppress(binascii.Error):
+                _user_name, _, password = base64.b64decode(sent, validate=True).partition(b":")
+                return find_token(password, tokens) is not None
+    return False
 
 
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:

@@ -8,13 +8,7 @@ from formats.html import MEDIA_TYPE as HTML
 from formats.html.login import write_login_page, write_logout_page, write_pending_form
 from formats.html.view import Site
 from formats.http.access_log import client_address
-from formats.http.credentials import (
-    COOKIE,
-    LOGIN_SECONDS,
-    find_token,
-    has_login,
-    make_login,
-)
+from formats.http.credentials import COOKIE, LOGIN_SECONDS, find_token, has_login, make_login
 from formats.http.login_page import LOGIN_PATH, check_target, read_form_at_login, split_login_form
 from formats.http.request import query_parameters
 from formats.http.response import HTTPError, Response, respond_with, see_other
@@ -50,7 +44,7 @@ def log_in(service: Service, request: Request) -> Response:
     sent = dict(fields).get("token", "").strip().encode()
     target, pending_fields = split_login_form(fields)
     if (token := find_token(sent, service.access_control.tokens)) is None:
-        service.access_control.failed_logins.count_and_log(client_address(request.environ))
+        service.access_control.failed_logins.log(client_address(request.environ))
         site, error = service.site(request), "This token is wrong."
         page = write_login_page(site, target, pending_fields, error)
         response = respond_with(HTML, page, "401 Unauthorized")

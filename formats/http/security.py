@@ -7,12 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
+from wsgiref.types import WSGIEnvironment
 
 from webob import Request
 
 from formats.html.assets import FILE_NAME
 from formats.http.access_log import client_address
-from formats.http.credentials import Credentials, check_authorization, has_login
+from formats.http.credentials import has_login, has_token
 from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError
 from storage.query import Query
@@ -74,40 +75,47 @@ class AccessControl:
             self._check_site(request)
 
     def _check_token(self, request: Request, method: str) -> None:
-        credentials = self._check_credentials(request)
-        if credentials is Credentials.HEADER:
+        environ = request.environ
+        authorization = environ.get("HTTP_AUTHORIZATION", "")
+        scheme = authorization.partition(" ")[0].lower()
+        is_valid = self._is_authenticated(environ)
+        if is_valid and scheme in ("bearer", "token"):
             return  # A page of another site does not know the token, so it cannot send this header.
         if method not in SAFE_METHODS:
-            self._check_site(request)
             # An old browser may send the cookie for another site's form without naming the site, so
             # a cookie needs proof. HTTP Basic has the same risk, but scripts use it without Origin.
-            if credentials is Credentials.COOKIE and not _proves_own_site(request):
-                raise HTTPError(403, _NO_ORIGIN)
-        if not self._is_allowed(request, method, credentials):
-            challenge = BEARER if _basic_might_open_dialog(request) else _BASIC_OR_BEARER
-            raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
-
-    def _check_site(self, request: Request) -> None:
-        if _is_cross_site(request, self.base_url):
-            raise HTTPError(403, _CROSS_SITE)
-
-    def _check_credentials(self, request: Request) -> Credentials:
-        """Return what the request proves; log a wrong token."""
-        environ = request.environ
-        if authorization := environ.get("HTTP_AUTHORIZATION"):
-            credentials = check_authorization(authorization, self.tokens)
-            if credentials is Credentials.WRONG:
-                self.failed_logins.count_and_log(client_address(environ))
-            return credentials
-        is_logged_in = has_login(environ.get("HTTP_COOKIE", ""), self.tokens)
-        return Credentials.COOKIE if is_logged_in else Credentials.NONE
-
-    def _is_allowed(self, request: Request, method: str, credentials: Credentials) -> bool:
+            self._check_site(request, needs_proof=is_valid and not authorization)
         # Public reading needs no token, but a client with a wrong token must learn of the error.
-        if credentials is Credentials.NONE and self.public_read and method in ("GET", "HEAD"):
-            return True
-        has_token = credentials not in (Credentials.NONE, Credentials.WRONG)
-        return has_token or bool(_PUBLIC_PATH.fullmatch(request.environ.get("PATH_INFO", "")))
+        is_public = self.public_read and method in ("GET", "HEAD") and not authorization
+        if is_valid or is_public or _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
+            return
+        # For Basic, a browser might open its dialog. The request of an extension has Sec-Fetch-Site
+        # or, over plain http to another machine, a token with the scheme Bearer or Token. Pages
+        # never have this challenge: see `respond_problem`.
+        is_extension = "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token")
+        challenge = BEARER if is_extension else _BASIC_OR_BEARER
+        raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
+
+    def _is_authenticated(self, environ: WSGIEnvironment) -> bool:
+        """Return whether the request has a token or else a login cookie; log a wrong token."""
+        authorization = environ.get("HTTP_AUTHORIZATION")
+        if not authorization:
+            return has_login(environ.get("HTTP_COOKIE", ""), self.tokens)
+        is_valid = has_token(authorization, self.tokens)
+        if not is_valid:
+            self.failed_logins.log(client_address(environ))
+        return is_valid
+
+    def _check_site(self, request: Request, needs_proof: bool = False) -> None:
+        """Raise HTTPError if a header says that a page of another site sent the request.
+
+        With `needs_proof`, a header must say that a page of this service sent it.
+        """
+        is_own_site = _is_own_site(request, self.base_url)
+        if is_own_site is False:
+            raise HTTPError(403, _CROSS_SITE)
+        if needs_proof and not is_own_site:
+            raise HTTPError(403, _NO_ORIGIN)
 
     def warn_of_short_tokens(self) -> None:
         """Log a warning if a token is short; to be called if other machines reach the service."""
@@ -171,36 +179,14 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
     return is_loopback(name) or (base_url is not None and name == host_name(base_url))
 
 
-def _is_cross_site(request: Request, base_url: str | None) -> bool:
-    """Return whether a browser marks the request as sent by a page of another site."""
+def _is_own_site(request: Request, base_url: str | None) -> bool | None:
+    """Return whether a page of this service sent the request, None if no header tells."""
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
-        return site not in ("same-origin", "none")  # "none": the user typed the address.
-    origin = request.environ.get("HTTP_ORIGIN")
+        return None if site == "none" else site == "same-origin"  # "none": the user typed it.
+    if (origin := request.environ.get("HTTP_ORIGIN")) is None:
+        return None
     # Behind a proxy, browsers show `base_url`, and `host_url` may be another. If both have the same
     # host, only the scheme of `base_url` is right: over http, others can send pages of this host.
     addresses = map(urlsplit, (request.host_url, urljoin(request.host_url, base_url or "")))
     origins = {address.netloc: f"{address.scheme}://{address.netloc}" for address in addresses}
-    return origin is not None and origin not in origins.values()
-
-
-def _proves_own_site(request: Request) -> bool:
-    """Return whether a header says that a page of this service sent the request.
-
-    Without Sec-Fetch-Site and Origin, a request passes `_check_site`, but proves nothing.
-    """
-    site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
-    if site:
-        return site == "same-origin"
-    # This is the Origin of the service, because `_check_site` has refused every other one.
-    return "HTTP_ORIGIN" in request.environ
-
-
-def _basic_might_open_dialog(request: Request) -> bool:
-    """Return whether a challenge for HTTP Basic might open the password dialog of a browser.
-
-    The caller then leaves out Basic. The request of a browser extension has Sec-Fetch-Site or, over
-    plain http to another machine, at least a token with the scheme Bearer (linkding's extension:
-    Token). If the response is an HTML page, `respond_problem` always leaves out Basic.
-    """
-    scheme = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")[0].lower()
-    return "HTTP_SEC_FETCH_SITE" in request.environ or scheme in ("bearer", "token")
+    return origin in origins.values()
