@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from webob import Request
 
 import formats
-from formats.html.view import Site, with_query
+from formats.html.view import Parameters, Site, with_query
 from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
-from formats.http.routing import Door, Route, Service
+from formats.http.routing import Door, Route, Service, path_of
 from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
@@ -28,9 +28,11 @@ from storage.tsid import linkding_number
 LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
 # Flags are members of linkding's bookmarks that are true or false. Here, a tag stores each flag.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
+_MEMBER_BY_FIELD = dict(
+    uri="url", title="title", description="description", tags="tag_names", created="date_added"
+)
 _TEXT_MEMBERS = ("url", "title", "description", "notes")
-_WRITABLE_MEMBERS = (*_TEXT_MEMBERS, "tag_names", "date_added", *TAG_BY_FLAG)
-_MEMBER_BY_FIELD = {"uri": "url", "tags": "tag_names", "created": "date_added"}
+_WRITABLE_MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
 _READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
@@ -56,46 +58,42 @@ _NO_SAVED_SEARCHES: dict[str, object] = {"count": 0, "next": None, "previous": N
 
 def list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     """linkding's GET /api/bookmarks/ and .../archived/: respond with a page of bookmarks."""
-    parameters = first_values(query_parameters(request))
-    q = _SEARCHED_TAG.sub(_quote_tag, parameters.get("q", "")).replace(_LINKDING_SPACE, " ")
+    parameters = query_parameters(request)
+    values = first_values(parameters)
+    q = _SEARCHED_TAG.sub(_quote_tag, values.get("q", "")).replace(_LINKDING_SPACE, " ")
     require_short([q])
     query = replace(query, search=parse_search(q, ignored_tags=TAG_BY_FLAG.values()))
-    if parameters.get("unread") == "yes":
+    if values.get("unread") == "yes":
         query = replace(query, tags=(*query.tags, TAG_BY_FLAG["unread"]))
-    # Without its parameter, a date is an empty text, which sorts before every date.
-    added_since = _parse_date_parameter(parameters, "added_since")
-    modified_since = _parse_date_parameter(parameters, "modified_since")
+    added_since = _parse_date_parameter(values, "added_since")
+    modified_since = _parse_date_parameter(values, "modified_since")
     bookmarks = [entry.bookmark for entry in service.store.select(query).entries]
     matches = [b for b in bookmarks if b.created >= added_since and b.modified >= modified_since]
-    return _respond_page(service, request, matches, _bookmark_document)
+    address = service.site(request).url + path_of(request)
+    return _respond_page(address, parameters, matches, _bookmark_document)
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Return a tag in linkding's `q` as a search expression has it.
-
-    linkding's clients write a no-break space between the words of the tag in `#two words`.
-    """
+    """Return a tag in linkding's `q`, `#two words` with a no-break space, as a search has it."""
     return f'#"{searched["tag"]}"' if _LINKDING_SPACE in searched["tag"] else searched[0]
 
 
-def _parse_date_parameter(parameters: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, empty without the parameter. Raises Invalid for no date."""
-    date = parse_date(parameters.get(name))
-    if parameters.get(name) and not date:
+def _parse_date_parameter(values: Mapping[str, str], name: str) -> str:
+    """Return the date in a parameter, or "", which sorts before every date. Raises Invalid."""
+    date = parse_date(values.get(name))
+    if values.get(name) and not date:
         raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])
     return date or ""
 
 
 def _respond_page(
-    service: Service, request: Request, items: Sequence[Any], to_document: Callable[[Any], object]
+    address: str, parameters: Parameters, items: Sequence[Any], to_document: Callable[[Any], object]
 ) -> Response:
     """Respond with a page: `limit` items from `offset` on, 100 if the query has no valid limit."""
-    parameters = query_parameters(request)
-    others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
     values = first_values(parameters)
-    limit = _parse_number(values.get("limit", "")) or 100
-    offset = _parse_number(values.get("offset", ""))
-    address = service.site(request).url + str(request.path_info)
+    others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
+    numbers = {name: int(text) for name, text in values.items() if UP_TO_18_DIGITS.fullmatch(text)}
+    limit, offset = numbers.get("limit") or 100, numbers.get("offset", 0)
 
     def link(offset: int) -> str:
         return with_query(address, [*others, ("limit", str(limit)), ("offset", str(offset))])
@@ -107,11 +105,6 @@ def _respond_page(
         "results": list(map(to_document, items[offset : offset + limit])),
     }
     return _respond(page)
-
-
-def _parse_number(text: str) -> int:
-    """Return the number in a parameter; 0, which stands for the default, for any other text."""
-    return int(text) if UP_TO_18_DIGITS.fullmatch(text) else 0
 
 
 def check(service: Service, request: Request) -> Response:
@@ -127,22 +120,25 @@ def check(service: Service, request: Request) -> Response:
 
 
 def list_tags(service: Service, request: Request) -> Response:
-    """linkding's GET /api/tags/: respond with a page of tags, without flags such as `unread`."""
-    store = service.store
-    tag_counts, _untagged, _state = store.tag_counts()
-    counts = {tag: count for tag, count in tag_counts if not _stores_flag(tag)}
-    tags = sorted(counts, key=fold_tag)
-    return _respond_page(service, request, tags, lambda tag: _tag_document(store, tag, counts[tag]))
+    """linkding's GET /api/tags/: respond with a page of tags."""
+    store, counts = service.store, _tag_counts(service.store)
+    tags, address = sorted(counts, key=fold_tag), service.site(request).url + path_of(request)
+    parameters = query_parameters(request)
+    return _respond_page(address, parameters, tags, lambda t: _tag_document(store, t, counts[t]))
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
     """linkding's GET /api/tags/{number}/: respond with the tag whose hash is this number."""
-    tag_counts, _untagged, _state = service.store.tag_counts()
-    for tag, count in tag_counts:
-        # A tag such as `unread` stores a flag of linkding, so clients must not see it as a tag.
-        if linkding_number(fold_tag(tag)) == int(number) and not _stores_flag(tag):
+    for tag, count in _tag_counts(service.store).items():
+        if linkding_number(fold_tag(tag)) == int(number):
             return _respond(_tag_document(service.store, tag, count))
     raise HTTPError(404, "There is no tag of this number.")
+
+
+def _tag_counts(store: Store) -> dict[str, int]:
+    """Return the tags that clients see, without flags such as `unread`, and their counts."""
+    tag_counts, _untagged, _state = store.tag_counts()
+    return {tag: count for tag, count in tag_counts if not _stores_flag(tag)}
 
 
 def add_tag(service: Service, request: Request) -> Response:
@@ -156,12 +152,12 @@ def add_tag(service: Service, request: Request) -> Response:
 
 def get_health(service: Service, request: Request) -> Response:
     """GET /health: respond whether the data folder can be read."""
+    health, status = "healthy", OK
     try:
         service.store.state()  # This reads the data folder.
     except Unavailable:
-        unhealthy = {"status": "unhealthy", "version": LINKDING_VERSION}
-        return _respond(unhealthy, "503 Service Unavailable")
-    return _respond({"status": "healthy", "version": LINKDING_VERSION})
+        health, status = "unhealthy", "503 Service Unavailable"
+    return _respond({"status": health, "version": LINKDING_VERSION}, status)
 
 
 def create(service: Service, request: Request) -> Response:
@@ -175,7 +171,6 @@ def create(service: Service, request: Request) -> Response:
     if "url" not in sent:
         raise Invalid([("url", _REQUIRED)])
     uri = rules.clean({"uri": sent.pop("url")})["uri"]
-
     with service.store.transaction() as folder:
         before = folder.holder(uri)
         fields = _fields_to_store(sent, before.bookmark if before else None, keeps_stored_tags)
@@ -184,14 +179,13 @@ def create(service: Service, request: Request) -> Response:
         else:
             after = rules.create({"uri": uri} | fields, folder.mint())
         folder.put(after, before)
-    # linkding responds with 201 to an update, too.
-    return _respond(_bookmark_document(after), CREATED)
+    return _respond(_bookmark_document(after), CREATED)  # linkding sends 201 for an update, too.
 
 
 def get(service: Service, request: Request, number: str) -> Response:
     """linkding's GET /api/bookmarks/{number}/: respond with one bookmark."""
-    id = service.store.id_of_number(int(number))  # linkding's ids are numbers.
-    return _respond(_bookmark_document(service.store.get(id).bookmark))
+    entry = service.store.get(service.store.id_of_number(int(number)))
+    return _respond(_bookmark_document(entry.bookmark))
 
 
 def update(service: Service, request: Request, number: str) -> Response:
@@ -210,16 +204,14 @@ def set_archived(service: Service, request: Request, number: str, verb: str) -> 
 
 def delete(service: Service, request: Request, number: str) -> Response:
     """linkding's DELETE /api/bookmarks/{number}/: delete the bookmark."""
-    id = service.store.id_of_number(int(number))
     with service.store.transaction() as folder:
-        folder.delete(folder.get(id))
+        folder.delete(folder.get(service.store.id_of_number(int(number))))
     return Response(NO_CONTENT, [])
 
 
 def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
-    id = store.id_of_number(int(number))
     with store.transaction() as folder:
-        before = folder.get(id)
+        before = folder.get(store.id_of_number(int(number)))
         changes = _fields_to_store(sent, before.bookmark, keeps_stored_tags=False)
         after = rules.update(before.bookmark, changes)
         folder.put(after, before)
@@ -234,41 +226,35 @@ def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]
 
 def _fields_to_store(sent: Members, stored: Bookmark | None, keeps_stored_tags: bool) -> Fields:
     """Return the fields that linkding's members set in a new or stored bookmark. Raises Invalid."""
-    field_by_member = {"title": "title", "url": "uri"}
-    fields = {field: sent[name] for name, field in field_by_member.items() if name in sent}
-    if "date_added" in sent:  # For a text that is no date, `rules.clean` raises the error.
-        fields["created"] = parse_date(sent["date_added"]) or sent["date_added"]
-    if "description" in sent or "notes" in sent:  # The field `description` stores both.
-        description = sent.get("description", stored.description if stored else "")
-        fields["description"] = _add_notes(description, sent.get("notes"))
+    fields = {field: sent[name] for field, name in _MEMBER_BY_FIELD.items() if name in sent}
+    if "created" in fields:  # For a text that is no date, `rules.clean` raises the error.
+        fields["created"] = parse_date(fields["created"]) or fields["created"]
+    if "notes" in sent:
+        description = fields.get("description", stored.description if stored else "")
+        fields["description"] = _add_notes(description, sent["notes"])
     fields["tags"] = _new_tags(sent, stored.tags if stored else (), keeps_stored_tags)
     return rules.clean(fields)
 
 
-def _add_notes(description: object, notes: object) -> object:
-    """Return the description with the notes as its last paragraph, unless they are that already."""
-    if not (isinstance(description, str) and isinstance(notes, str) and notes.strip()):
-        return description
-    description, notes = (t.replace("\r\n", "\n").strip() for t in (description, notes))
+def _add_notes(*texts: object) -> str:
+    """Return the description with the notes as its last paragraph, once. Raises Invalid."""
+    description, notes = (rules.clean({"description": text})["description"] for text in texts)
     ends_with_notes = description == notes or description.endswith(f"\n\n{notes}")
     return description if ends_with_notes else f"{description}\n\n{notes}".strip()
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...], keeps_stored_tags: bool) -> tuple[str, ...]:
-    """Return a bookmark's new tags, linkding's flags last, or the stored ones. Raises Invalid.
-
-    `keeps_stored_tags` is true for a POST whose client does not know the stored tags.
-    """
+    """Return a bookmark's new tags, linkding's flags last, or the stored ones. Raises Invalid."""
     stored_names = tuple(tag for tag in stored if not _stores_flag(tag))
     stored_flags = {fold_tag(tag) for tag in stored if _stores_flag(tag)}
     names = _parse_tags(sent["tag_names"]) if "tag_names" in sent else stored_names
+    flags = {
+        tag
+        for flag, tag in TAG_BY_FLAG.items()
+        if sent.get(flag, tag in stored_flags) in _TRUE_IN_JSON_OR_FORM
+    }
     if keeps_stored_tags:
-        names = tuple(dict.fromkeys((*stored_names, *names)))
-    flags = set()
-    for flag, tag in TAG_BY_FLAG.items():
-        stays = tag in stored_flags and (keeps_stored_tags or flag not in sent)
-        if stays or sent.get(flag) in _TRUE_IN_JSON_OR_FORM:
-            flags.add(tag)
+        names, flags = tuple(dict.fromkeys((*stored_names, *names))), flags | stored_flags
     if names == stored_names and flags == stored_flags:
         return stored  # Moving the flags to the end would count as a change of the bookmark.
     return (*names, *sorted(flags))
@@ -311,8 +297,8 @@ def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
     last_in_list = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
     oldest = store.select(last_in_list, is_refreshed=True).entries
-    dates = [entry.bookmark.created for entry in oldest]
-    date = dates[0] if dates else timestamp(time.time())  # A new tag has no bookmark.
+    # A new tag has no bookmark.
+    date = oldest[0].bookmark.created if oldest else timestamp(time.time())
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
         "name": tag.replace(" ", _LINKDING_SPACE),  # Clients read a name with a space as two.
@@ -336,28 +322,23 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     for field, reason in errors:
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
     problem.status = _LINKDING_STATUS.get(problem.status, problem.status)
-    document: object = reasons_by_member or {"detail": problem.detail}
-    response = _respond(document, problem.status_line)
+    response = _respond(reasons_by_member or {"detail": problem.detail}, problem.status_line)
     response.headers += problem.headers.items()
     return response
 
 
 _list_active = partial(list_bookmarks, query=Query(without_tag="archived"))
+_list_archived = partial(list_bookmarks, query=Query(tags=("archived",)))
+_ONE_BOOKMARK = {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete}
 DOOR = Door(
     "/api/.*|/health",
     (
         Route("/health", {"GET": get_health}),
         Route("/api/bookmarks/", {"GET": _list_active, "POST": create}),
-        Route(
-            "/api/bookmarks/archived/",
-            {"GET": partial(list_bookmarks, query=Query(tags=("archived",)))},
-        ),
+        Route("/api/bookmarks/archived/", {"GET": _list_archived}),
         Route("/api/bookmarks/check/", {"GET": check}),
         Route("/api/bookmarks/check", {"GET": check}),  # The app Linkdy leaves out the slash.
-        Route(
-            "/api/bookmarks/{number}/",
-            {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete},
-        ),
+        Route("/api/bookmarks/{number}/", _ONE_BOOKMARK),
         Route("/api/bookmarks/{number}/{verb}/", {"POST": set_archived}),
         Route("/api/tags/", {"GET": list_tags, "POST": add_tag}),
         Route("/api/tags/{number}/", {"GET": get_tag}),
