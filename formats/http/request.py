@@ -169,17 +169,12 @@ MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 def limit_json_values(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would block other requests for too long, or Malformed."""
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
-    document = decode_strictly(document).encode()
-    # The second count leaves out strings, and takes much longer.
-    if _has_too_many_values(document) and _has_too_many_values(punctuation(document)):
+    text = punctuation(decode_strictly(document).encode())
+    containers = text.count(b"{") + text.count(b"[")
+    # A value follows a comma, or is the first in its container: both counts limit the values.
+    if containers > MAX_JSON_CONTAINERS or text.count(b",") >= MAX_JSON_VALUES:
         raise HTTPError(
             413,
             f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and arrays, or more "
             f"than {MAX_JSON_VALUES:,} values. Import it with `bookmarks import` on the server.",
         )
-
-
-def _has_too_many_values(text: bytes) -> bool:
-    # A value follows a comma, or is the first in its container: both counts limit the values.
-    containers = text.count(b"{") + text.count(b"[")
-    return containers > MAX_JSON_CONTAINERS or text.count(b",") >= MAX_JSON_VALUES
