@@ -2,50 +2,38 @@
 
 import time
 
-from waitress.buffers import OverflowableBuffer
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
-MAX_STEP = 4096  # In bytes. HTTPChannel passes the rest again.
 # In bytes, of a chunk-size line, of the trailer, and of all framing beside 3/8 of the content: a
 # chunk of 16 bytes has 6 bytes of framing. Real clients send a few digits before some KiB.
 MAX_FRAMING = 16_384
 MIN_RATE = 1024  # In bytes per second, after the first minute (`channel_timeout`).
 
 
-class LimitedChunkedReceiver(ChunkedReceiver):  # type: ignore[misc]  # waitress has no types.
-    """A reader of chunked bodies that limits their framing: chunk sizes, extensions, the trailer.
-
-    waitress has no limit, and joins all of an unfinished line with each new packet: a line of 8 MiB
-    takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
-    """
-
-    framing = 0
-
-    def received(self, data: bytes) -> int:
-        content = len(self)
-        consumed: int = super().received(data[:MAX_STEP])
-        self.framing += consumed - (len(self) - content)
-        unfinished = len(self.control_line) + len(self.trailer)
-        if unfinished > MAX_FRAMING or self.framing > MAX_FRAMING + len(self) * 3 // 8:
-            self.error = BadRequest("The chunks are too small, or a line between them is too long")
-        return consumed
-
-
 class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
+        if self.chunked:
+            self._limit_framing(self.body_rcv)
         if self.completed:  # The request is complete or refused, so it needs no `100 Continue`.
             # If HTTPChannel sent `100 Continue` now, it would unset `completed` and never respond.
             self.expect_continue = False
         return consumed
 
-    def parse_header(self, header_plus: bytes) -> None:
-        super().parse_header(header_plus)
-        if self.chunked:  # Limit the framing; waitress has no limit.
-            self.body_rcv = LimitedChunkedReceiver(OverflowableBuffer(self.adj.inbuf_overflow))
+    def _limit_framing(self, body: ChunkedReceiver) -> None:
+        """Refuse a body with too much framing: chunk sizes, extensions and the trailer.
+
+        waitress has no limit, and joins all of an unfinished line with each new packet: a line of
+        8 MiB takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
+        """
+        unfinished = len(body.control_line) + len(body.trailer)
+        framing = self.body_bytes_received - len(body)
+        if unfinished > MAX_FRAMING or framing > MAX_FRAMING + len(body) * 3 // 8:
+            self.error = BadRequest("The chunks are too small, or a line between them is too long")
+            self.completed = True
 
 
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
