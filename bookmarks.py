@@ -1,13 +1,13 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-Begin with ROUTES. A handler reads the request, then finds, checks and changes bookmarks, and
-responds. Programs come in by ROUTES, people by the pages of `formats.http.pages`, the clients of
-linkding by `formats.http.linkding`. Exceptions become problem documents in one place, by the table
-`problems.PROBLEMS`.
+Begin with ROUTES, the handlers for programs: each reads the request, then finds, checks and changes
+bookmarks, and responds. `formats.http.pages` has those for people, `formats.http.linkding` those
+for linkding's clients. Exceptions become responses by the table `problems.PROBLEMS`.
 """
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -64,7 +64,7 @@ def list_bookmarks(
     listing = Listing(select, query, view, path_of(request))
     response = respond(request, format, state, format.write(listing))
     if response.status == OK:  # A 304 makes no page.
-        response.headers += listing.headers
+        response.headers |= listing.headers
     return response
 
 
@@ -157,7 +157,7 @@ def delete(service: Service, request: Request, id: str) -> Response:
         entry = folder.get(id)
         require_conditions(request, entry)
         folder.delete(entry)
-    return Response(NO_CONTENT, [])
+    return Response(NO_CONTENT, {})
 
 
 def change_tags(service: Service, request: Request) -> Response:
@@ -184,10 +184,10 @@ def _stored(
     """Respond with the bookmark as it was stored."""
     response = respond(request, format, entry, format.write(entry, service.view(request)))
     url = service.site(request).bookmark(entry.bookmark.id)
-    response.headers.append(("Content-Location", url))
+    response.headers["Content-Location"] = url
     if is_new:
         response.status = CREATED
-        response.headers.append(("Location", url))
+        response.headers["Location"] = url
     return response
 
 
@@ -206,7 +206,7 @@ ROUTES = (  # The first route that matches serves a path; `routing` has each var
     Route("/{file}", {"GET": pages.show_file}),  # Files of the pages, such as the style sheet.
 )
 # The first door whose paths match serves a path.
-DOORS = (linkding.DOOR, pages.DOOR, Door(".*", ROUTES, problems.respond_problem))
+DOORS = (linkding.DOOR, pages.DOOR, Door(re.compile(""), ROUTES, problems.respond_problem))
 
 
 # --- The application ---
@@ -251,7 +251,7 @@ class Application(Service):
 
 
 def _door(request: Request) -> Door:
-    return next(door for door in DOORS if door.serves(path_of(request)))
+    return next(door for door in DOORS if door.paths.match(path_of(request)))
 
 
 def make_app(

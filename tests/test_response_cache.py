@@ -129,7 +129,7 @@ class FakeStore:
 
 
 def response(body=b"", headers=()):
-    return Response(OK, list(headers), body)
+    return Response(OK, dict(headers), body)
 
 
 def test_a_response_is_made_again_only_after_a_change():

@@ -126,11 +126,11 @@ class Listing:
         return _page_links(self.site.url + self.path, self.view.parameters, self.query, count)
 
     @property
-    def headers(self) -> list[tuple[str, str]]:
+    def headers(self) -> dict[str, str]:
         """The headers of a response with this page."""
         links = [f'<{url}>; rel="{relation}"' for relation, url in self.links.items()]
-        total = ("X-Total-Count", str(self.page.total))
-        return [total, ("Link", ", ".join(links))] if links else [total]
+        total = {"X-Total-Count": str(self.page.total)}
+        return total | {"Link": ", ".join(links)} if links else total
 
     @property
     def list_query(self) -> str:

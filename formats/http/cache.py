@@ -1,7 +1,6 @@
 """A cache of responses to GET, valid until the data folder changes."""
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from webob import Request
 
@@ -52,10 +51,11 @@ class ResponseCache:
             return make(request)
         key = tuple(map(environ.get, _KEY_VARIABLES))
         if cached := self._responses.get(key):
-            # If the data folder is missing, go on: `make` can still serve a style sheet without it.
-            with suppress(Unavailable):
+            try:
                 if cached[0] == self._store.refresh():
                     return cached[1]
+            except Unavailable:
+                pass  # The data folder is missing, but `make` can still serve a style sheet.
         # If the store changes while the response is made, this count is out of date, so the cached
         # response counts as stale.
         change_count = self._store.change_count

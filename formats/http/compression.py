@@ -38,11 +38,10 @@ def compress(request: Request, response: Response) -> Response:
     """
     if not accepts_gzip(request):
         return response
-    headers = dict(response.headers)  # No response has two headers with the same name.
+    headers = response.headers
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"][:-1] + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:
         response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
         headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
-    response.headers = list(headers.items())
     return response

@@ -41,17 +41,14 @@ def respond(
     if format.is_page:
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
-    validators = [
-        ("ETag", f'"{tag}"'),
-        ("Last-Modified", _http_date(_last_modified(resource))),
-    ]
+    validators = {"ETag": f'"{tag}"', "Last-Modified": _http_date(_last_modified(resource))}
     if request.method in ("GET", "HEAD") and _is_not_modified(request, resource, tag):
         return Response("304 Not Modified", validators)
     response = respond_with(format.media_type, b"".join(chunks))
     if format.download_name:  # RFC 6266 section 4
         disposition = f'attachment; filename="{format.download_name}"'
-        response.headers.append(("Content-Disposition", disposition))
-    response.headers += validators
+        response.headers["Content-Disposition"] = disposition
+    response.headers |= validators
     return response
 
 

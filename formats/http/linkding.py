@@ -199,14 +199,14 @@ def update(service: Service, request: Request, number: str) -> Response:
 def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
     """linkding's POST /api/bookmarks/{number}/archive/ and .../unarchive/: set `is_archived`."""
     _update_numbered(service.store, number, {"is_archived": verb == "archive"})
-    return Response(NO_CONTENT, [])
+    return Response(NO_CONTENT, {})
 
 
 def delete(service: Service, request: Request, number: str) -> Response:
     """linkding's DELETE /api/bookmarks/{number}/: delete the bookmark."""
     with service.store.transaction() as folder:
         folder.delete(folder.get(service.store.id_of_number(int(number))))
-    return Response(NO_CONTENT, [])
+    return Response(NO_CONTENT, {})
 
 
 def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
@@ -323,7 +323,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
     problem.status = _LINKDING_STATUS.get(problem.status, problem.status)
     response = _respond(reasons_by_member or {"detail": problem.detail}, problem.status_line)
-    response.headers += problem.headers.items()
+    response.headers |= problem.headers
     return response
 
 
@@ -331,7 +331,7 @@ _list_active = partial(list_bookmarks, query=Query(without_tag="archived"))
 _list_archived = partial(list_bookmarks, query=Query(tags=("archived",)))
 _ONE_BOOKMARK = {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete}
 DOOR = Door(
-    "/api/.*|/health",
+    re.compile(r"/api/|/health\Z"),
     (
         Route("/health", {"GET": get_health}),
         Route("/api/bookmarks/", {"GET": _list_active, "POST": create}),

@@ -49,7 +49,7 @@ def log_in(service: Service, request: Request) -> Response:
         page = write_login_page(site, target, pending_fields, error)
         response = respond_with(HTML, page, "401 Unauthorized")
         # A 401 needs a challenge. For this one, no browser opens a password dialog.
-        response.headers.append(("WWW-Authenticate", BEARER))
+        response.headers["WWW-Authenticate"] = BEARER
         return response
     site = service.site(request)
     if pending_fields:  # The user has sent a form without a login, and can send it again now.
@@ -58,7 +58,7 @@ def log_in(service: Service, request: Request) -> Response:
         response = respond_with(HTML, page)
     else:
         response = see_other(site.url + target)
-    response.headers.append(_cookie(request, site, make_login(token), LOGIN_SECONDS))
+    response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
 
 
@@ -67,9 +67,9 @@ def log_out(service: Service, request: Request) -> Response:
     site = service.site(request)
     can_read_without_login = service.access_control.public_read
     response = see_other(site.url + ("/" if can_read_without_login else LOGIN_PATH))
-    response.headers.append(_cookie(request, site, value="", seconds=0))
+    response.headers["Set-Cookie"] = _cookie(request, site, value="", seconds=0)
     # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
-    response.headers.append(("Clear-Site-Data", '"cache"'))
+    response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
 
@@ -85,8 +85,8 @@ def _raise_404_without_tokens(service: Service) -> None:
         raise HTTPError(404, "This service has no token, so nobody needs to log in.")
 
 
-def _cookie(request: Request, site: Site, value: str, seconds: int) -> tuple[str, str]:
-    """Return the header that sets the login cookie, or clears it with 0 seconds."""
+def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
+    """Return the Set-Cookie that sets the login cookie, or clears it with 0 seconds."""
     is_https = request.scheme == "https" or site.url.startswith("https:")
     cookie = f"{COOKIE}={value}; Path={site.path or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Lax"
-    return "Set-Cookie", cookie + ("; Secure" if is_https else "")
+    return cookie + ("; Secure" if is_https else "")

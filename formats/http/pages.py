@@ -4,6 +4,8 @@ Each form has its own address, so a handler knows what its form means. If a form
 the response is a page with the form, in which nothing that was typed is lost.
 """
 
+import re
+
 from msgspec.structs import replace
 from webob import Request
 
@@ -62,7 +64,7 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     response = respond_asset(request, asset)
     # Files need no token, so `public`, and Vary lacks the Authorization that the service may add.
     caching = "public, max-age=31536000, immutable"  # A year: a new version has a new name.
-    response.headers += [("Cache-Control", caching), ("Vary", VARY)]
+    response.headers |= {"Cache-Control": caching, "Vary": VARY}
     return response
 
 
@@ -128,7 +130,7 @@ def _return_from(
 
 
 DOOR = Door(
-    "/-/.*",
+    re.compile("/-/"),
     (
         Route("/-/add", {"GET": show_add, "POST": add}),
         Route("/-/edit/{bookmark}", {"POST": edit}),

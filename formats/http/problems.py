@@ -18,7 +18,6 @@ from formats.http.negotiation import accepted_format
 from formats.http.response import HTTPError, Response, respond_with
 from formats.http.security import BEARER
 from storage import errors
-from storage.errors import Malformed
 
 log = logging.getLogger("bookmarks")
 MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
@@ -32,7 +31,7 @@ _FORMATS = formats.table(
 
 # The status of the response to a request that raises this exception.
 PROBLEMS: Mapping[type[Exception], int] = {
-    Malformed: 400,
+    errors.Malformed: 400,
     errors.BadQuery: 400,
     errors.NotFound: 404,
     errors.Conflict: 409,
@@ -83,7 +82,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     else:
         response = respond_with(HTML, write_problem(problem, site))
     response.status = problem.status_line
-    response.headers += problem.headers.items()
+    response.headers |= problem.headers
     return response
 
 

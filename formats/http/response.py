@@ -12,18 +12,17 @@ OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
 
 # The headers of a request that determine the format and the compression of the response.
 VARY = "Accept, Accept-Encoding"
-COMMON_HEADERS = (
-    (
-        "Content-Security-Policy",
+COMMON_HEADERS = {
+    "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
         "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'",
+        "frame-ancestors 'none'"
     ),
-    ("X-Content-Type-Options", "nosniff"),
+    "X-Content-Type-Options": "nosniff",
     # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain http to another
     # machine they send no Sec-Fetch-Site, so the service would refuse its own forms.
-    ("Referrer-Policy", "same-origin"),
-)
+    "Referrer-Policy": "same-origin",
+}
 
 
 class HTTPError(Exception):
@@ -40,22 +39,22 @@ class HTTPError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    """A status code with its reason phrase, the headers by name and value, and the body."""
+    """A status code with its reason phrase, the headers by name, and the body."""
 
     status: str
-    headers: list[tuple[str, str]]
+    headers: dict[str, str]
     body: bytes = b""
 
 
 def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
-    headers = [("Content-Type", media_type), ("Content-Length", str(len(body)))]
+    headers = {"Content-Type": media_type, "Content-Length": str(len(body))}
     return Response(status, headers, body)
 
 
 def see_other(url: str) -> Response:
     """Redirect a browser to the page at `url` (RFC 9110 section 15.4.4)."""
     # WSGI servers may require a Content-Type though there is no content.
-    headers = [("Location", url), ("Content-Type", "text/plain"), ("Content-Length", "0")]
+    headers = {"Location": url, "Content-Type": "text/plain", "Content-Length": "0"}
     return Response("303 See Other", headers)
 
 
@@ -65,22 +64,21 @@ def add_common_headers(response: Response, has_tokens: bool, is_public: bool) ->
     With `has_tokens`, a response depends on the credentials of the request, and only with
     `is_public` anybody may read it.
     """
-    present = {name for name, _ in response.headers}
+    headers = response.headers
     cache_control, vary = "no-cache", VARY
     if has_tokens:
         # After "Log out", Back must not show a page that needed the login.
-        is_shown_by_login = ("Content-Type", HTML) in response.headers and not is_public
+        is_shown_by_login = headers.get("Content-Type") == HTML and not is_public
         cache_control = "private, no-store" if is_shown_by_login else "private, no-cache"
         vary = f"{VARY}, Authorization, Cookie"
-    defaults = (("Cache-Control", cache_control), ("Vary", vary))
-    response.headers += [(name, value) for name, value in defaults if name not in present]
-    response.headers += COMMON_HEADERS
+    headers.setdefault("Cache-Control", cache_control)
+    headers.setdefault("Vary", vary)
+    headers |= COMMON_HEADERS
     return response
 
 
 def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
     """Start the WSGI response and return its body (PEP 3333)."""
-    # Pass a copy: WSGI lets a server change the list, and the response may be in the cache.
-    start_response(response.status, response.headers[:])
+    start_response(response.status, list(response.headers.items()))
     is_head = request.environ["REQUEST_METHOD"] == "HEAD"
     return [] if is_head or not response.body else [response.body]

@@ -89,17 +89,9 @@ class Route:
 class Door:
     """One interface of the service: its paths, their handlers, and the shape of its errors."""
 
-    paths: str  # The pattern of all its paths.
+    paths: re.Pattern[str]  # Matches the beginning of each of its paths.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
-
-    def serves(self, path: str) -> bool:
-        """Return whether this is the path of the interface."""
-        return self._pattern.fullmatch(path) is not None
-
-    @functools.cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(self.paths, re.DOTALL)
 
     def _find(self, path: str) -> tuple[Route, dict[str, str]]:
         """Return the first route that matches, and the values of its variables."""
@@ -119,7 +111,7 @@ class Door:
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE)
         if method == "OPTIONS":
-            return Response(NO_CONTENT, [("Allow", route.allow)])
+            return Response(NO_CONTENT, {"Allow": route.allow})
         raise HTTPError(405, f"This path has no method {method}.", Allow=route.allow)
 
 
