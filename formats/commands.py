@@ -397,9 +397,8 @@ def _serve(options: argparse.Namespace) -> int:
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-    settings = process.waitress_settings(host.strip("[]"), int(port), options.trusted_proxy)
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
-    server = process.create_server(wsgi_app, settings)
+    server = process.create_server(wsgi_app, host.strip("[]"), int(port), options.trusted_proxy)
     # The kernel replaces port 0. A server on both addresses of `localhost` has no `effective_port`.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)

@@ -40,18 +40,16 @@ def log_in(service: Service, request: Request) -> Response:
     the user can send it again.
     """
     _raise_404_without_tokens(service)
-    fields = read_form_at_login(request)
+    site, fields = service.site(request), read_form_at_login(request)
     sent = dict(fields).get("token", "").strip().encode()
     target, pending_fields = split_login_form(fields)
     if (token := find_token(sent, service.access_control.tokens)) is None:
         service.access_control.failed_logins.log(client_address(request.environ))
-        site, error = service.site(request), "This token is wrong."
-        page = write_login_page(site, target, pending_fields, error)
+        page = write_login_page(site, target, pending_fields, "This token is wrong.")
         response = respond_with(HTML, page, "401 Unauthorized")
         # A 401 needs a challenge. For this one, no browser opens a password dialog.
         response.headers["WWW-Authenticate"] = BEARER
         return response
-    site = service.site(request)
     if pending_fields:  # The user has sent a form without a login, and can send it again now.
         bookmark = _bookmark_to_delete(service, target)
         page = write_pending_form(site, target, pending_fields, bookmark)

@@ -34,18 +34,10 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
 
 
-def waitress_settings(host: str, port: int, trusted_proxy: str | None) -> dict[str, object]:
-    """Return the settings of a server that listens on this address."""
-    settings = {**WAITRESS_SETTINGS, "host": host, "port": port}
-    if trusted_proxy:
-        settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
-    return settings
-
-
-def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
+def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
     """Return a waitress server. SIGTERM or SIGINT ends it after the current requests.
 
-    Raises OSError if it cannot listen on the address in the settings.
+    Raises OSError if it cannot listen on the address.
     """
     import waitress  # Imported here, because the other commands need no server.
 
@@ -56,13 +48,16 @@ def create_server(app: WSGIApplication, settings: Mapping[str, object]) -> Any:
     # the thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
+    settings = {**WAITRESS_SETTINGS, "host": host, "port": port, "map": channels}
+    if trusted_proxy:
+        settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
     try:
-        server = waitress.create_server(app, map=channels, **settings)
+        server = waitress.create_server(app, **settings)
     except (OSError, ValueError) as error:
         # waitress raises ValueError for a host name that no name server knows.
         reason = error.strerror if isinstance(error, OSError) else "the host name is unknown"
-        problem = "Cannot listen on {host}:{port}".format(**settings)
-        raise OSError(f"{problem}: {reason}. Choose another address with --listen.") from error
+        problem = f"Cannot listen on {host}:{port}: {reason}."
+        raise OSError(f"{problem} Choose another address with --listen.") from error
     stop = functools.partial(stop_on_signal, server.task_dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server

@@ -51,8 +51,7 @@ class Service:
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
-        make_site = functools.partial(self.site, request)
-        return View(make_site, parameters, self.store.host_tags)
+        return View(functools.partial(self.site, request), parameters, self.store.host_tags)
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,9 @@ _MIGHT_BE_DNS_REBINDING = (
     "start it with `--base-url {scheme}://{host}`."
 )
 _CROSS_SITE = (
-    "A page of another site cannot change anything here. A browser extension or a script must send "
-    "a valid token as `Authorization: Bearer TOKEN`."
-)
-_NO_ORIGIN = (
-    "A change with the login of a browser must have the header Origin or Sec-Fetch-Site. A script "
-    "must send a token as `Authorization: Bearer TOKEN`."
+    "A page of another site cannot change anything here, so a change with the login of a browser "
+    "must have the header Origin or Sec-Fetch-Site. A browser extension or a script must send a "
+    "valid token as `Authorization: Bearer TOKEN`."
 )
 
 
@@ -112,10 +109,8 @@ class AccessControl:
         With `needs_proof`, a header must say that a page of this service sent it.
         """
         is_own_site = _is_own_site(request, self.base_url)
-        if is_own_site is False:
+        if is_own_site is False or (needs_proof and not is_own_site):
             raise HTTPError(403, _CROSS_SITE)
-        if needs_proof and not is_own_site:
-            raise HTTPError(403, _NO_ORIGIN)
 
     def warn_of_short_tokens(self) -> None:
         """Log a warning if a token is short; to be called if other machines reach the service."""
@@ -134,11 +129,10 @@ class AccessControl:
 
     def _check_host(self, request: Request) -> None:
         host = requested_host(request)
-        if host is None:  # Browsers always send Host, so there is no DNS rebinding here.
-            return
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
         # and may then read and write here. Tokens prevent this, because that page knows none.
-        if not self.tokens and not _is_own_host(host, self.base_url):
+        # Browsers always send Host.
+        if host and not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host))
 
 
@@ -149,9 +143,7 @@ def requested_host(request: Request) -> str | None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
             raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
         return None
-    if len(host) > MAX_HOST:
-        raise HTTPError(400, "The Host header is too long.")
-    if not HOST.fullmatch(host):
+    if len(host) > MAX_HOST or not HOST.fullmatch(host):
         raise HTTPError(400, "The Host header is not the name or address of a host.")
     return host
 
