@@ -104,6 +104,7 @@ def test_the_parameter_format_overrides_accept(app, add, name):
         ("text/xml", "xbel"),
         ("text/csv", "csv"),
         ("text/plain", "text"),
+        ("text/*", "text"),
         ("TEXT/CSV", "csv"),
         ("text/csv; charset=utf-8", "csv"),
         ("application/json;q=0.1, text/csv;q=0.9", "csv"),

@@ -117,9 +117,7 @@ def import_file(service: Service, request: Request) -> Response:
     return respond_with(format.media_type, b"".join(report))
 
 
-def _return_from(
-    service: Service, request: Request, form: BookmarkForm, entry: Entry
-) -> Response:
+def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:
     """Redirect the browser to the list that the form was opened from, or to the bookmark."""
     site, id = service.site(request), entry.bookmark.id
     if form.closes_window:  # The script of the page closes its window for `?close=1`.
