@@ -5,19 +5,10 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
+from formats.html import frame
 from formats.html.bookmark import date_html, host_html, title_link
 from formats.html.editor import UNREAD, BookmarkForm, edit_form
-from formats.html.frame import (
-    END,
-    MAX_HEADING,
-    SEARCH_EXAMPLES,
-    begin,
-    changed_notice,
-    cut,
-    e,
-    number_of_bookmarks,
-    single_column,
-)
+from formats.html.frame import cut, e
 from formats.html.mark import Escape, marker
 from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
@@ -41,14 +32,14 @@ def write(listing: Listing) -> Iterator[bytes]:
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
     tag_address = _tag_address_writer(listing)
     item = _item_writer(listing, tag_address, escape_and_mark)
-    yield begin(_title(listing), listing.site, listing).encode()
+    yield frame.begin(_title(listing), listing.site, listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{_head(listing)}'.encode()
     # Enter does what the first button of a form does, so the bar comes before the items' buttons.
     yield f'{bar(listing)}<ol class="list">\n'.encode()
     for entry in listing.page.entries:
         yield item(entry).encode()
     yield f"</ol>\n{_page_links(listing)}</main>\n".encode()
-    yield f"{_aside(listing, tag_address)}</div>\n{END}".encode()
+    yield f"{_aside(listing, tag_address)}</div>\n{frame.END}".encode()
 
 
 # --- The head ---
@@ -63,14 +54,14 @@ def _head(listing: Listing) -> str:
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
         f'<div class="head">\n{_heading(listing)}'
         f'<p class="total" role="status">{_total(listing)}</p>\n{_sort_menu(listing)}</div>\n'
-        f"{changed_notice(listing.view.values)}"
+        f"{frame.changed_notice(listing.view.values)}"
         f"{'' if listing.page.entries else _nothing_here(listing)}"
     )
 
 
 def _total(listing: Listing) -> str:
     number_on_page = len(listing.page.entries)
-    total = number_of_bookmarks(listing.page.total)
+    total = frame.number_of_bookmarks(listing.page.total)
     # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):
         return total
@@ -88,7 +79,7 @@ def _heading(listing: Listing) -> str:
         rest = [parameter for parameter in selection if parameter != tag]
         links.append(
             f'<a class="chip" href="{e(with_query(f"{listing.site.path}/", rest))}" '
-            f'title="Remove from the filter"><bdi>#{e(cut(tag[1], MAX_HEADING))}</bdi> '
+            f'title="Remove from the filter"><bdi>#{e(cut(tag[1], frame.MAX_HEADING))}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
     text = "Search results" if listing.filter else "All bookmarks"
@@ -129,7 +120,7 @@ def _nothing_here(listing: Listing) -> str:
             "No bookmark matches the whole filter. Remove a part of the filter, or "
             f'<a href="{path}/">see all bookmarks</a>. The search understands:'
         )
-    examples = "" if listing.page.total else SEARCH_EXAMPLES
+    examples = "" if listing.page.total else frame.SEARCH_EXAMPLES
     return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
 
 
@@ -139,7 +130,7 @@ def _empty_collection(listing: Listing) -> str:
     editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
     title = "You have no bookmarks yet"
-    return f"{begin(title, site, listing)}{single_column(title, main)}"
+    return f"{frame.begin(title, site, listing)}{frame.single_column(title, main)}"
 
 
 # --- The items ---

@@ -4,17 +4,10 @@ A form is pending if the user sent it without being logged in. Both pages have i
 fields, so that nothing typed is lost.
 """
 
+from formats.html import frame
 from formats.html.bookmark import host_html, title_link
 from formats.html.editor import LABELS
-from formats.html.frame import (
-    ENCTYPE_MULTIPART,
-    begin_login,
-    e,
-    field_note,
-    post_form,
-    single_column,
-    write_page,
-)
+from formats.html.frame import e
 from formats.html.view import Parameters, Site, list_address
 from storage.bookmark import Bookmark
 
@@ -28,7 +21,7 @@ def write_login_page(
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
     hint = "A token from the token file of the service."
-    attributes, note = field_note("token", error=error, hint=hint)
+    attributes, note = frame.field_note("token", error=error, hint=hint)
     content = (
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
@@ -39,10 +32,10 @@ def write_login_page(
     )
     hidden = [("next", target), *pending_fields]
     # Multipart, because URL-encoding could make a long bookmark too large for the service.
-    form_attributes = f'class="editor" {ENCTYPE_MULTIPART}'
+    form_attributes = f'class="editor" {frame.ENCTYPE_MULTIPART}'
     main = _PENDING_NOTICE if pending_fields else ""
-    main += post_form(f"{site.path}/-/login", hidden, content, form_attributes)
-    return (begin_login("Log in", site) + single_column("Log in", main)).encode()
+    main += frame.post_form(f"{site.path}/-/login", hidden, content, form_attributes)
+    return (frame.begin_login("Log in", site) + frame.single_column("Log in", main)).encode()
 
 
 _PENDING_NOTICE = (
@@ -80,12 +73,12 @@ def write_pending_form(
         f'<p class="buttons"><button class="primary">{button}</button> '
         f'<a class="button" href="{cancel}">Cancel</a></p>\n'
     )
+    form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
     main = (
         f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
-        f"{_named(bookmark) if bookmark else ''}"
-        f"{post_form(site.path + target, pending_fields, buttons, ENCTYPE_MULTIPART)}"
+        f"{_named(bookmark) if bookmark else ''}{form}"
     )
-    return write_page(heading, main, site).encode()
+    return frame.write_page(heading, main, site).encode()
 
 
 def _named(bookmark: Bookmark) -> str:
@@ -94,5 +87,5 @@ def _named(bookmark: Bookmark) -> str:
 
 def write_logout_page(site: Site) -> bytes:
     """Return the page for a browser that is logged in."""
-    form = post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
-    return write_page("You are logged in", form, site).encode()
+    form = frame.post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
+    return frame.write_page("You are logged in", form, site).encode()

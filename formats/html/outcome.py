@@ -4,19 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from formats.html import frame
 from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
 from formats.html.editor import LABELS, delete_form, texts_of
-from formats.html.frame import (
-    ENCTYPE_MULTIPART,
-    back_parameters,
-    cut,
-    e,
-    list_link,
-    notice,
-    number_of_bookmarks,
-    post_form,
-    write_page,
-)
+from formats.html.frame import cut, e
 from formats.html.view import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
 from storage.errors import Gone, NotFound, StorageError
@@ -46,7 +37,7 @@ class Outcome(msgspec.Struct):
 
 def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     """Return the page, with a form to put back what was deleted."""
-    number = number_of_bookmarks(len(outcome.done))
+    number = frame.number_of_bookmarks(len(outcome.done))
     heading = f"{number} {'deleted' if outcome.is_deletion else 'changed'}"
     content = ""
     if outcome.is_deletion and outcome.done:
@@ -62,10 +53,10 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for failed, error in outcome.failed:
         names_by_reason.setdefault(_reason(error), []).append(_name(failed, site))
     for reason, names in names_by_reason.items():
-        number = number_of_bookmarks(len(names))
+        number = frame.number_of_bookmarks(len(names))
         content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
-    main = notice(content, "notice" if outcome.is_complete else "notice alert")
-    return write_page(heading, main + list_link(site, list_query), site)
+    main = frame.notice(content, "notice" if outcome.is_complete else "notice alert")
+    return frame.write_page(heading, main + frame.list_link(site, list_query), site)
 
 
 def _reason(error: StorageError) -> str:
@@ -89,17 +80,18 @@ def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) ->
     """
     names = (*WRITABLE_FIELDS, "created")
     values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
-    hidden = [("_deleted", msgspec.json.encode(values).decode()), *back_parameters(list_query)]
+    hidden = [("_deleted", msgspec.json.encode(values).decode())]
+    hidden += frame.back_parameters(list_query)
     button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
     # Multipart, because URL-encoding could make long bookmarks too large for the service.
-    form = post_form(f"{site.path}/-/restore", hidden, button, ENCTYPE_MULTIPART)
+    form = frame.post_form(f"{site.path}/-/restore", hidden, button, frame.ENCTYPE_MULTIPART)
     return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
 
 
 def _what(deleted: Sequence[Bookmark]) -> str:
     """Name one bookmark by its title; return the number of several."""
     if len(deleted) > 1:
-        return f"<strong>{number_of_bookmarks(len(deleted))}</strong>"
+        return f"<strong>{frame.number_of_bookmarks(len(deleted))}</strong>"
     title = e(cut(deleted[0].title, MAX_TITLE_SHOWN))
     return f"<strong><bdi>{title}</bdi></strong> {host_html(deleted[0].uri)}"
 
