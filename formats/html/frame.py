@@ -1,7 +1,7 @@
 """The parts that every page has, and the function that escapes every text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from formats.html.assets import served_name
@@ -14,6 +14,8 @@ _NUMBER = re.compile("[0-9]{1,9}")  # int() would raise ValueError for thousands
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
+Note = tuple[str, str]  # Below a field: its CSS class, such as `error`, and its text as HTML.
+HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose value is None.
 
 
 def e(text: str) -> str:
@@ -154,20 +156,17 @@ def notice(content: str, classes: str = "notice") -> str:
     return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
-def field_note(id: str, **notes: str) -> tuple[str, str]:
-    """Return attributes for the field `id`, and the first of the notes that is not empty, as HTML.
-
-    The note is shown below the field. The names of the notes are their CSS classes.
-    """
-    for name, note in notes.items():
-        if note:
-            invalid = ' aria-invalid="true"' if name == "error" else ""
-            html = f'<div class="{name}" id="{id}-{name}">{note}</div>\n'
-            return f' aria-describedby="{id}-{name}"{invalid}', html
-    return "", ""
+def field_note(id: str, note: Note) -> tuple[str, str]:
+    """Return attributes for the field `id`, and the HTML of its note, both empty without a text."""
+    kind, text = note
+    if not text:
+        return "", ""
+    invalid = ' aria-invalid="true"' if kind == "error" else ""
+    html = f'<div class="{kind}" id="{id}-{kind}">{text}</div>\n'
+    return f' aria-describedby="{id}-{kind}"{invalid}', html
 
 
-def post_form(action: str, hidden: Parameters, content: str, attributes: str = "") -> str:
+def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
     return (
         f'<form method="post" action="{e(action)}" {attributes}>{_hidden_inputs(hidden)}\n'
@@ -175,15 +174,12 @@ def post_form(action: str, hidden: Parameters, content: str, attributes: str = "
     )
 
 
-def _hidden_inputs(fields: Parameters) -> str:
+def _hidden_inputs(fields: HiddenFields) -> str:
     return "".join(
-        f'<input type="hidden" name="{e(name)}" value="{e(value)}">' for name, value in fields
+        f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
+        for name, value in fields
+        if value is not None
     )
-
-
-def back_parameters(list_query: str | None) -> Parameters:
-    """Return the hidden field by which a form leads back to the list with this query, if any."""
-    return [] if list_query is None else [("_list", list_query)]
 
 
 def changed_notice(values: Mapping[str, str]) -> str:

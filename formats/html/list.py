@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
 from formats.html import frame
-from formats.html.bookmark import date_html, host_html, title_link
 from formats.html.editor import UNREAD, BookmarkForm, edit_form
 from formats.html.frame import cut, e
 from formats.html.mark import Escape, marker
+from formats.html.parts import date_html, host_html, title_link
 from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
 from formats.html.view import Listing, with_query
@@ -127,7 +127,7 @@ def _nothing_here(listing: Listing) -> str:
 def _empty_collection(listing: Listing) -> str:
     site = listing.site
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
+    editor = edit_form(listing.view, BookmarkForm(list_query=""), link="")
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
     title = "You have no bookmarks yet"
     return f"{frame.begin(title, site, listing)}{frame.single_column(title, main)}"

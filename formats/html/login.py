@@ -5,9 +5,9 @@ fields, so that nothing typed is lost.
 """
 
 from formats.html import frame
-from formats.html.bookmark import host_html, title_link
 from formats.html.editor import LABELS
 from formats.html.frame import e
+from formats.html.parts import host_html, title_link
 from formats.html.view import Parameters, Site, list_address
 from storage.bookmark import Bookmark
 
@@ -20,8 +20,8 @@ def write_login_page(
     After the login the browser goes to `target`, which is appended to the path of the service.
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    hint = "A token from the token file of the service."
-    attributes, note = frame.field_note("token", error=error, hint=hint)
+    hint = ("hint", "A token from the token file of the service.")
+    attributes, note = frame.field_note("token", ("error", error) if error else hint)
     content = (
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.

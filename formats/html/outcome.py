@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from formats.html import frame
-from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
 from formats.html.editor import LABELS, delete_form, texts_of
 from formats.html.frame import cut, e
+from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.html.view import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
 from storage.errors import Gone, NotFound, StorageError
@@ -80,8 +80,7 @@ def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) ->
     """
     names = (*WRITABLE_FIELDS, "created")
     values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
-    hidden = [("_deleted", msgspec.json.encode(values).decode())]
-    hidden += frame.back_parameters(list_query)
+    hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
     button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
     # Multipart, because URL-encoding could make long bookmarks too large for the service.
     form = frame.post_form(f"{site.path}/-/restore", hidden, button, frame.ENCTYPE_MULTIPART)

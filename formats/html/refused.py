@@ -5,12 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from formats.html.bookmark import date_html, edit_path, existing_form, title_link
-from formats.html.editor import LABELS, BookmarkForm, edit_form, labelled_value, texts_of
+from formats.html.bookmark import existing_form
+from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
 from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write_page
+from formats.html.parts import date_html, title_link
 from formats.html.problem import Problem, conflict_link, detail_html, errors_html, people_text
 from formats.html.retag import tags_field
-from formats.html.view import Parameters, Site, View
+from formats.html.view import Parameters, View
 from storage.index import Entry
 
 
@@ -18,21 +19,25 @@ def _alert(content: str) -> str:
     return f'<div class="alert" role="alert">\n{content}</div>\n'
 
 
-def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
+def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, view: View) -> str:
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
     errors = _sentences(problem)
     if link := conflict_link(problem):
         errors["uri"] = f"{detail_html(problem)} {link}"
-    label = "Save"
-    if problem.deleted:  # By another client, after the user opened the form.
-        path, label = "/-/add", "Save it as a new bookmark"
+    notes = {name: ("error", text) for name, text in errors.items()}
+    _, _, id = path.partition("/-/edit/")
+    # A bookmark that was deleted after the user opened the form can only be added again.
+    form = replace(BookmarkForm.read(fields), id="" if problem.deleted else id)
+    label = "Save it as a new bookmark" if problem.deleted else "Save"
+    editor = edit_form(view, form, label, notes=notes, focus=next(iter(errors), ""))
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    editor = edit_form(site, path, BookmarkForm.read(fields), label, errors_html=errors)
-    return write_page(problem.heading, _alert(text + errors_html(problem)) + editor, site)
+    main = _alert(text + errors_html(problem)) + editor
+    return write_page(problem.heading, main, view.site)
 
 
-def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
+def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, view: View) -> str:
     """Return the page of another form, with this form to correct and to send again."""
+    site = view.site
     error, typed = _sentences(problem).get("tags", ""), ", ".join(fields.get("tags", ()))
     content = tags_field("tags", "Tags", typed, error) if error or typed else ""
     content += '<p class="buttons"><button class="primary">Try again</button></p>\n'
@@ -50,8 +55,9 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
-    """Return the error of each field of a form, to be shown below the field."""
-    return {n: f"{LABELS[n]} {people_text(why)}" for n, why in problem.errors if n in LABELS}
+    """Return the errors to be shown below the fields of a form, in the order of the fields."""
+    errors = dict(problem.errors)
+    return {n: f"{LABELS[n]} {people_text(errors[n])}" for n in LABELS if n in errors}
 
 
 def write_existing(form: BookmarkForm, entry: Entry, view: View) -> str:
@@ -70,7 +76,7 @@ def write_two_versions(
     entry: Entry,
     changes: Mapping[str, object],
     conflicts: Sequence[str],
-    site: Site,
+    view: View,
 ) -> str:
     """Return the form, with the stored value below each field that another client changed too.
 
@@ -80,19 +86,15 @@ def write_two_versions(
     typed: dict[str, Any] = {name: getattr(form, name) for name in changes}
     if "tags" in changes:
         typed["unread"] = form.unread
-    address = f"{e(site.path)}/{entry.bookmark.id}"
-    link = f' <a class="button" href="{address}">Keep the saved version</a>'
-    editor = edit_form(
-        site,
-        edit_path(entry),
-        replace(form.showing(entry), **typed),
-        "Save mine",
-        other_values_html={n: labelled_value("Saved now:", saved[n]) for n in conflicts},
-        extra_link=link,
-    )
+    form = replace(form.showing(entry), **typed)
+    notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
+    address = f"{e(view.site.path)}/{form.id}"
+    keep = f' <a class="button" href="{address}">Keep the saved version</a>'
+    link = keep + cancel_link(view.site, form)
+    editor = edit_form(view, form, "Save mine", notes=notes, link=link)
     text = (
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
         "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
         "value below it. The other fields have the changes of both versions.</p>\n"
     )
-    return write_page("There are two versions", _alert(text) + editor, site)
+    return write_page("There are two versions", _alert(text) + editor, view.site)

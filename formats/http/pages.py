@@ -94,8 +94,8 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
         entry = folder.get(bookmark)
         changes, conflicts = form.changes(entry, fields)
         if conflicts:
-            site = service.site(request)
-            page = refused.write_two_versions(form, entry, changes, conflicts, site)
+            view = service.view(request)
+            page = refused.write_two_versions(form, entry, changes, conflicts, view)
             return respond_page(page, "412 Precondition Failed")
         entry = folder.put(rules.update(entry.bookmark, changes), entry)
     return _return_from(service, request, form, entry)
