@@ -9,7 +9,7 @@ from formats.html.bookmark import existing_form
 from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
 from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write_page
 from formats.html.parts import date_html, title_link
-from formats.html.problem import Problem, conflict_link, detail_html, errors_html, people_text
+from formats.html.problem import Problem, detail_html, people_text, problem_html
 from formats.html.retag import tags_field
 from formats.html.view import Parameters, View
 from storage.index import Entry
@@ -21,9 +21,7 @@ def _alert(content: str) -> str:
 
 def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, view: View) -> str:
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
-    errors = _sentences(problem)
-    if link := conflict_link(problem):
-        errors["uri"] = f"{detail_html(problem)} {link}"
+    errors = {"uri": detail_html(problem)} if problem.bookmark_url else _sentences(problem)
     notes = {name: ("error", text) for name, text in errors.items()}
     _, _, id = path.partition("/-/edit/")
     # A bookmark that was deleted after the user opened the form can only be added again.
@@ -31,7 +29,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, view: 
     label = "Save it as a new bookmark" if problem.deleted else "Save"
     editor = edit_form(view, form, label, notes=notes, focus=next(iter(errors), ""))
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    main = _alert(text + errors_html(problem)) + editor
+    main = _alert(text + problem_html(problem)) + editor
     return write_page(problem.heading, main, view.site)
 
 
@@ -48,7 +46,7 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, view:
         if name != "tags"
     ]
     form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
-    main = _alert(f"<p>This is not done yet.</p>\n{errors_html(problem)}")
+    main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
     main += form if problem.status not in (404, 409, 410) else ""
     return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
