@@ -20,19 +20,19 @@ class Outcome(msgspec.Struct):
     """The bookmarks that a form was about: those `done`, and those that were left alone.
 
     `newer` have changed since the page of the form was opened. `failed` has the others with their
-    errors: those that would break a rule, and None for each that is deleted or cannot be read.
+    errors: those that would break a rule, and None for each that is deleted or cannot be read, or
+    that was not reached.
     """
 
     is_deletion: bool
     done: list[Bookmark] = []
     newer: list[Entry] = []
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
     def is_complete(self) -> bool:
         """Whether no bookmark was left alone."""
-        return not (self.newer or self.failed or self.stopped)
+        return not (self.newer or self.failed)
 
 
 def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
@@ -47,8 +47,6 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for entry in outcome.newer:
         delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
         content += _newer_version(entry, site, delete)
-    if outcome.stopped:
-        content += f"<p>The rest was left alone: {e(outcome.stopped)}</p>\n"
     names_by_reason: dict[str, list[str]] = {}
     for failed, error in outcome.failed:
         names_by_reason.setdefault(_reason(error), []).append(_name(failed, site))
@@ -65,7 +63,7 @@ def _reason(error: StorageError) -> str:
 
 
 def _name(failed: Bookmark | None, site: Site) -> str:
-    """Return a link to a bookmark that could not be changed, empty for one that was not found."""
+    """Return a link to a bookmark that could not be changed, empty for one that is not known."""
     if failed is None:
         return ""
     title = e(cut(failed.title, MAX_TITLE_SHOWN))
