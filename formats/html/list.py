@@ -15,6 +15,7 @@ from formats.html.start import introduction
 from formats.html.view import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
+from storage.query import NEWEST_FIRST
 from storage.search import parse_search, words_to_mark
 
 # In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
@@ -88,7 +89,7 @@ def _heading(listing: Listing) -> str:
 
 # The labels of the orders by the value of the parameter `sort`.
 _ORDERS = {
-    "-created": "Newest first",
+    NEWEST_FIRST: "Newest first",
     "created": "Oldest first",
     "-modified": "Last changed first",
     "title": "By title",
@@ -97,10 +98,10 @@ _ORDERS = {
 
 def _sort_menu(listing: Listing) -> str:
     """Return the links to the other orders of the list; the summary says how it is sorted."""
-    current = dict(listing.order).get("sort", "-created")
+    current = listing.query.sort
     links = []
     for order, label in _ORDERS.items():
-        parameters = [("sort", order)] if order != "-created" else []
+        parameters = [("sort", order)] if order != NEWEST_FIRST else []
         address = e(with_query(f"{listing.site.path}/", listing.filter + parameters))
         is_current = ' aria-current="true"' if order == current else ""
         links.append(f'<a href="{address}"{is_current}>{label}</a>\n')
