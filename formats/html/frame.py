@@ -1,16 +1,15 @@
 """The parts that every page has, and the function that escapes every text."""
 
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
 from formats.html.assets import served_name
 from formats.html.view import RESULTS, Listing, Parameters, Site, list_address, with_query
 from storage.bookmark import replace_invalid_xml_chars
+from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
-_NUMBER = re.compile("[0-9]{1,9}")  # int() would raise ValueError for thousands of digits.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
@@ -27,14 +26,14 @@ def e(text: str) -> str:
 def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     """Return a page up to its main part.
 
-    The page of a list has a link to its feed, its tags are kept by the search box, and the form
+    The page of a list has a link to its own feed, its tags are kept by the search box, and the form
     behind the link "Add" leads back to it.
     """
     filter = listing.filter if listing else []
     add_parameters = [("_list", listing.list_query)] if listing else []
     add_address = with_query(f"{site.path}/-/add", add_parameters)
     return (
-        f"{_head(title, site)}{_feed_link(site, filter) if listing else ''}</head>\n<body>\n"
+        f"{_head(title, site)}{_feed_link(site, filter)}</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
@@ -142,9 +141,8 @@ def feed_address(site: Site, filter: Parameters) -> str:
 
 def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a button-like link back to the list with this query, or else to all bookmarks."""
-    label = "All bookmarks" if list_query is None else "Back to the list"
     address = list_address(site.path, list_query)
-    return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
+    return f'<p><a class="button" href="{e(address)}">Back to the list</a></p>\n'
 
 
 def notice(content: str, classes: str = "notice") -> str:
@@ -190,7 +188,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     texts = [
         f"{number_of_bookmarks(int(values[name]))} {what}."
         for name, what in RESULTS.items()
-        if _NUMBER.fullmatch(values.get(name, ""))
+        if UP_TO_18_DIGITS.fullmatch(values.get(name, ""))
     ]
     return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
 
