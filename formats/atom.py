@@ -45,7 +45,7 @@ def _head(listing: Listing) -> str:
     title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
     # All pages of one feed have the same id (RFC 5005 section 3).
     id = with_query(f"{listing.site.url}/feed", listing.filter)
-    feed_url = escape_attribute(listing.address)
+    feed_url = escape_attribute(with_query(f"{listing.site.url}/feed", listing.view.parameters))
     home_url = escape_attribute(f"{listing.site.url}/")
     links = "".join(
         f'<link rel="{_RELATION_BY_LINK_NAME[name]}" href="{escape_attribute(url)}"/>\n'

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from formats.html.frame import Note, cut, e, field_note, post_form
 from formats.html.parts import host_html
-from formats.html.view import Site, View, list_address
+from formats.html.view import Site, list_address
 from storage.bookmark import Bookmark, Fields, fold, fold_tag, split_tags
 from storage.index import Entry
 
@@ -27,6 +27,7 @@ LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 
 # The checkbox that adds a new description to the saved one shows at most this many characters.
 MAX_ADDED_TEXT_SHOWN = 300
+_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that is shown as text.
 MAX_TAG_CHECKBOXES = 8  # The form suggests at most this number of tags, each with a checkbox.
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
@@ -130,7 +131,7 @@ def shown_version(entry: Entry) -> str:
 
 
 def edit_form(
-    view: View,
+    site: Site,
     form: BookmarkForm,
     save_label: str = "Save",
     *,
@@ -145,7 +146,7 @@ def edit_form(
     field named `focus` has the focus. `link` is HTML beside the button to save, by default a link
     that leads back to the list.
     """
-    checkboxes = {"tags": _tag_checkboxes(view, form), "description": checkbox}
+    checkboxes = {"tags": _tag_checkboxes(site, form), "description": checkbox}
     fields = "".join(
         _field(name, form, notes, focus) + checkboxes.get(name, "") for name in _FIELDS
     )
@@ -153,9 +154,9 @@ def edit_form(
         f'{fields}<p class="choices"><label><input type="checkbox" name="unread" value="1"'
         f'{" checked" if form.unread else ""}> Read later</label></p>\n'
         f'<p class="buttons"><button class="primary">{save_label}</button>'
-        f"{cancel_link(view.site, form) if link is None else link}</p>\n"
+        f"{cancel_link(site, form) if link is None else link}</p>\n"
     )
-    path = f"{view.site.path}/-/edit/{form.id}" if form.id else f"{view.site.path}/-/add"
+    path = f"{site.path}/-/edit/{form.id}" if form.id else f"{site.path}/-/add"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
     # Without autocomplete="off", a reload could put old typed text into a newer version's form.
     return post_form(path, hidden, content, 'class="editor" autocomplete="off"')
@@ -184,10 +185,10 @@ def other_value(label: str, value: str) -> Note:
     return "theirs", f"<strong>{label}</strong> {shown}"
 
 
-def _tag_checkboxes(view: View, form: BookmarkForm) -> str:
+def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     """Return checkboxes that add tags which other bookmarks of the same host have."""
     folded_tags = set(map(fold, split_tags(form.tags)))
-    unused = [tag for tag in view.host_tags(form.uri) if fold(tag) not in folded_tags]
+    unused = [tag for tag in site.host_tags(form.uri) if fold(tag) not in folded_tags]
     boxes = "".join(
         f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'
         for tag in unused[:MAX_TAG_CHECKBOXES]
@@ -218,6 +219,16 @@ def cancel_link(site: Site, form: BookmarkForm) -> str:
         return ""
     address = list_address(site.path, form.list_query, form.id)
     return f' <a class="button" href="{e(address)}">Cancel</a>'
+
+
+def values_html(values: Iterable[tuple[str, str]]) -> str:
+    """Return the values that are not empty with the labels of their fields; cut long values."""
+    rows = "".join(
+        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
+        for name, value in values
+        if value and name in LABELS
+    )
+    return f"<dl>\n{rows}</dl>\n" if rows else ""
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:

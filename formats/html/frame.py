@@ -32,13 +32,14 @@ def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     filter = listing.filter if listing else []
     add_parameters = [("_list", listing.list_query)] if listing else []
     add_address = with_query(f"{site.path}/-/add", add_parameters)
+    login_link = f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
     return (
         f"{_head(title, site)}{_feed_link(site, filter)}</head>\n<body>\n"
         f'<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
-        f'{_login_link(site)}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
+        f'{login_link}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
         "</nav>\n</header>\n"
     )
 
@@ -72,10 +73,6 @@ def _brand(site: Site) -> str:
     path = e(site.path)
     icon = f'<img src="{path}/{served_name("icon.svg")}" alt="" width="28" height="28">'
     return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
-
-
-def _login_link(site: Site) -> str:
-    return f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
 
 
 def _head(title: str, site: Site) -> str:
@@ -143,15 +140,6 @@ def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a button-like link back to the list with this query, or else to all bookmarks."""
     address = list_address(site.path, list_query)
     return f'<p><a class="button" href="{e(address)}">Back to the list</a></p>\n'
-
-
-def notice(content: str, classes: str = "notice") -> str:
-    """Return a notice that takes the focus, so that screen readers say it.
-
-    When a user deletes a bookmark in a list, the script takes the notice out of the response and
-    shows it in the list.
-    """
-    return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:

@@ -112,23 +112,23 @@ def _sort_menu(listing: Listing) -> str:
 
 
 def _nothing_here(listing: Listing) -> str:
-    path = e(listing.site.path)
+    address = f"{listing.site.path}/"
     if listing.page.total:
-        first = e(with_query(f"{listing.site.path}/", listing.filter))
-        what = f'No bookmark is left on this page. <a href="{first}">See the first page</a>.'
+        first = e(with_query(address, listing.filter))
+        what = f'<p>No bookmark is left on this page. <a href="{first}">See the first page</a>.</p>'
     else:
         what = (
-            "No bookmark matches the whole filter. Remove a part of the filter, or "
-            f'<a href="{path}/">see all bookmarks</a>. The search understands:'
+            "<p>No bookmark matches the whole filter. Remove a part of the filter, or <a "
+            f'href="{e(address)}">see all bookmarks</a>. The search understands:</p>\n'
+            f"{frame.SEARCH_EXAMPLES}"
         )
-    examples = "" if listing.page.total else frame.SEARCH_EXAMPLES
-    return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
+    return f'<div class="nothing">\n{what}</div>\n'
 
 
 def _empty_collection(listing: Listing) -> str:
     site = listing.site
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    editor = edit_form(listing.view, BookmarkForm(list_query=""), link="")
+    editor = edit_form(site, BookmarkForm(list_query=""), link="")
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
     title = "You have no bookmarks yet"
     return f"{frame.begin(title, site, listing)}{frame.single_column(title, main)}"

@@ -5,7 +5,7 @@ fields, so that nothing typed is lost.
 """
 
 from formats.html import frame
-from formats.html.editor import LABELS
+from formats.html.editor import values_html
 from formats.html.frame import e
 from formats.html.parts import host_html, title_link
 from formats.html.view import Parameters, Site, list_address
@@ -64,18 +64,13 @@ def write_pending_form(
     """
     heading, button = next(_PENDING[start] for start in _PENDING if target.startswith(start))
     cancel = e(list_address(site.path, dict(pending_fields).get("_list", "")))
-    rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(value)}</dd>\n'
-        for name, value in pending_fields
-        if value and name in LABELS  # Nobody types the others, such as `_opened`.
-    )
     buttons = (
         f'<p class="buttons"><button class="primary">{button}</button> '
         f'<a class="button" href="{cancel}">Cancel</a></p>\n'
     )
     form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
     main = (
-        f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
+        f'{values_html(pending_fields)}<p role="status">You are logged in now.</p>\n'
         f"{_named(bookmark) if bookmark else ''}{form}"
     )
     return frame.write_page(heading, main, site).encode()

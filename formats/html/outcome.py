@@ -5,15 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from formats.html import frame
-from formats.html.editor import LABELS, delete_form, texts_of
+from formats.html.editor import delete_form, texts_of, values_html
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.html.view import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
 from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
-
-_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was left alone.
 
 
 class Outcome(msgspec.Struct):
@@ -53,8 +51,13 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for reason, names in names_by_reason.items():
         number = frame.number_of_bookmarks(len(names))
         content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
-    main = frame.notice(content, "notice" if outcome.is_complete else "notice alert")
-    return frame.write_page(heading, main + frame.list_link(site, list_query), site)
+    classes = "notice" if outcome.is_complete else "notice alert"
+    # The notice takes the focus, so that screen readers say it. The script shows it in the list.
+    main = (
+        f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
+        f"{frame.list_link(site, list_query)}"
+    )
+    return frame.write_page(heading, main, site)
 
 
 def _reason(error: StorageError) -> str:
@@ -95,10 +98,6 @@ def _what(deleted: Sequence[Bookmark]) -> str:
 
 def _newer_version(entry: Entry, site: Site, delete: str) -> str:
     """Return the values of a bookmark that has changed, with the ways to go on."""
-    rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
-        for name, value in texts_of(entry.bookmark).items()
-        if value
-    )
+    values = values_html(texts_of(entry.bookmark).items())
     edit = f'<a class="button" href="{e(site.path)}/{entry.bookmark.id}">Edit</a>'
-    return f'<dl>\n{rows}</dl>\n<div class="buttons">{edit}\n{delete}</div>\n'
+    return f'{values}<div class="buttons">{edit}\n{delete}</div>\n'

@@ -11,7 +11,7 @@ from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write
 from formats.html.parts import date_html, title_link
 from formats.html.problem import Problem, detail_html, people_text, problem_html
 from formats.html.retag import tags_field
-from formats.html.view import Parameters, View
+from formats.html.view import Parameters, Site
 from storage.index import Entry
 
 
@@ -19,7 +19,7 @@ def _alert(content: str) -> str:
     return f'<div class="alert" role="alert">\n{content}</div>\n'
 
 
-def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, view: View) -> str:
+def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
     errors = {"uri": detail_html(problem)} if problem.bookmark_url else _sentences(problem)
     notes = {name: ("error", text) for name, text in errors.items()}
@@ -27,15 +27,13 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, view: 
     # A bookmark that was deleted after the user opened the form can only be added again.
     form = replace(BookmarkForm.read(fields), id="" if problem.deleted else id)
     label = "Save it as a new bookmark" if problem.deleted else "Save"
-    editor = edit_form(view, form, label, notes=notes, focus=next(iter(errors), ""))
+    editor = edit_form(site, form, label, notes=notes, focus=next(iter(errors), ""))
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    main = _alert(text + problem_html(problem)) + editor
-    return write_page(problem.heading, main, view.site)
+    return write_page(problem.heading, _alert(text + problem_html(problem)) + editor, site)
 
 
-def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, view: View) -> str:
+def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the page of another form, with this form to correct and to send again."""
-    site = view.site
     error, typed = _sentences(problem).get("tags", ""), ", ".join(fields.get("tags", ()))
     content = tags_field("tags", "Tags", typed, error) if error or typed else ""
     content += '<p class="buttons"><button class="primary">Try again</button></p>\n'
@@ -48,7 +46,7 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, view:
     form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
     main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
-    main += form if problem.status not in (404, 409, 410) else ""
+    main += form if problem.status not in (404, 410) else ""
     return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
 
 
@@ -58,15 +56,15 @@ def _sentences(problem: Problem) -> dict[str, str]:
     return {n: f"{LABELS[n]} {people_text(errors[n])}" for n in LABELS if n in errors}
 
 
-def write_existing(form: BookmarkForm, entry: Entry, view: View) -> str:
+def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
     """Return the form of the bookmark that has the uri already, with what was to be added."""
     stored = entry.bookmark
-    editor = existing_form(entry, view, form, keep_typed_values=True)
+    editor = existing_form(entry, site, form, is_typed=True)
     text = (
         f"<p>You saved {title_link(stored)} on {date_html(stored.created)}.</p>\n<p>The form shows "
         "that bookmark, with your tags after its own. Nothing changes before you save.</p>\n"
     )
-    return write_page("You have this bookmark already", _alert(text) + editor, view.site)
+    return write_page("You have this bookmark already", _alert(text) + editor, site)
 
 
 def write_two_versions(
@@ -74,7 +72,7 @@ def write_two_versions(
     entry: Entry,
     changes: Mapping[str, object],
     conflicts: Sequence[str],
-    view: View,
+    site: Site,
 ) -> str:
     """Return the form, with the stored value below each field that another client changed too.
 
@@ -86,13 +84,13 @@ def write_two_versions(
         typed["unread"] = form.unread
     form = replace(form.showing(entry), **typed)
     notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
-    address = f"{e(view.site.path)}/{form.id}"
+    address = f"{e(site.path)}/{form.id}"
     keep = f' <a class="button" href="{address}">Keep the saved version</a>'
-    link = keep + cancel_link(view.site, form)
-    editor = edit_form(view, form, "Save mine", notes=notes, link=link)
+    link = keep + cancel_link(site, form)
+    editor = edit_form(site, form, "Save mine", notes=notes, link=link)
     text = (
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
         "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
         "value below it. The other fields have the changes of both versions.</p>\n"
     )
-    return write_page("There are two versions", _alert(text) + editor, view.site)
+    return write_page("There are two versions", _alert(text) + editor, site)

@@ -28,12 +28,15 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> Iterator[b
     items = "".join(_item(site, tag, count) for tag, count in shown)
     nothing = "No tag matches." if counts else "No bookmark has a tag yet."
     content = f'<ul class="cloud">{items}</ul>' if shown else f"<p>{nothing}</p>"
+    # The checkboxes belong to this form, which the style shows while one is checked.
+    fields = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
+    bar = frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
     number = f"{len(shown):,} {'tag' if len(shown) == 1 else 'tags'}"
     yield (
         f'{frame.begin("Tags", site)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
         f'<p class="total" role="status">{number}</p>\n</div>\n{frame.changed_notice(values)}'
         f"{_controls(site, words, counts, untagged_count)}"
-        f"{_bar(site)}{content}\n</main>\n{frame.END}"
+        f"{bar}{content}\n</main>\n{frame.END}"
     ).encode()
 
 
@@ -57,12 +60,6 @@ def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) ->
         )
         + "</form>\n"
     )
-
-
-def _bar(site: Site) -> str:
-    """Return the form that the checkboxes belong to; the style shows it when one is checked."""
-    content = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
-    return frame.post_form(f"{site.path}/-/tags", [], content, 'class="bar" id="tags-form"')
 
 
 def _item(site: Site, tag: str, count: int) -> str:

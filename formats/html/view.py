@@ -22,38 +22,39 @@ RESULTS: Mapping[str, str] = {
 }
 
 
+def _no_tags(uri: str) -> Sequence[str]:
+    return ()
+
+
 class Site(msgspec.Struct, frozen=True):
     """The service as its links and pages need it.
 
     `url` is the whole address without a slash at its end, such as `https://example.com/marks`;
     `path` only its path, `/marks`, for links that stay on the same host. With `has_login`, pages
-    link to the page that logs in and out.
+    link to the page that logs in and out. `count_unread` returns the number of bookmarks to read
+    later, `host_tags` the tags of other bookmarks whose uri has the same host.
     """
 
     url: str = ""
     path: str = ""
     has_login: bool = False
-    count_unread: Callable[[], int] = int  # The number of bookmarks to read later.
+    count_unread: Callable[[], int] = int
+    host_tags: Callable[[str], Sequence[str]] = _no_tags
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""
         return f"{self.url}/{id}"
 
 
-def _no_tags(uri: str) -> Sequence[str]:
-    return ()
-
-
 class View(msgspec.Struct, frozen=True):
     """What a writer may show beside its resource.
 
     `make_site` returns the service's address, which few formats need. `parameters` is the query of
-    the request. `host_tags` returns the tags of other bookmarks whose uri has the same host.
+    the request.
     """
 
     make_site: Callable[[], Site] = Site
     parameters: Parameters = []
-    host_tags: Callable[[str], Sequence[str]] = _no_tags
 
     @property
     def site(self) -> Site:
@@ -109,11 +110,6 @@ class Listing:
     def order(self) -> Parameters:
         """The parameter `sort`, if the list has another order than the usual one."""
         return [] if self.query.sort == NEWEST_FIRST else [("sort", self.query.sort)]
-
-    @property
-    def address(self) -> str:
-        """The address of this page of the list."""
-        return with_query(self.site.url + self.path, self.view.parameters)
 
     @cached_property
     def links(self) -> Mapping[str, str]:

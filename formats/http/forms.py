@@ -9,7 +9,7 @@ from webob import Request
 from formats.form import fields_by_name
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.problem import Problem
-from formats.html.view import View
+from formats.html.view import Site
 from formats.http import problems
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import OK, Response, respond_with
@@ -19,7 +19,7 @@ from storage.errors import Invalid
 
 Fields = dict[str, Any]
 # A function from the fields of a form, its path and its problem to a page that shows it again.
-_Writer = Callable[[Fields, str, Problem, View], str]
+_Writer = Callable[[Fields, str, Problem, Site], str]
 
 
 def respond_page(content: str, status: str = OK) -> Response:
@@ -40,9 +40,9 @@ def form_handler(
             try:
                 return handler(service, request, fields, **arguments)
             except Exception as error:
-                view = service.view(request)
-                problem = problems.problem_of(request, error, view.site)
-                page = write_again(fields, path_of(request), problem, view)
+                site = service.site(request)
+                problem = problems.problem_of(request, error, site)
+                page = write_again(fields, path_of(request), problem, site)
                 # Only the bookmark's own address is 410.
                 status = "409 Conflict" if problem.deleted else problem.status_line
                 return respond_page(page, status)

@@ -43,7 +43,8 @@ class Service:
     def site(self, request: Request) -> Site:
         """Return the service's address, as it is configured or as the request names it."""
         site = site_of(request, self.configured_site, bool(self.access_control.tokens))
-        return Site(site.url, site.path, site.has_login, self._count_unread)
+        host_tags = self.store.host_tags
+        return Site(site.url, site.path, site.has_login, self._count_unread, host_tags)
 
     def _count_unread(self) -> int:
         with suppress(StorageError):  # The page of an error has no number.
@@ -53,7 +54,7 @@ class Service:
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
         make_site = functools.partial(self.site, request)
-        return View(make_site, parameters, self.store.host_tags)
+        return View(make_site, parameters)
 
 
 @dataclass(frozen=True)
