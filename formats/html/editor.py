@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from formats.html.frame import Note, cut, e, field_note, post_form
+from formats.html.frame import Note, cut, e, field_note, link_button, post_form, submit_button
 from formats.html.parts import host_html
 from formats.html.view import Site, list_address
 from storage.bookmark import Bookmark, Fields, fold, fold_tag, split_tags
@@ -93,8 +93,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def fields(self) -> Fields:
         """Return the fields of a bookmark with the values of the form."""
         tags = split_tags(self.tags) + [UNREAD] * self.unread
-        texts = {"title": self.title, "description": self.description}
-        return {"uri": self.uri, **texts, "tags": tags}
+        return {"uri": self.uri, "title": self.title, "description": self.description, "tags": tags}
 
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed since the form was opened (three-way merge).
@@ -146,15 +145,14 @@ def edit_form(
     field named `focus` has the focus. `link` is HTML beside the button to save, by default a link
     that leads back to the list.
     """
-    checkboxes = {"tags": _tag_checkboxes(site, form), "description": checkbox}
-    fields = "".join(
-        _field(name, form, notes, focus) + checkboxes.get(name, "") for name in _FIELDS
-    )
+    fields = {name: _field(name, form, notes, focus) for name in _FIELDS}
+    fields["tags"] += _tag_checkboxes(site, form)
+    fields["description"] += checkbox
     content = (
-        f'{fields}<p class="choices"><label><input type="checkbox" name="unread" value="1"'
+        f"{''.join(fields.values())}"
+        '<p class="choices"><label><input type="checkbox" name="unread" value="1"'
         f'{" checked" if form.unread else ""}> Read later</label></p>\n'
-        f'<p class="buttons"><button class="primary">{save_label}</button>'
-        f"{cancel_link(site, form) if link is None else link}</p>\n"
+        f"{submit_button(save_label, cancel_link(site, form) if link is None else link)}"
     )
     path = f"{site.path}/-/edit/{form.id}" if form.id else f"{site.path}/-/add"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
@@ -217,8 +215,7 @@ def cancel_link(site: Site, form: BookmarkForm) -> str:
     """Return a link to the bookmark in the list that the user opened the form from."""
     if form.list_query is None:  # The user did not come from a list.
         return ""
-    address = list_address(site.path, form.list_query, form.id)
-    return f' <a class="button" href="{e(address)}">Cancel</a>'
+    return link_button("Cancel", list_address(site.path, form.list_query, form.id))
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:

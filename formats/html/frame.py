@@ -34,8 +34,9 @@ def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     add_address = with_query(f"{site.path}/-/add", add_parameters)
     login_link = f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
     return (
-        f"{_head(title, site)}{_feed_link(site, filter)}</head>\n<body>\n"
-        f'<a class="skip" href="#main">Skip to the content</a>\n'
+        f'{_head(title, site)}<link rel="alternate" type="application/atom+xml" '
+        f'title="Feed of these bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
+        f'<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
@@ -123,23 +124,24 @@ _HELP = (
 )
 
 
-def _feed_link(site: Site, filter: Parameters) -> str:
-    """Return the link by which feed readers find the feed of the selected bookmarks."""
-    return (
-        '<link rel="alternate" type="application/atom+xml" title="Feed of these bookmarks" '
-        f'href="{e(feed_address(site, filter))}">\n'
-    )
-
-
 def feed_address(site: Site, filter: Parameters) -> str:
     """Return the address of the feed of the bookmarks that `filter` selects."""
     return with_query(f"{site.path}/feed", filter)
 
 
 def list_link(site: Site, list_query: str | None = None) -> str:
-    """Return a button-like link back to the list with this query, or else to all bookmarks."""
-    address = list_address(site.path, list_query)
-    return f'<p><a class="button" href="{e(address)}">Back to the list</a></p>\n'
+    """Return a link back to the list with this query, or else to all bookmarks."""
+    return f"<p>{link_button('Back to the list', list_address(site.path, list_query))}</p>\n"
+
+
+def link_button(label: str, address: str) -> str:
+    """Return a link that looks like a button."""
+    return f'<a class="button" href="{e(address)}">{label}</a>'
+
+
+def submit_button(label: str, link: str = "") -> str:
+    """Return the button that sends a form, with a link beside it."""
+    return f'<p class="buttons"><button class="primary">{label}</button> {link}</p>\n'
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:

@@ -6,7 +6,6 @@ fields, so that nothing typed is lost.
 
 from formats.html import frame
 from formats.html.editor import values_html
-from formats.html.frame import e
 from formats.html.parts import host_html, title_link
 from formats.html.view import Parameters, Site, list_address
 from storage.bookmark import Bookmark
@@ -28,20 +27,16 @@ def write_login_page(
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
         f'autocomplete="current-password"{attributes}>\n{note}</div>\n'
-        '<p class="buttons"><button class="primary">Log in</button></p>\n'
+        f"{frame.submit_button('Log in')}"
     )
     hidden = [("next", target), *pending_fields]
     # Multipart, because URL-encoding could make a long bookmark too large for the service.
     form_attributes = f'class="editor" {frame.ENCTYPE_MULTIPART}'
-    main = _PENDING_NOTICE if pending_fields else ""
-    main += frame.post_form(f"{site.path}/-/login", hidden, content, form_attributes)
+    main = frame.post_form(f"{site.path}/-/login", hidden, content, form_attributes)
+    if pending_fields:
+        note = "Nothing was saved yet, and nothing that you typed is lost. Log in to go on."
+        main = f'<p role="status">{note}</p>\n{main}'
     return (frame.begin_login("Log in", site) + frame.single_column("Log in", main)).encode()
-
-
-_PENDING_NOTICE = (
-    '<p role="status">Nothing was saved yet, and nothing that you typed is lost. Log in to go on.'
-    "</p>\n"
-)
 
 
 # The heading and the button of a pending form by the beginning of its target.
@@ -63,11 +58,8 @@ def write_pending_form(
     the `bookmark` that a deletion is about.
     """
     heading, button = next(_PENDING[start] for start in _PENDING if target.startswith(start))
-    cancel = e(list_address(site.path, dict(pending_fields).get("_list", "")))
-    buttons = (
-        f'<p class="buttons"><button class="primary">{button}</button> '
-        f'<a class="button" href="{cancel}">Cancel</a></p>\n'
-    )
+    address = list_address(site.path, dict(pending_fields).get("_list"))
+    buttons = frame.submit_button(button, frame.link_button("Cancel", address))
     form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
     main = (
         f'{values_html(pending_fields)}<p role="status">You are logged in now.</p>\n'

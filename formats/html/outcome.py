@@ -45,9 +45,10 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for entry in outcome.newer:
         delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
         content += _newer_version(entry, site, delete)
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}  # Several bookmarks may have the same reason.
     for failed, error in outcome.failed:
-        names_by_reason.setdefault(_reason(error), []).append(_name(failed, site))
+        reason = "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
+        names_by_reason.setdefault(reason, []).append(_name(failed, site))
     for reason, names in names_by_reason.items():
         number = frame.number_of_bookmarks(len(names))
         content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
@@ -58,11 +59,6 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
         f"{frame.list_link(site, list_query)}"
     )
     return frame.write_page(heading, main, site)
-
-
-def _reason(error: StorageError) -> str:
-    """Return why a bookmark was left alone; several may have the same reason."""
-    return "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
 
 
 def _name(failed: Bookmark | None, site: Site) -> str:
@@ -99,5 +95,5 @@ def _what(deleted: Sequence[Bookmark]) -> str:
 def _newer_version(entry: Entry, site: Site, delete: str) -> str:
     """Return the values of a bookmark that has changed, with the ways to go on."""
     values = values_html(texts_of(entry.bookmark).items())
-    edit = f'<a class="button" href="{e(site.path)}/{entry.bookmark.id}">Edit</a>'
+    edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
     return f'{values}<div class="buttons">{edit}\n{delete}</div>\n'

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from formats.html import frame
 from formats.html.bookmark import existing_form
 from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
-from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write_page
 from formats.html.parts import date_html, title_link
 from formats.html.problem import Problem, detail_html, people_text, problem_html
 from formats.html.retag import tags_field
@@ -29,25 +29,27 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     label = "Save it as a new bookmark" if problem.deleted else "Save"
     editor = edit_form(site, form, label, notes=notes, focus=next(iter(errors), ""))
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    return write_page(problem.heading, _alert(text + problem_html(problem)) + editor, site)
+    return frame.write_page(problem.heading, _alert(text + problem_html(problem)) + editor, site)
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the page of another form, with this form to correct and to send again."""
     error, typed = _sentences(problem).get("tags", ""), ", ".join(fields.get("tags", ()))
     content = tags_field("tags", "Tags", typed, error) if error or typed else ""
-    content += '<p class="buttons"><button class="primary">Try again</button></p>\n'
+    content += frame.submit_button("Try again")
     hidden: Parameters = [
         (name, text)
         for name, value in fields.items()
         for text in (value if isinstance(value, list) else [value])
         if name != "tags"
     ]
-    form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
     main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
-    main += form if problem.status not in (404, 410) else ""
-    return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
+    if problem.status not in (404, 410):
+        attributes = f'class="retag" {frame.ENCTYPE_MULTIPART}'
+        main += frame.post_form(site.path + path, hidden, content, attributes)
+    main += frame.list_link(site, fields.get("_list"))
+    return frame.write_page(problem.heading, main, site)
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
@@ -64,7 +66,7 @@ def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
         f"<p>You saved {title_link(stored)} on {date_html(stored.created)}.</p>\n<p>The form shows "
         "that bookmark, with your tags after its own. Nothing changes before you save.</p>\n"
     )
-    return write_page("You have this bookmark already", _alert(text) + editor, site)
+    return frame.write_page("You have this bookmark already", _alert(text) + editor, site)
 
 
 def write_two_versions(
@@ -84,13 +86,12 @@ def write_two_versions(
         typed["unread"] = form.unread
     form = replace(form.showing(entry), **typed)
     notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
-    address = f"{e(site.path)}/{form.id}"
-    keep = f' <a class="button" href="{address}">Keep the saved version</a>'
-    link = keep + cancel_link(site, form)
+    keep = frame.link_button("Keep the saved version", f"{site.path}/{form.id}")
+    link = f"{keep} {cancel_link(site, form)}"
     editor = edit_form(site, form, "Save mine", notes=notes, link=link)
     text = (
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
         "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
         "value below it. The other fields have the changes of both versions.</p>\n"
     )
-    return write_page("There are two versions", _alert(text) + editor, site)
+    return frame.write_page("There are two versions", _alert(text) + editor, site)

@@ -85,12 +85,9 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
     hidden = [("tag", tag) for tag, _ in old]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
     label = f"{_ACTIONS[action]} in {frame.number_of_bookmarks(total)}"
-    content = (
-        f'<p class="buttons"><button class="primary">{label}</button> '
-        f'<a class="button" href="{e(site.path)}/tags">Cancel</a></p>\n'
-    )
+    cancel = frame.link_button("Cancel", f"{site.path}/tags")
     texts = "".join(f"<li>{item}</li>\n" for item in items)
-    form = frame.post_form(f"{site.path}/-/tags", hidden, content)
+    form = frame.post_form(f"{site.path}/-/tags", hidden, frame.submit_button(label, cancel))
     heading = f"{_ACTIONS[action]} these tags?"
     return frame.write_page(heading, f'<ul class="similar">\n{texts}</ul>\n{form}', site)
 
