@@ -219,7 +219,7 @@ def cancel_link(site: Site, form: BookmarkForm) -> str:
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return the values that are not empty with the labels of their fields; cut long values."""
+    """Return those values that are of fields which users see, with their labels; cut long ones."""
     rows = "".join(
         f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
         for name, value in values

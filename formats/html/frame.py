@@ -35,7 +35,7 @@ def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     login_link = f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
     return (
         f'{_head(title, site)}<link rel="alternate" type="application/atom+xml" '
-        f'title="Feed of these bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
+        f'title="Feed of bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
         f'<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
