@@ -128,14 +128,6 @@ def is_missing(path: Path) -> bool:
     return False
 
 
-def changed_at(status: os.stat_result) -> float:
-    """Return when a file was last changed, in seconds since 1970: the later of mtime and ctime.
-
-    `cp -a` and rsync set an old mtime, so the ctime counts too: only the system can set it.
-    """
-    return max(status.st_mtime, status.st_ctime)
-
-
 # --- Writing ---
 
 
@@ -187,7 +179,7 @@ class Staged:
     def changed_at(self) -> float:
         """When the file was last changed. Publishing is a change, so read this time afterwards."""
         with translate_disk_errors():
-            return changed_at(os.fstat(self.descriptor))
+            return os.fstat(self.descriptor).st_ctime
 
     def publish_new(self) -> None:
         """Give the content its name. Raises Busy if a file has that name."""

@@ -152,7 +152,8 @@ class Store:
     def state(self) -> State:
         """Return the validators of the collection. Raises Unavailable if no file can be read."""
         with self._mutex:
-            return self._follower.refresh_or_raise_if_all_reads_failed().state
+            self._follower.refresh_or_raise_if_all_reads_failed()
+            return self._follower.state
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it, or None."""
@@ -166,7 +167,7 @@ class Store:
         """
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            return index.tag_counts(), len(index.by_tag.get("", ())), index.state
+            return index.tag_counts(), len(index.by_tag.get("", ())), self._follower.state
 
     def host_tags(self, uri: str) -> list[str]:
         """Return the most used tags of the other bookmarks whose uri has the same host.
@@ -199,7 +200,7 @@ class Store:
             page = Page(
                 entries=newest_first(matches, query.limit, query.offset),
                 total=len(matches),
-                state=index.state,
+                state=self._follower.state,
                 tombstones=[t.tombstone for t in newest_first(deleted, query.limit, query.offset)],
                 tombstone_count=len(deleted),
                 latest=index.latest,
@@ -289,7 +290,7 @@ class Transaction:
     def state(self) -> State:
         """The validators of the collection before this transaction."""
         with self._mutex:
-            return self._follower.index.state
+            return self._follower.state
 
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""

@@ -350,14 +350,19 @@ def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, mo
     assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
 
 
-def test_a_time_of_a_file_that_is_gone_is_in_no_state(store, a, tmp_path):
-    file = tmp_path / "bookmarks" / "z.json"
-    file.write_bytes(encode(bookmark("z")))
-    os.utime(file, (4_000_000_000, 4_000_000_000))
-    assert store.state().changed_at == 4_000_000_000
-    file.unlink()
-    assert store.state() == Store(tmp_path).state()
-    assert store.state().changed_at < 4_000_000_000
+def test_a_change_in_place_moves_the_state_alike_in_every_process(store, a, tmp_path):
+    file = tmp_path / "bookmarks" / "a.json"
+    states = [store.state()]
+    for content in (encode(bookmark("a", title="New")), b"not valid", file.read_bytes(), None):
+        time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+            os.utime(file, (4_000_000_000, 4_000_000_000))  # A time in the future counts nowhere.
+        states.append(store.state())
+        assert states[-1] == Store(tmp_path).state()
+        assert states[-2].changed_at < states[-1].changed_at <= time.time()
 
 
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
