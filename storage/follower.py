@@ -182,15 +182,17 @@ class Follower:
         self._changed_at = max(self._changed_at, folders_changed_at)
         items: dict[str, Item | None] = {}
         is_other_error = False
-        for id in ids:
-            item, error = self._read_item(id, id in with_tombstone, now_ns)
-            if item is not self.index.items.get(id):
-                items[id] = item
-            # All cached responses are stale after a change, so the same error must not count.
-            is_other_error |= self._record_error(id, error)
-        if items or is_other_error or self._changed_at != changed_before:
-            self._change_index(items)
-            self.change_count += 1
+        try:
+            for id in ids:
+                item, error = self._read_item(id, id in with_tombstone, now_ns)
+                if item is not self.index.items.get(id):
+                    items[id] = item
+                # All cached responses are stale after a change, so the same error must not count.
+                is_other_error |= self._record_error(id, error)
+        finally:  # If no more files can be read, those before are not read again.
+            if items or is_other_error or self._changed_at != changed_before:
+                self._change_index(items)
+                self.change_count += 1
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         if len(items) > _MAX_CHANGES:

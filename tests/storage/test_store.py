@@ -365,6 +365,20 @@ def test_a_change_in_place_moves_the_state_alike_in_every_process(store, a, tmp_
         assert states[-2].changed_at < states[-1].changed_at <= time.time()
 
 
+def test_files_read_before_the_system_had_too_many_open_files_are_not_lost(
+    store, a, tmp_path, fail_to_open
+):
+    put_bookmark(store, bookmark("b", title="B"))
+    time.sleep(2.1)  # Files that have just changed are read again.
+    for id in "ab":  # One of the two is read first.
+        other = Store(tmp_path)
+        fault = fail_to_open(errno.EMFILE, id)
+        with pytest.raises(Unavailable):
+            other.state()
+        fault.undo()
+        assert titles(other) == {"a": "A", "b": "B"}
+
+
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
     store, a, tmp_path, fail_to_open, monkeypatch
 ):
