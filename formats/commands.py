@@ -27,7 +27,7 @@ from storage.importer import Importer, SkippedEntry
 from storage.query import Query
 from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
-from storage.store import Store
+from storage.store import Rehearsal, Store
 
 # `html` is the service's own page, which nothing can import; browsers import `netscape`.
 EXPORTS = [name for name in formats.LISTS if name != "html"]
@@ -204,7 +204,8 @@ def import_files(options: argparse.Namespace) -> int:
     # A dry run uses a temporary folder in place of a folder that an import would create.
     needs_temporary = options.dry_run and not data.exists() and data.parent.is_dir()
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
-        importer = _CommandImporter(Store(Path(folder)), options.dry_run)
+        store = Rehearsal(Path(folder)) if options.dry_run else Store(Path(folder))
+        importer = _CommandImporter(store)
         try:
             for name in options.files:
                 _import_file(importer, name, options.format)
@@ -262,7 +263,8 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
-    listing = Listing(_existing_store(options).select)  # The empty query selects all bookmarks.
+    store = Store(_existing_folder(options))
+    listing = Listing(store.select)  # The empty query selects all bookmarks.
     try:
         write_file(options.file, format.write(listing))
     except BrokenPipeError:  # `run` ends the command without a message.
@@ -278,20 +280,20 @@ def change_tags(options: argparse.Namespace) -> int:
     """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
     values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
     retagging = clean_retagging(values)
-    store = _existing_store(options)
-    entries = store.select(retagging.query).entries
-    report = retag(store, retagging, entries, options.dry_run)
+    folder = _existing_folder(options)
+    store = Rehearsal(folder) if options.dry_run else Store(folder)
+    report = retag(store, retagging, store.select(retagging.query).entries)
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)
     print(report.summary())
     return 1 if report.failed else 0
 
 
-def _existing_store(options: argparse.Namespace) -> Store:
-    """Return the store of an existing folder: a new one would look like an empty collection."""
+def _existing_folder(options: argparse.Namespace) -> Path:
+    """Return the data folder if it exists: a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")
-    return Store(Path(options.data))
+    return folder.parent
 
 
 def _format_of(file: str) -> str:

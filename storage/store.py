@@ -77,12 +77,12 @@ class Store:
         Raises Unavailable if the folder cannot be created, Full if the disk is full. With
         `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
-        self.folders = (folder / "bookmarks", folder / "tombstones")
+        self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
+        self.folders = self._follower.folders
         files.make_folder(folder)
         files.make_folder(self.folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
             files.make_folder(self.folders[TOMBSTONES])
-        self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
         self._create_locks_and_reset_follower()
         for path in self.folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
@@ -231,7 +231,7 @@ class Store:
         if not self.compares_each_time():
             self.refresh()  # Reading the whole folder takes long, so do it before locking.
         with ExitStack() as staged:
-            transaction = Transaction(self, self._follower, self._mutex, self._minter)
+            transaction = Transaction(self)
             try:
                 with self._lock_folder():
                     yield transaction
@@ -252,10 +252,19 @@ class Store:
                     return
             # Another folder has taken the place of the locked one, so lock the new folder.
 
-    def rehearsal(self) -> "Transaction":
-        """Return a transaction that is never stored, for a dry run."""
+
+class Rehearsal(Store):
+    """A store for a dry run: all of its transactions are one, which is never stored."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._rehearsed = Transaction(self)
+
+    @contextmanager
+    def transaction(self) -> Iterator["Transaction"]:
+        """Let a block make changes, which only this store's later transactions see."""
         self.refresh()
-        return Transaction(self, self._follower, self._mutex, self._minter)
+        yield self._rehearsed
 
 
 class _Put(NamedTuple):
@@ -272,13 +281,11 @@ class Transaction:
     Every method sees the changes that were made before in the same transaction.
     """
 
-    def __init__(
-        self, store: Store, follower: Follower, mutex: threading.RLock, minter: Minter
-    ) -> None:
+    def __init__(self, store: Store) -> None:
         self._folders = store.folders
-        self._follower = follower
-        self._mutex = mutex  # Other threads read and refresh the index meanwhile.
-        self._minter = minter
+        self._follower = store._follower
+        self._mutex = store._mutex  # Other threads read and refresh the index meanwhile.
+        self._minter = store._minter
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
