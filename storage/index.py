@@ -12,7 +12,7 @@ import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import NEWEST_FIRST, Query
-from storage.search import All, Any, Kind, Not, Search, Term, Untagged, fold_text
+from storage.search import All, Any, Not, Search, Tag, Text, Untagged, fold_text
 from storage.tsid import linkding_number
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
@@ -256,9 +256,9 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
     match search:
         case None:
             return entries
-        case Term(Kind.TEXT, text):
+        case Text(text):
             return [entry for entry in entries if text in (entry.text or _fold_fields(entry))]
-        case Term(Kind.TAG, tag):
+        case Tag(tag):
             return [entry for entry in entries if tag in entry.tags]
         case Untagged(ignored_tags):
             return [entry for entry in entries if ignored_tags.issuperset(entry.tags)]
