@@ -27,17 +27,16 @@ if sys.platform == "linux":
         | flags.MOVED_FROM
         | flags.MOVED_TO
         | flags.DELETE
+        | flags.MOVE_SELF  # The folder was moved away and back, which changes its ctime.
         | flags.ONLYDIR
         | flags.EXCL_UNLINK  # No events of writes to files of O_TMPFILE, which have no name.
     )
-    # A folder was created, removed or replaced.
-    _PARENT_EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
 class Watch:
-    """Watch some folders of one parent by inotify, where the system has it.
+    """Watch some folders by inotify, where the system has it.
 
     Only the first folder must exist. The kernel queues an event inside the system call that changes
     a folder, so `read_events` returns every change that was finished before the call. A forked
@@ -51,7 +50,6 @@ class Watch:
         self._folders = folders
         self._one_machine = one_machine
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
-        self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
         self._identities: dict[str, tuple[int, int] | None] = {}  # By the folders' paths.
         self._inotify: INotify | None = None
 
@@ -79,16 +77,11 @@ class Watch:
         size = _size_of_queue(self._inotify)
         if size == 0:
             return []
-        changes = []
-        for event in parse_events(os.read(self._inotify.fileno(), size)):
-            is_in_parent = event.wd == self._parent_watch
-            is_folder_replaced = is_in_parent and event.name in (f.name for f in self._folders)
-            if is_folder_replaced or event.mask & _EVENTS_LOST:
-                self._open()  # Watch the new folders.
-                return None  # Compare all files.
-            if not is_in_parent:
-                changes.append((self._positions_by_watch[event.wd], event.name))
-        return changes
+        events = parse_events(os.read(self._inotify.fileno(), size))
+        if any(event.mask & _EVENTS_LOST for event in events):
+            self._open()
+            return None
+        return [(self._positions_by_watch[event.wd], event.name) for event in events]
 
     def has_no_event(self) -> bool:
         """Return True only if `read_events` would return an empty list: no change was reported.
@@ -107,7 +100,7 @@ class Watch:
     def _is_folder_replaced(self) -> bool:
         """Return whether a path leads to another folder than when the watch was opened.
 
-        If their parent was replaced, or a disk was mounted over one of them, no event says so.
+        A watch follows the folder that it was opened for, so no event reports a new folder.
         """
         for folder, identity in self._identities.items():
             if _identity(folder) != identity:
@@ -131,8 +124,6 @@ class Watch:
 
     def _watch(self, existing_folders: Sequence[Path]) -> None:
         self._inotify = INotify(nonblocking=True)
-        # Watch the parent first, so that no folder is replaced unnoticed before its watch begins.
-        self._parent_watch = self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
         self._positions_by_watch = {
             self._inotify.add_watch(folder, _FOLDER_EVENTS): self._folders.index(folder)
             for folder in existing_folders

@@ -526,6 +526,15 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
         store.get("a")
 
 
+def test_a_folder_moved_away_and_back_moves_the_state_alike_in_every_process(store, a, tmp_path):
+    before = store.state()
+    time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
+    (tmp_path / "bookmarks").rename(tmp_path / "aside")
+    (tmp_path / "aside").rename(tmp_path / "bookmarks")
+    assert store.state() == Store(tmp_path).state()
+    assert store.state().changed_at > before.changed_at
+
+
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog, inotify
 ):
