@@ -290,8 +290,7 @@ def sync(descriptors: Sequence[int]) -> None:
 def file_system(descriptor: int) -> str:
     """Return the type of the file system of an open file, such as `ext4` or `fuse.sshfs`.
 
-    On some types inotify misses writes of other machines, on others syncfs may do nothing. Empty if
-    the type is unknown. Raises OSError where there is no /proc.
+    Empty if the type is unknown. Raises OSError where there is no /proc.
     """
     if sys.platform != "linux":
         return ""

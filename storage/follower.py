@@ -46,8 +46,8 @@ class Follower:
         """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
         self.index = Index({})
-        # When a file or folder last changed. This only grows: replacing or removing the file that
-        # changed last is a later change, of its folder.
+        # The latest ctime of a file or folder. It only grows: replacing or removing a file is a
+        # later change, of its folder.
         self._changed_at = 0.0
         self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
         self._retry_at = 0.0  # When to read files again that failed, by the monotonic clock.
@@ -61,6 +61,7 @@ class Follower:
         return not must_read and self.watch.has_no_event()
 
     def _is_retry_due(self) -> bool:
+        """Return whether to read again each file that could not be read."""
         return time.monotonic() >= self._retry_at
 
     @property
@@ -175,7 +176,7 @@ class Follower:
             # A removal changes only the time of its folder. Take this time before reading, so that
             # a change during the reading makes the next Last-Modified later.
             folders_changed_at, now_ns = self._folders_changed_at(), time.time_ns()
-            ids, with_tombstone = self._ids_of(changed)
+            ids = self._ids_of(changed)
         except OSError as reason:  # Of a folder: the error of a single file is not raised.
             message = f"The data folder cannot be read: {reason.strerror}."
             raise Unavailable(message) from reason
@@ -183,34 +184,33 @@ class Follower:
         items: dict[str, Item | None] = {}
         is_other_error = False
         try:
-            for id in ids:
-                item, error = self._read_item(id, id in with_tombstone, now_ns)
+            for id, may_be_deleted in ids.items():
+                item, error = self._read_item(id, may_be_deleted, now_ns)
                 if item is not self.index.items.get(id):
                     items[id] = item
                 # All cached responses are stale after a change, so the same error must not count.
                 is_other_error |= self._record_error(id, error)
-        finally:  # If no more files can be read, those before are not read again.
+        finally:  # The next rescan takes the files that were read for known, even after an error.
             if items or is_other_error or self._changed_at != changed_before:
                 self._change_index(items)
                 self.change_count += 1
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
+        """Set the item of each id in the index, or remove the ids whose item is None."""
         if len(items) > _MAX_CHANGES:
             self.index = Index({**self.index.items, **items})
         else:
             for id, item in items.items():
                 self.index.change(id, item)
 
-    def _ids_of(self, changed: Iterable[_File]) -> tuple[Iterable[str], set[str]]:
-        """Return the ids of the files, and those among them that may have a tombstone."""
+    def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
+        """Return the ids of the files, each with whether it may have a tombstone."""
         # A dictionary keeps the order of `changed`, in which a rescan reads files faster.
-        ids: dict[str, None] = {}
-        with_tombstone: set[str] = set()
+        ids: dict[str, bool] = {}
         for kind, id in changed:
-            ids[id] = None
-            if kind == TOMBSTONES or id in self._errors or id in self._signatures[TOMBSTONES]:
-                with_tombstone.add(id)
-        return ids, with_tombstone
+            is_known = id in self._errors or id in self._signatures[TOMBSTONES]
+            ids[id] = kind == TOMBSTONES or is_known or ids.get(id, False)
+        return ids
 
     def _read_item(
         self, id: str, may_be_deleted: bool, now_ns: int
@@ -253,7 +253,7 @@ class Follower:
         return str(error) != str(old)  # Compare the texts: two exceptions are never equal.
 
     def _folders_changed_at(self) -> float:
-        """Return when files were last added, replaced or removed, in seconds since 1970."""
+        """Return when files were last added, replaced or removed: the later ctime of a folder."""
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
         folder = tombstones if tombstones.exists() else tombstones.parent

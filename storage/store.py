@@ -78,13 +78,13 @@ class Store:
         `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
         self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
-        self.folders = self._follower.folders
+        folders = self._follower.folders
         files.make_folder(folder)
-        files.make_folder(self.folders[BOOKMARKS])
+        files.make_folder(folders[BOOKMARKS])
         with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
-            files.make_folder(self.folders[TOMBSTONES])
+            files.make_folder(folders[TOMBSTONES])
         self._create_locks_and_reset_follower()
-        for path in self.folders:  # A killed writer may have renamed a file without a sync.
+        for path in folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
                 files.sync_folder(path)
         # The tags of each selection, by `change_count` and query: counting them for each page of a
@@ -95,7 +95,7 @@ class Store:
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""
         self._mutex = threading.RLock()
-        self._writer_lock = files.Lock(self.folders[BOOKMARKS])
+        self._writer_lock = files.Lock(self._follower.folders[BOOKMARKS])
         self._minter = Minter()  # It has a lock, too, which another thread may hold during a fork.
         self._follower.reset()
 
@@ -282,8 +282,8 @@ class Transaction:
     """
 
     def __init__(self, store: Store) -> None:
-        self._folders = store.folders
         self._follower = store._follower
+        self._folders = self._follower.folders
         self._mutex = store._mutex  # Other threads read and refresh the index meanwhile.
         self._minter = store._minter
         self._puts: dict[str, _Put] = {}  # By id.
