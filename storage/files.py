@@ -242,7 +242,7 @@ def remove(path: Path) -> None:
 # --- Syncing ---
 
 
-def open_folder(folder: Path) -> AbstractContextManager[int]:
+def open_folder(folder: str | Path) -> AbstractContextManager[int]:
     """Open a folder for the length of a block and return its descriptor. Raises OSError."""
     return open_file(folder, _FOLDER_FLAGS)
 

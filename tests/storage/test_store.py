@@ -513,7 +513,7 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
 
     def watch_and_replace(inotify, path, mask):
         number = add_watch(inotify, path, mask)
-        if path == tombstones:
+        if path == str(tombstones):
             monkeypatch.undo()
             replace_folder(tombstones)
         return number
