@@ -13,7 +13,7 @@ from formats.html.view import Parameters
 from formats.http.response import HTTPError
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
-from formats.text import MAX_ENTRY, decode_strictly
+from formats.text import MAX_ENTRY, decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 from storage.nesting import punctuation
@@ -167,9 +167,9 @@ MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 
 
 def limit_json_values(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding would block other requests for too long, or Malformed."""
+    """Raise HTTPError 413 if decoding would block other requests for too long."""
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
-    document = decode_strictly(document).encode()
+    document = decode(document).encode()
     # The second count leaves out strings, and takes much longer.
     if _has_too_many_values(document) and _has_too_many_values(punctuation(document)):
         raise HTTPError(
