@@ -21,6 +21,7 @@ from formats.html.view import Listing
 from formats.http import access_log, process, security
 from formats.http.credentials import read_tokens, warn_of_readable_tokens
 from formats.http.hosts import MAX_OPEN
+from formats.imports import FILE_READERS, read_entries
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
@@ -130,7 +131,7 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     checks.add_argument("--similar", action="store_true", help=similar_help)
     imports = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    imports.add_argument("--format", choices=FILE_READERS, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = add("export", export, "write all bookmarks to a file", "bookmarks.html")
     file_help = "default: standard output"
@@ -222,7 +223,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
     reported_before = len(importer.report.entries)
     try:
-        entries = formats.read_entries(_read(name), format, name)
+        entries = read_entries(_read(name), format, name)
         # The value None of `disable` makes tqdm show nothing if the output is no terminal.
         for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
             importer.add(*entry)

@@ -11,6 +11,7 @@ import formats
 from formats import form
 from formats.html.view import Parameters
 from formats.http.response import HTTPError
+from formats.imports import read_entries
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from formats.text import MAX_ENTRY, decode
@@ -72,7 +73,7 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     format = format or detect_format(data)
     if format == "json":
         limit_json_values(data)  # Decoding many values takes long.
-    entries = formats.read_entries(data, format, file_name)
+    entries = read_entries(data, format, file_name)
     # Read the first entry now: a file without any is refused before another one is imported.
     return chain(list(islice(entries, 1)), entries)
 
