@@ -21,6 +21,7 @@ from formats.html.view import Listing
 from formats.http import access_log, process, security
 from formats.http.credentials import read_tokens, warn_of_readable_tokens
 from formats.http.hosts import MAX_OPEN
+from formats.imports import FILE_READERS, read_entries
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
@@ -29,9 +30,9 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# `html` is the service's own page, which nothing can import; browsers import `netscape`.
-EXPORTS = [name for name in formats.LISTS if name != "html"]
-EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
+# The format of an exported file by its suffix. The format `html` is the service's own page, which
+# nothing can import.
+EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".xbel": "xbel",
     ".csv": "csv",
@@ -67,21 +68,18 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds a default.
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
-    listen_help = "the address to listen on"
-    _add_option(serve, "--listen", "HOST:PORT", listen_help, default="127.0.0.1:8080")
+    _add_option(serve, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
     _add_option(serve, "--base-url", "URL", "the address at which clients reach the service")
     _add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
     _add_flag(serve, "--public-read", "require a token for changes only")
     # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
     _add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
-    proxy_help = "the IP address of a proxy whose X-Forwarded headers are trusted"
-    _add_option(serve, "--trusted-proxy", "ADDRESS", proxy_help)
+    _add_option(serve, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
     _add_flag(serve, "--access-log", "log one line for each request")
-    _add_option(serve, "--data", "DIR", "the data folder", default="data")
-    hosts_help = "serve the folder ROOT/HOST for each host, not --data"
-    _add_option(serve, "--hosts", "ROOT", hosts_help)
+    _add_option(serve, "--data", "DIR", "the data folder", "data")
+    _add_option(serve, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
     max_open_help = "how many folders of --hosts stay open"
-    _add_option(serve, "--max-open", "N", max_open_help, default=str(MAX_OPEN)).type = int
+    _add_option(serve, "--max-open", "N", max_open_help, str(MAX_OPEN)).type = int
     _add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     _add_parsers(subparsers)
     return parser.parse_args(arguments)
@@ -121,22 +119,21 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         epilog = f"For example: bookmarks {name} {example}"
         parser = subparsers.add_parser(name, help=help, epilog=epilog)
         parser.set_defaults(run=run)
-        _add_option(parser, "--data", "DIR", "the data folder", default="data")
+        _add_option(parser, "--data", "DIR", "the data folder", "data")
         return parser
 
     checks = add("check", check_files, "check the files in the data folder", "--repair")
     checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
-    similar_help = "print addresses that differ only a little"
-    checks.add_argument("--similar", action="store_true", help=similar_help)
+    checks.add_argument("--similar", action="store_true", help="print groups of similar addresses")
     imports = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    imports.add_argument("--format", choices=FILE_READERS, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = add("export", export, "write all bookmarks to a file", "bookmarks.html")
     file_help = "default: standard output"
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
     format_help = "default: as the suffix of FILE says; json for standard output"
-    exports.add_argument("--format", choices=EXPORTS, help=format_help)
+    exports.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=format_help)
     tags = add("tag", change_tags, "change tags on many bookmarks", "--q example.org --add new")
     for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
@@ -223,7 +220,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
     reported_before = len(importer.report.entries)
     try:
-        entries = formats.read_entries(_read(name), format, name)
+        entries = read_entries(_read(name), format, name)
         # The value None of `disable` makes tqdm show nothing if the output is no terminal.
         for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
             importer.add(*entry)
@@ -270,9 +267,7 @@ def export(options: argparse.Namespace) -> int:
     except BrokenPipeError:  # `run` ends the command without a message.
         raise
     except OSError as error:  # `str(error)` may name a temporary file, so use only `strerror`.
-        is_output = options.file in _STANDARD_OUTPUT_NAMES
-        name = "standard output" if is_output else options.file
-        sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
+        sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
 
