@@ -1,7 +1,6 @@
 """The registry of formats: writers by name, readers by media type."""
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import PurePath
 
 import msgspec
 
@@ -11,23 +10,10 @@ from formats.html import bookmark as html_bookmark
 from formats.html import list as html_list
 from formats.html import report as html_report
 from formats.html import tags as html_tags
-from formats.imports import csv as import_csv
-from formats.imports import json as import_json
-from formats.imports import netscape as import_netscape
-from formats.imports import opera as import_opera
-from formats.imports import outline as import_outline
-from formats.imports import shortcut as import_shortcut
-from formats.imports import text as import_text
-from formats.imports import xbel as import_xbel
-from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry
-from storage.errors import Malformed
 from storage.query import NEWEST_FIRST
 
 # A Reader takes a body and its media type's parameters; it returns the fields of one bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
-# A FileReader takes the bytes of a file and yields the file's entries.
-FileReader = Callable[[bytes], Iterator[ImportedEntry]]
 
 
 # eq=False: the cache of content negotiation compares and hashes formats by identity.
@@ -129,17 +115,6 @@ FIELD_READERS: Mapping[str, Callable[[bytes], object]] = {
 
 # --- Reading files ---
 
-# The readers of files by the name of the format, as in `bookmarks import --format`.
-FILE_READERS: Mapping[str, FileReader] = {
-    "json": import_json.read_file,
-    "xbel": import_xbel.read_file,
-    "csv": import_csv.read_file,
-    "netscape": import_netscape.read_file,
-    "opera": import_opera.read_file,
-    "outline": import_outline.read_file,
-    "shortcut": import_shortcut.read_file,
-    "text": import_text.read_file,
-}
 # The format of a file by its media type; the format of an empty name is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
@@ -149,27 +124,3 @@ FILE_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("text/plain", *_XML_TYPES), ""),
     "multipart/form-data": "",  # A file that a user has chosen in a form.
 }
-
-
-def read_entries(
-    data: bytes, format: str | None = None, file_name: str = ""
-) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file in the named format, or in the detected one.
-
-    The file's name without its suffix is the title of a shortcut, such as a `.url`, without one.
-
-    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
-    entry, which has no fields, so that the entries before the error can be imported.
-    """
-    is_empty = True
-    try:
-        format = format or detect_format(data)
-        title = {"title": PurePath(file_name).stem} if format == "shortcut" and file_name else {}
-        for entry in FILE_READERS[format](data):
-            is_empty = False
-            yield entry._replace(fields=title | entry.fields) if title else entry
-    except Malformed as error:
-        if is_empty:
-            raise
-        # Line 0 stands for the whole file.
-        yield ImportedEntry(line=0, fields={}, skip_reason=f"The rest cannot be read: {error}")

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from formats.html.view import Listing, Site, with_query
 from formats.xml import escape_attribute
-from storage.bookmark import Bookmark, Tombstone, replace_invalid_xml_chars
+from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
 # Links in Atom must be IRIs, so `_iri` percent-encodes other non-ASCII characters than these, the
 # `ucschar` of RFC 3987 section 2.2.
@@ -34,7 +34,8 @@ def write(listing: Listing) -> Iterator[bytes]:
     """Write a feed of the bookmarks and of the deletions of the page."""
     yield _head(listing).encode()
     for tombstone in listing.page.tombstones:
-        yield _deleted_entry(tombstone).encode()
+        ref, when = _entry_id(tombstone.id), tombstone.deleted
+        yield f'<at:deleted-entry ref="{ref}" when="{when}"/>\n'.encode()
     for bookmark in listing.bookmarks:
         yield _entry(bookmark, listing.site).encode()
     yield b"</feed>\n"
@@ -45,7 +46,7 @@ def _head(listing: Listing) -> str:
     title = f"Bookmarks: {replace_invalid_xml_chars(tags)}" if tags else "Bookmarks"
     # All pages of one feed have the same id (RFC 5005 section 3).
     id = with_query(f"{listing.site.url}/feed", listing.filter)
-    feed_url = escape_attribute(listing.address)
+    feed_url = escape_attribute(with_query(f"{listing.site.url}/feed", listing.view.parameters))
     home_url = escape_attribute(f"{listing.site.url}/")
     links = "".join(
         f'<link rel="{_RELATION_BY_LINK_NAME[name]}" href="{escape_attribute(url)}"/>\n'
@@ -89,9 +90,6 @@ def _entry(b: Bookmark, site: Site) -> str:
 def _iri(uri: str) -> str:
     """Return the uri as an IRI: characters that RFC 3987 excludes are percent-encoded."""
     head, number_sign, fragment = uri.partition("#")
-    is_iri = "#" not in fragment and not _TO_PERCENT_ENCODE.search(uri)
-    if is_iri:
-        return uri
     match = _UP_TO_HOST_IN_BRACKETS.match(head)  # The brackets around an IP address stay.
     start = match.end() if match else 0
     return head[:start] + _percent_encode(head[start:]) + number_sign + _percent_encode(fragment)
@@ -100,7 +98,3 @@ def _iri(uri: str) -> str:
 def _percent_encode(text: str) -> str:
     """Percent-encode the characters that an IRI excludes, such as a `#` inside a fragment."""
     return _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text).replace("#", "%23")
-
-
-def _deleted_entry(tombstone: Tombstone) -> str:
-    return f'<at:deleted-entry ref="{_entry_id(tombstone.id)}" when="{tombstone.deleted}"/>\n'

@@ -21,17 +21,18 @@ from formats.html.view import Listing
 from formats.http import access_log, process, security
 from formats.http.credentials import read_tokens, warn_of_readable_tokens
 from formats.http.hosts import MAX_OPEN
+from formats.imports import FILE_READERS, read_entries
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
 from storage.query import Query
 from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
-from storage.store import Store
+from storage.store import Rehearsal, Store
 
-# `html` is the service's own page, which nothing can import; browsers import `netscape`.
-EXPORTS = [name for name in formats.LISTS if name != "html"]
-EXPORT_SUFFIXES = {  # The format of an exported file by its suffix.
+# The format of an exported file by its suffix. The format `html` is the service's own page, which
+# nothing can import.
+EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".xbel": "xbel",
     ".csv": "csv",
@@ -67,21 +68,18 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)  # `main` adds a default.
     serve = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     serve.set_defaults(run=_serve)
-    listen_help = "the address to listen on"
-    _add_option(serve, "--listen", "HOST:PORT", listen_help, default="127.0.0.1:8080")
+    _add_option(serve, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
     _add_option(serve, "--base-url", "URL", "the address at which clients reach the service")
     _add_option(serve, "--token-file", "FILE", "a file with the tokens, one per line")
     _add_flag(serve, "--public-read", "require a token for changes only")
     # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
     _add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
-    proxy_help = "the IP address of a proxy whose X-Forwarded headers are trusted"
-    _add_option(serve, "--trusted-proxy", "ADDRESS", proxy_help)
+    _add_option(serve, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
     _add_flag(serve, "--access-log", "log one line for each request")
-    _add_option(serve, "--data", "DIR", "the data folder", default="data")
-    hosts_help = "serve the folder ROOT/HOST for each host, not --data"
-    _add_option(serve, "--hosts", "ROOT", hosts_help)
+    _add_option(serve, "--data", "DIR", "the data folder", "data")
+    _add_option(serve, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
     max_open_help = "how many folders of --hosts stay open"
-    _add_option(serve, "--max-open", "N", max_open_help, default=str(MAX_OPEN)).type = int
+    _add_option(serve, "--max-open", "N", max_open_help, str(MAX_OPEN)).type = int
     _add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     _add_parsers(subparsers)
     return parser.parse_args(arguments)
@@ -121,22 +119,21 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         epilog = f"For example: bookmarks {name} {example}"
         parser = subparsers.add_parser(name, help=help, epilog=epilog)
         parser.set_defaults(run=run)
-        _add_option(parser, "--data", "DIR", "the data folder", default="data")
+        _add_option(parser, "--data", "DIR", "the data folder", "data")
         return parser
 
     checks = add("check", check_files, "check the files in the data folder", "--repair")
     checks.add_argument("--repair", action="store_true", help="remove what is safe to remove")
-    similar_help = "print addresses that differ only a little"
-    checks.add_argument("--similar", action="store_true", help=similar_help)
+    checks.add_argument("--similar", action="store_true", help="print groups of similar addresses")
     imports = add("import", import_files, "import files of bookmarks", "--dry-run bookmarks.html")
     imports.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
-    imports.add_argument("--format", choices=formats.FILE_READERS, help="default: detected")
+    imports.add_argument("--format", choices=FILE_READERS, help="default: detected")
     imports.add_argument("--dry-run", action="store_true", help="only say what would happen")
     exports = add("export", export, "write all bookmarks to a file", "bookmarks.html")
     file_help = "default: standard output"
     exports.add_argument("file", nargs="?", default="-", metavar="FILE", help=file_help)
     format_help = "default: as the suffix of FILE says; json for standard output"
-    exports.add_argument("--format", choices=EXPORTS, help=format_help)
+    exports.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=format_help)
     tags = add("tag", change_tags, "change tags on many bookmarks", "--q example.org --add new")
     for option, option_help in (
         ("--tag", "select the bookmarks with this tag; several: with all of them"),
@@ -204,7 +201,8 @@ def import_files(options: argparse.Namespace) -> int:
     # A dry run uses a temporary folder in place of a folder that an import would create.
     needs_temporary = options.dry_run and not data.exists() and data.parent.is_dir()
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
-        importer = _CommandImporter(Store(Path(folder)), options.dry_run)
+        store = Rehearsal(Path(folder)) if options.dry_run else Store(Path(folder))
+        importer = _CommandImporter(store)
         try:
             for name in options.files:
                 _import_file(importer, name, options.format)
@@ -222,7 +220,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
     reported_before = len(importer.report.entries)
     try:
-        entries = formats.read_entries(_read(name), format, name)
+        entries = read_entries(_read(name), format, name)
         # The value None of `disable` makes tqdm show nothing if the output is no terminal.
         for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
             importer.add(*entry)
@@ -262,15 +260,14 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
-    listing = Listing(_existing_store(options).select)  # The empty query selects all bookmarks.
+    store = Store(_existing_folder(options))
+    listing = Listing(store.select)  # The empty query selects all bookmarks.
     try:
         write_file(options.file, format.write(listing))
     except BrokenPipeError:  # `run` ends the command without a message.
         raise
     except OSError as error:  # `str(error)` may name a temporary file, so use only `strerror`.
-        is_output = options.file in _STANDARD_OUTPUT_NAMES
-        name = "standard output" if is_output else options.file
-        sys.exit(f"bookmarks: cannot write {name}: {error.strerror}.")
+        sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
 
@@ -278,20 +275,20 @@ def change_tags(options: argparse.Namespace) -> int:
     """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
     values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
     retagging = clean_retagging(values)
-    store = _existing_store(options)
-    entries = store.select(retagging.query).entries
-    report = retag(store, retagging, entries, options.dry_run)
+    folder = _existing_folder(options)
+    store = Rehearsal(folder) if options.dry_run else Store(folder)
+    report = retag(store, retagging, store.select(retagging.query).entries)
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)
     print(report.summary())
     return 1 if report.failed else 0
 
 
-def _existing_store(options: argparse.Namespace) -> Store:
-    """Return the store of an existing folder: a new one would look like an empty collection."""
+def _existing_folder(options: argparse.Namespace) -> Path:
+    """Return the data folder if it exists: a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")
-    return Store(Path(options.data))
+    return folder.parent
 
 
 def _format_of(file: str) -> str:

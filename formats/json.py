@@ -41,9 +41,7 @@ def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
     yield _encode(getattr(bookmark, field)) + b"\n"
 
 
-def write_tags(
-    counts: Sequence[tuple[str, int]], _untagged: int, _view: View
-) -> Iterator[bytes]:
+def write_tags(counts: Sequence[tuple[str, int]], _untagged: int, _view: View) -> Iterator[bytes]:
     """Write an array of objects, each with a tag and the number of its bookmarks."""
     yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
 

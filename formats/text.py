@@ -17,9 +17,8 @@ MAX_ENTRY = 1024 * 1024
 _MAC_LABELS = ("x-mac-system", "mac-roman", "macroman")
 _HEAD = 64 * 1024  # A file declares its charset in these first bytes.
 _FindLabel = Callable[[bytes], str | None]
-# Error handlers of Python. `surrogateescape` decodes an invalid byte 0x80 as the surrogate U+DC80,
-# and so on up to U+DCFF for 0xFF; `decode` replaces each surrogate by its byte's character.
-_INVALID_AS_WINDOWS_1252, _INVALID_AS_U_FFFD = "surrogateescape", "replace"
+# Python's error handler `surrogateescape` decodes an invalid byte 0x80 as the surrogate U+DC80, and
+# so on up to U+DCFF for 0xFF; `decode` replaces each surrogate by its byte's character.
 _SURROGATE = re.compile("[\udc80-\udcff]")
 # Python's windows-1252 lacks five bytes, which browsers decode as control characters.
 _WINDOWS_1252_BY_SURROGATE = {
@@ -57,45 +56,32 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     `find_label` takes the first bytes and returns the charset that they declare. Invalid bytes of
     UTF-8 are read as windows-1252, and those of other charsets become U+FFFD.
     """
-    codec, errors = _choose_codec(data, find_label)
-    text = data.decode(codec, errors).replace("\r\n", "\n").replace("\r", "\n")
-    if text.isascii():  # Avoid `sub`, which blocks other threads while it searches.
-        return text
-    return _SURROGATE.sub(lambda match: _WINDOWS_1252_BY_SURROGATE[match[0]], text)
-
-
-def decode_strictly(data: bytes) -> str:
-    """Return the text of a file in UTF-8, windows-1252 or UTF-16.
-
-    Raises Malformed, naming the line, for invalid UTF-16.
-    """
-    codec, _ = _choose_codec(data, None)
+    codec = _choose_codec(data, find_label)
     try:
-        return data.decode(codec)
-    except UnicodeDecodeError as error:
-        if codec == "utf-8-sig":
-            return decode(data)
-        line = data[: error.start].decode(codec, "ignore").count("\n") + 1
-        raise Malformed(f"It is not valid UTF-16 in line {line}.") from None
+        text = data.decode(codec)
+    except UnicodeDecodeError:
+        is_windows_1252 = codec in ("utf-8-sig", "ascii")
+        text = data.decode(codec, "surrogateescape" if is_windows_1252 else "replace")
+        text = _SURROGATE.sub(lambda match: _WINDOWS_1252_BY_SURROGATE[match[0]], text)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _choose_codec(data: bytes, find_label: _FindLabel | None) -> tuple[str, str]:
-    """Return the codec for a file, and how `decode` handles invalid bytes."""
+def _choose_codec(data: bytes, find_label: _FindLabel | None) -> str:
+    """Return the codec for a file."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16", _INVALID_AS_U_FFFD
+        return "utf-16"
     # Without a BOM: in UTF-16 each ASCII character at the beginning of a file is a byte and a NUL.
     are_nul = [byte == 0 for byte in data[:4]]
     if are_nul in ([False, True] * 2, [True, False] * 2):
-        return ("utf-16-be" if are_nul[0] else "utf-16-le"), _INVALID_AS_U_FFFD
+        return "utf-16-be" if are_nul[0] else "utf-16-le"
     label = None
     if find_label and not data.startswith(codecs.BOM_UTF8):
         label = find_label(data[:_HEAD])
     codec = find_codec(label) if label else None
     if codec in (None, "utf-8"):  # Old programs declare nothing or UTF-8, yet write windows-1252.
-        return "utf-8-sig", _INVALID_AS_WINDOWS_1252
-    if codec == "cp1252":  # Python's lacks five bytes that `_WINDOWS_1252_BY_SURROGATE` has.
-        return "ascii", _INVALID_AS_WINDOWS_1252
-    return str(codec), _INVALID_AS_U_FFFD
+        return "utf-8-sig"
+    # Python's windows-1252 lacks five bytes that `_WINDOWS_1252_BY_SURROGATE` has.
+    return "ascii" if codec == "cp1252" else str(codec)
 
 
 def find_codec(label: str) -> str | None:

@@ -23,9 +23,8 @@ _HEAD = b"""\
 ]>
 <xbel version="1.0">
 """
-IGNORED_ELEMENTS = ("alias", "separator")
 # From XBEL's attributes and child elements of a bookmark to the fields of this service.
-ATTRIBUTES = {"href": "uri", "added": "created", "modified": "modified"}
+_FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 
 # Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
@@ -86,7 +85,7 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 def new_collector() -> Collector:
     """Return a new collector of folders, bookmarks, aliases and separators."""
-    entries = ("bookmark", *IGNORED_ELEMENTS)
+    entries = ("bookmark", "alias", "separator")
     return Collector("folder", entries, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
 
 
@@ -95,7 +94,7 @@ def element_fields(element: Element) -> dict[str, object]:
     fields: dict[str, object] = {}
     if id := element.attributes.get("id"):
         fields["id"] = id.removeprefix("b-")  # Exports add `b-`: no XML id begins with a digit.
-    for attribute, name in ATTRIBUTES.items():
+    for attribute, name in _FIELD_BY_ATTRIBUTE.items():
         if (value := element.attributes.get(attribute)) is not None:
             fields[name] = value
     for child, name in _FIELD_BY_CHILD.items():

@@ -43,7 +43,7 @@ def parse(document: bytes, target: Any) -> None:
     # The Encoding Standard reads ASCII as windows-1252, so leave ASCII to expat, which refuses
     # other bytes.
     is_ascii = charset.startswith(("ascii", "us-ascii"))
-    codec = find_codec(charset) if charset and not is_ascii else None
+    codec = None if is_ascii else find_codec(charset)
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value
@@ -106,7 +106,7 @@ class Collector:
         self.root = ""
         self.elements: list[Element] = []
         self.line: Callable[[], int] = lambda: 0  # `parse` sets it to get the parser's line.
-        self._folder, self._entries = folder, entries
+        self._folder, self._kinds = folder, (folder, *entries)
         self._children, self._descendants = children, descendants
         self._depth = 0  # The number of open elements.
         self._open: list[Element] = []  # Folders; the last one may be an entry.
@@ -117,24 +117,20 @@ class Collector:
         """Handle the start of an element."""
         self.root = self.root or tag
         self._depth += 1
-        if self._pieces is None and self._is_text(tag):
+        around = self._open[-1] if self._open else None
+        if self._pieces is not None:
+            return  # An element in a text: what is in it belongs to the text.
+        if around and self._is_text(tag, around):
             self._pieces, self._text_depth = [], self._depth
-        elif self._is_in_entry():
-            return  # No entry has entries or folders inside it.
-        elif tag == self._folder or tag in self._entries:
-            level = len(self._open)
-            element = Element(tag, self.line(), self._depth, level, attributes)
+        # No entry has entries or folders inside it.
+        elif tag in self._kinds and (around is None or around.kind == self._folder):
+            element = Element(tag, self.line(), self._depth, len(self._open), attributes)
             self._open.append(element)
             if tag == self._folder:
                 self.elements.append(element)
 
-    def _is_in_entry(self) -> bool:
-        return bool(self._open) and self._open[-1].kind in self._entries
-
-    def _is_text(self, tag: str) -> bool:
-        if not self._open:
-            return False
-        is_child = self._depth == self._open[-1].depth + 1
+    def _is_text(self, tag: str, around: Element) -> bool:
+        is_child = self._depth == around.depth + 1
         return tag in self._descendants or (is_child and tag in self._children)
 
     def data(self, text: str) -> None:
@@ -148,9 +144,8 @@ class Collector:
             self._open[-1].texts.setdefault(tag, []).append("".join(self._pieces))
             self._pieces = None
         elif self._open and self._open[-1].depth == self._depth:
-            is_entry = self._is_in_entry()
             element = self._open.pop()
-            if is_entry:
+            if element.kind != self._folder:
                 self.elements.append(element)
         self._depth -= 1
 

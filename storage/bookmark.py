@@ -144,15 +144,13 @@ def _check_description(value: object) -> str:
 def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _RuleBroken("must be an array of strings")
-    tags = tuple(_check_item(n, item) for n, item in enumerate(value))
-    if len(set(map(fold_tag, tags))) < len(tags):  # Two tags are equal when folded.
-        first_spellings: dict[str, str] = {}
-        for tag in tags:
-            first_spellings.setdefault(fold_tag(tag), tag)
-        tags = tuple(first_spellings.values())
-    if len(tags) > MAX_TAGS:
-        raise _RuleBroken(f"must be at most {MAX_TAGS} tags, not {len(tags)}")
-    return tags
+    first_spellings: dict[str, str] = {}
+    for index, item in enumerate(value):
+        tag = _check_item(index, item)
+        first_spellings.setdefault(fold_tag(tag), tag)
+    if len(first_spellings) > MAX_TAGS:
+        raise _RuleBroken(f"must be at most {MAX_TAGS} tags, not {len(first_spellings)}")
+    return tuple(first_spellings.values())
 
 
 def _check_item(index: int, value: object) -> str:
@@ -160,8 +158,7 @@ def _check_item(index: int, value: object) -> str:
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
-        # The cache must not keep a long text in memory.
-        return _check_tag(value) if len(value) > MAX_TAG else _check_short_tag(value)
+        return _check_tag(_check_length(_check_string(value).strip(), MAX_TAG))
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 
@@ -173,17 +170,15 @@ def _show(value: object) -> str:
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
-def _check_tag(value: str) -> str:
-    tag = _normalize(_check_string(value).strip(), MAX_TAG)
+# A collection has few different tags: equal ones share one string object.
+@lru_cache(maxsize=8192)
+def _check_tag(trimmed: str) -> str:
+    tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
     if match := _NOT_IN_TAG.search(tag):
         raise _RuleBroken(f"must not contain a tag with the character U+{ord(match[0]):04X}")
     return tag
-
-
-# A collection has few different tags: equal ones share one string object.
-_check_short_tag = lru_cache(maxsize=8192)(_check_tag)
 
 
 def _check_timestamp(value: object) -> str:

@@ -54,10 +54,17 @@ def check(folder: Path) -> list[Finding]:
     Raises Unavailable if the folder cannot be listed.
     """
     tombstones = folder / "tombstones"
+    findings: list[Finding] = []
+    deleted: dict[str, Path] = {}  # By id: the path of each valid tombstone.
     # Without deletions this folder may be missing.
-    checked = list(_check_tombstones(tombstones)) if tombstones.exists() else []
-    deleted = {path.stem: path for path, finding in checked if finding is None}
-    findings = [finding for _, finding in checked if finding]
+    for path in _paths(tombstones) if tombstones.exists() else []:
+        tombstone, problem = _decode(path, decode_tombstone)
+        if finding := _check_name(path):
+            findings.append(finding)
+        elif problem:
+            findings.append(Finding(path, f"is no valid tombstone: {problem}", _RESTORE))
+        elif tombstone:
+            deleted[path.stem] = path
     return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
 
 
@@ -74,7 +81,7 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     for finding in safe:
         # Remove a deleted bookmark's file only if its tombstone is still valid: another program
         # may have damaged the tombstone since the check. Other files have none.
-        if finding.tombstone is None or _is_valid_tombstone(finding.tombstone):
+        if finding.tombstone is None or _decode(finding.tombstone, decode_tombstone)[0]:
             files.remove(finding.path)
             removed.append(finding)
     for folder in {finding.path.parent for finding in removed}:
@@ -82,23 +89,6 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
     remaining = [finding for finding in findings if finding not in removed]
     # The command prints the advice at the end of a line, where "removed" takes its place.
     return [replace(finding, advice="removed") for finding in removed], remaining
-
-
-def _is_valid_tombstone(path: Path) -> bool:
-    tombstone, _ = _decode(path, decode_tombstone)
-    return tombstone is not None
-
-
-def _check_tombstones(folder: Path) -> Iterator[tuple[Path, Finding | None]]:
-    """Yield each file of the folder with its problem, which is None for a valid tombstone."""
-    for path in _paths(folder):
-        tombstone, problem = _decode(path, decode_tombstone)
-        if finding := _check_name(path):
-            yield path, finding
-        elif problem:
-            yield path, Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
-        elif tombstone:
-            yield path, None
 
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:

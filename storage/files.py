@@ -128,14 +128,6 @@ def is_missing(path: Path) -> bool:
     return False
 
 
-def changed_at(status: os.stat_result) -> float:
-    """Return when a file was last changed, in seconds since 1970: the later of mtime and ctime.
-
-    `cp -a` and rsync set an old mtime, so the ctime counts too: only the system can set it.
-    """
-    return max(status.st_mtime, status.st_ctime)
-
-
 # --- Writing ---
 
 
@@ -161,7 +153,7 @@ class Staged:
     def __init__(self, folder: Path, name: str, data: bytes) -> None:
         self._target = f"{folder}/{name}"
         self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
-        self._has_temporary_name = False  # `_open` sets it to True if O_TMPFILE does not work.
+        self._is_nameless = True  # `_open` sets it to False if O_TMPFILE does not work.
         with translate_disk_errors():
             self.descriptor = self._open(folder)
             try:
@@ -179,15 +171,14 @@ class Staged:
             except OSError as error:
                 if error.errno not in _NO_TMPFILE:
                     raise
-        descriptor = os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
-        self._has_temporary_name = True
-        return descriptor
+        self._is_nameless = False
+        return os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
 
     @property
     def changed_at(self) -> float:
         """When the file was last changed. Publishing is a change, so read this time afterwards."""
         with translate_disk_errors():
-            return changed_at(os.fstat(self.descriptor))
+            return os.fstat(self.descriptor).st_ctime
 
     def publish_new(self) -> None:
         """Give the content its name. Raises Busy if a file has that name."""
@@ -197,25 +188,22 @@ class Staged:
             except FileExistsError:
                 raise Busy(_NAME_IS_TAKEN) from None
             except OSError as error:
-                if not self._has_temporary_name or error.errno not in _NO_HARD_LINKS:
+                if self._is_nameless or error.errno not in _NO_HARD_LINKS:
                     raise
                 # FAT has no links, so rename the file, unless that would replace another one.
                 if os.path.lexists(self._target):
                     raise Busy(_NAME_IS_TAKEN) from None
                 os.rename(self._temporary, self._target)
-                self._has_temporary_name = False
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
         with translate_disk_errors():
-            if not self._has_temporary_name:  # A link cannot replace a file, but a rename can.
+            if self._is_nameless:  # A link cannot replace a file, but a rename can.
                 self._link(self._temporary)
-                self._has_temporary_name = True
             os.rename(self._temporary, self._target)
-            self._has_temporary_name = False
 
     def _link(self, path: str) -> None:
-        if self._has_temporary_name:
+        if not self._is_nameless:
             os.link(self._temporary, path)
         else:
             # The path in /proc is a symbolic link to the nameless file. os.link follows the link
@@ -223,9 +211,9 @@ class Staged:
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
-        if self._has_temporary_name:
-            with suppress(OSError):  # `bookmarks check --repair` removes it later.
-                os.unlink(self._temporary)
+        # Most content has no temporary name now. `check --repair` removes one that is left.
+        with suppress(OSError):
+            os.unlink(self._temporary)
         _close(self.descriptor)
 
     def __enter__(self) -> "Staged":
@@ -254,7 +242,7 @@ def remove(path: Path) -> None:
 # --- Syncing ---
 
 
-def open_folder(folder: Path) -> AbstractContextManager[int]:
+def open_folder(folder: str | Path) -> AbstractContextManager[int]:
     """Open a folder for the length of a block and return its descriptor. Raises OSError."""
     return open_file(folder, _FOLDER_FLAGS)
 
@@ -298,8 +286,7 @@ def sync(descriptors: Sequence[int]) -> None:
 def file_system(descriptor: int) -> str:
     """Return the type of the file system of an open file, such as `ext4` or `fuse.sshfs`.
 
-    On some types inotify misses writes of other machines, on others syncfs may do nothing. Empty if
-    the type is unknown. Raises OSError where there is no /proc.
+    Empty if the type is unknown. Raises OSError where there is no /proc.
     """
     if sys.platform != "linux":
         return ""

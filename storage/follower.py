@@ -3,13 +3,13 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from storage import files
 from storage.bookmark import ID, Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
-from storage.index import Entry, Index, Item, TombstoneEntry
+from storage.index import Entry, Index, Item, State, TombstoneEntry
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
@@ -22,6 +22,7 @@ BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
 _TIME_RESOLUTION_NS = 2_000_000_000
 _READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
 RETRY_SECONDS = 1.0  # A file that the system could not read is read again after this time.
+_MAX_CHANGES = 500  # For more changed files than this, making a new index is faster.
 
 _File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 
@@ -44,18 +45,29 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
-        self.index = Index()
+        self.index = Index({})
+        # The latest ctime of a file or folder. It only grows: replacing or removing a file is a
+        # later change, of its folder.
+        self._changed_at = 0.0
         self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
-        self._failed: set[str] = set()  # The ids among them whose file may be readable later.
-        self._retry_at = 0.0  # When to read their files again, by the monotonic clock.
+        self._retry_at = 0.0  # When to read files again that failed, by the monotonic clock.
         # By folder and id: a hash of inode, size and times, to notice a change.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
     def is_up_to_date(self) -> bool:
         """Return whether no file has changed since the last refresh. Needs no mutex."""
-        is_retry_due = self._failed and time.monotonic() >= self._retry_at
-        return not (self._must_rescan or is_retry_due) and self.watch.has_no_event()
+        must_read = self._must_rescan or self._is_retry_due()
+        return not must_read and self.watch.has_no_event()
+
+    def _is_retry_due(self) -> bool:
+        """Return whether to read again each file that could not be read."""
+        return time.monotonic() >= self._retry_at
+
+    @property
+    def state(self) -> State:
+        """The validators of the whole collection as of the last refresh."""
+        return State(self.index.version, self._changed_at)
 
     def compares_each_time(self) -> bool:
         """Return whether each refresh compares all files, because inotify is missing."""
@@ -81,7 +93,7 @@ class Follower:
         events = self.watch.read_events()
         if must_rescan or events is None:
             self._read(self._find_changed_files())
-        elif events or self._failed:
+        elif events or self._is_retry_due():
             self._read([*self._files_of(events), *self._files_to_retry()])
         self._must_rescan = False
         return self.index
@@ -93,13 +105,13 @@ class Follower:
         the deletion of all bookmarks.
         """
         index = self.refresh()
-        if self._failed and not index.entries:
+        if not index.entries and self._failed_ids():
             raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
         return index
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if id in self._errors and id not in self._failed:
+        if id in self._errors and not isinstance(self._errors[id], files.ReadFailed):
             self.reread(id)  # Its file may have been corrected through a hard link.
         if error := self._errors.get(id):
             raise Unreadable(id, str(error))
@@ -128,10 +140,15 @@ class Follower:
 
     def _files_to_retry(self) -> list[_File]:
         """Return the files that could not be read, once in `RETRY_SECONDS`."""
-        if time.monotonic() < self._retry_at:
+        if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
-        return [(TOMBSTONES, id) for id in self._failed]  # This reads the bookmark's file, too.
+        # Reading a tombstone reads the bookmark's file, too.
+        return [(TOMBSTONES, id) for id in self._failed_ids()]
+
+    def _failed_ids(self) -> list[str]:
+        """Return the ids whose files the system could not read: it may succeed later."""
+        return [id for id, e in self._errors.items() if isinstance(e, files.ReadFailed)]
 
     def _find_changed_files(self) -> Iterator[_File]:
         """Yield each file that has changed since it was last read, and each file to read again.
@@ -144,8 +161,9 @@ class Follower:
                 continue
             with files.open_folder(folder) as descriptor:
                 changed = _changed_ids(descriptor, self._signatures[kind])
-            # The file of a deleted bookmark does not count while its tombstone has not changed.
-            skipped = self._failed.union(self._signatures[TOMBSTONES] if kind == BOOKMARKS else ())
+            skipped = set(self._failed_ids())
+            if kind == BOOKMARKS:  # A deleted one does not count while its tombstone is unchanged.
+                skipped.update(self._signatures[TOMBSTONES])
             yield from [(kind, id) for id in changed if id not in skipped]
         yield from self._files_to_retry()
 
@@ -153,36 +171,46 @@ class Follower:
 
     def _read(self, changed: Iterable[_File]) -> None:
         """Update the index with the content of these files. Raises Unavailable."""
+        changed_before = self._changed_at
         try:
             # A removal changes only the time of its folder. Take this time before reading, so that
             # a change during the reading makes the next Last-Modified later.
-            folder_changed_at, now_ns = self._folders_changed_at(), time.time_ns()
-            ids, with_tombstone = self._ids_of(changed)
+            folders_changed_at, now_ns = self._folders_changed_at(), time.time_ns()
+            ids = self._ids_of(changed)
         except OSError as reason:  # Of a folder: the error of a single file is not raised.
             message = f"The data folder cannot be read: {reason.strerror}."
             raise Unavailable(message) from reason
-        items, is_change = {}, folder_changed_at != self.index.folder_changed_at
-        for id in ids:
-            item, error = self._read_item(id, id in with_tombstone, now_ns)
-            is_change |= item is not self.index.items.get(id)
-            # All cached responses are stale after a change, so the same error must not count.
-            is_change |= self._record_error(id, error)
-            items[id] = item
-        if is_change:
-            self.index.change(items)
-            self.index.folder_changed_at = folder_changed_at
-            self.change_count += 1
+        self._changed_at = max(self._changed_at, folders_changed_at)
+        items: dict[str, Item | None] = {}
+        is_other_error = False
+        try:
+            for id, may_be_deleted in ids.items():
+                item, error = self._read_item(id, may_be_deleted, now_ns)
+                if item is not self.index.items.get(id):
+                    items[id] = item
+                # All cached responses are stale after a change, so the same error must not count.
+                is_other_error |= self._record_error(id, error)
+        finally:  # The next rescan takes the files that were read for known, even after an error.
+            if items or is_other_error or self._changed_at != changed_before:
+                self._change_index(items)
+                self.change_count += 1
 
-    def _ids_of(self, changed: Iterable[_File]) -> tuple[Iterable[str], set[str]]:
-        """Return the ids of the files, and those among them that may have a tombstone."""
+    def _change_index(self, items: Mapping[str, Item | None]) -> None:
+        """Set the item of each id in the index, or remove the ids whose item is None."""
+        if len(items) > _MAX_CHANGES:
+            self.index = Index({**self.index.items, **items})
+        else:
+            for id, item in items.items():
+                self.index.change(id, item)
+
+    def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
+        """Return the ids of the files, each with whether it may have a tombstone."""
         # A dictionary keeps the order of `changed`, in which a rescan reads files faster.
-        ids: dict[str, None] = {}
-        with_tombstone: set[str] = set()
+        ids: dict[str, bool] = {}
         for kind, id in changed:
-            ids[id] = None
-            if kind == TOMBSTONES or id in self._errors or id in self._signatures[TOMBSTONES]:
-                with_tombstone.add(id)
-        return ids, with_tombstone
+            is_known = id in self._errors or id in self._signatures[TOMBSTONES]
+            ids[id] = kind == TOMBSTONES or is_known or ids.get(id, False)
+        return ids
 
     def _read_item(
         self, id: str, may_be_deleted: bool, now_ns: int
@@ -198,10 +226,13 @@ class Follower:
             try:
                 data, status = files.read(path)
                 self._signatures[kind][id] = _signature(status, now_ns)
-                version, changed_at = digest(data), files.changed_at(status)
+                version, changed_at = digest(data), status.st_ctime
+                self._changed_at = max(self._changed_at, changed_at)
                 if last and (last.version, last.changed_at) == (version, changed_at):
                     return last, None  # The same object shows that nothing has changed.
-                return _PARSERS[kind](id, data, changed_at), None
+                if kind == BOOKMARKS:
+                    return new_entry(decode_bookmark(id, data), data, changed_at), None
+                return TombstoneEntry(decode_tombstone(id, data), version, changed_at), None
             except FileNotFoundError:
                 self._signatures[kind].pop(id, None)
             except (files.BadFile, Invalid) as error:
@@ -217,19 +248,16 @@ class Follower:
     def _record_error(self, id: str, error: StorageError | None) -> bool:
         """Remember the error of an id; return whether it is another than before."""
         old = self._errors.pop(id, None)
-        self._failed.discard(id)
         if error:
             self._errors[id] = error
-        if isinstance(error, files.ReadFailed):
-            self._failed.add(id)
         return str(error) != str(old)  # Compare the texts: two exceptions are never equal.
 
     def _folders_changed_at(self) -> float:
-        """Return when files were last added, replaced or removed, in seconds since 1970."""
+        """Return when files were last added, replaced or removed: the later ctime of a folder."""
         bookmarks, tombstones = self.folders
         # Removing the folder of tombstones changes the time of its parent folder.
         folder = tombstones if tombstones.exists() else tombstones.parent
-        return max(files.changed_at(bookmarks.stat()), files.changed_at(folder.stat()))
+        return max(bookmarks.stat().st_ctime, folder.stat().st_ctime)
 
 
 def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
@@ -238,20 +266,6 @@ def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     if tags == bookmark.tags:  # Keeping one of the two equal tuples saves 100 bytes a bookmark.
         tags = bookmark.tags
     return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at)
-
-
-def _parse_bookmark(id: str, data: bytes, changed_at: float) -> Entry:
-    return new_entry(decode_bookmark(id, data), data, changed_at)
-
-
-def _parse_tombstone(id: str, data: bytes, changed_at: float) -> TombstoneEntry:
-    return TombstoneEntry(decode_tombstone(id, data), digest(data), changed_at)
-
-
-_PARSERS: Mapping[int, Callable[[str, bytes, float], Item]] = {
-    BOOKMARKS: _parse_bookmark,
-    TOMBSTONES: _parse_tombstone,
-}
 
 
 def _id_of(file_name: str) -> str | None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 
 import msgspec
 
@@ -48,13 +47,12 @@ class Importer:
     """Import entries one after the other and store their changes in batches.
 
     Each batch is one transaction, so a crash loses at most the last one. Importing the same entries
-    again finishes an interrupted import. A dry run only counts.
+    again finishes an interrupted import.
     """
 
-    def __init__(self, store: Store, dry_run: bool = False) -> None:
+    def __init__(self, store: Store) -> None:
         self.report = ImportReport()
         self._store = store
-        self._rehearsal = store.rehearsal() if dry_run else None
         self._batch: list[tuple[int, Mapping[str, object]]] = []
 
     def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
@@ -79,8 +77,7 @@ class Importer:
     def flush(self) -> None:
         """Store the entries of the batch, then count them by outcome."""
         batch, self._batch = self._batch, []
-        rehearsal = self._rehearsal
-        with nullcontext(rehearsal) if rehearsal else self._store.transaction() as folder:
+        with self._store.transaction() as folder:
             outcomes = [self._import(folder, *entry) for entry in batch]
         self.report.created += outcomes.count("created")
         self.report.updated += outcomes.count("updated")

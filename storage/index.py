@@ -2,8 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import nsmallest
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any as Anything
@@ -13,11 +12,10 @@ import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import NEWEST_FIRST, Query
-from storage.search import All, Any, Kind, Not, Search, Term, Untagged, fold_text
+from storage.search import All, Any, Not, Search, Tag, Text, Untagged, fold_text
 from storage.tsid import linkding_number
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
-_MAX_INSERTIONS = 500  # For more changes than this, making a new index is faster.
 
 
 # gc=False: garbage collections skip entries, which are in no cycle. eq=False: compare by identity.
@@ -25,9 +23,9 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file.
 
     `version` is the digest of the file's bytes; `uri_key` the normalized uri, which is equal for
-    uris that count as the same; `tags` the folded tags; `changed_at` when the file was last
-    changed, in seconds since 1970; `text` the folded text of all fields, which is empty until a
-    search for a word first needs the text.
+    uris that count as the same; `tags` the folded tags; `changed_at` the file's ctime: only the
+    system can set it, but `cp -a` and rsync set an old mtime; `text` the folded text of all fields,
+    which is empty until a search for a word first needs the text.
     """
 
     bookmark: Bookmark
@@ -40,7 +38,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
 # gc=False and eq=False are for speed, as in Entry.
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """A tombstone with the digest of its file, and when the file was last changed."""
+    """A tombstone with the digest and the ctime of its file."""
 
     tombstone: Tombstone
     version: int
@@ -75,31 +73,31 @@ class Index:
     All lists of entries are sorted oldest first. `by_tag` has the entries without tags under "".
     """
 
-    def __init__(self) -> None:
-        self.items: dict[str, Item] = {}  # By id.
-        self.entries: list[Entry] = []
-        self.tombstones: list[TombstoneEntry] = []
-        self.by_uri_key: dict[str, list[Entry]] = {}
-        self.by_tag: dict[str, list[Entry]] = {}
-        self.folder_changed_at = 0.0  # When a file was last added, replaced or removed.
+    def __init__(self, items: Mapping[str, Item | None]) -> None:
+        """Index the item of each id; None stands for no item."""
+        self.items = {id: item for id, item in items.items() if item}
         # The sum of the versions of all items, modulo 2^128: it does not depend on their order, and
         # a change of one file needs no pass over all.
-        self._version = 0
-        self._ids_by_number: list[str] = []  # All ids, in the order of their `linkding_number`.
-        self._latest = _Maximum(_change_time, _EPOCH)
-        self._changed_at = _Maximum(attrgetter("changed_at"), 0.0)
-
-    @property
-    def state(self) -> State:
-        """The validators of the whole collection as it is now."""
-        changed_at = max(self.folder_changed_at, self._changed_at.of(self.items))
-        return State(self._version, changed_at)
+        self.version = sum(item.version for item in self.items.values()) % (1 << 128)
+        self._latest = ""  # The value of `latest`, empty if it is not known.
+        self._ids_by_number = sorted(self.items, key=linkding_number)
+        tombstones = (item for item in self.items.values() if isinstance(item, TombstoneEntry))
+        self.tombstones = sorted(tombstones, key=_tombstone_order)
+        entries = (item for item in self.items.values() if isinstance(item, Entry))
+        self.entries = sorted(entries, key=_entry_order)
+        self.by_uri_key: dict[str, list[Entry]] = {}
+        self.by_tag: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            self.by_uri_key.setdefault(entry.uri_key, []).append(entry)
+            for tag in entry.tags or ("",):
+                self.by_tag.setdefault(tag, []).append(entry)
 
     @property
     def latest(self) -> str:
         """The time of the latest change or deletion."""
-        latest: str = self._latest.of(self.items)
-        return latest
+        if not self._latest:
+            self._latest = max(map(_change_time, self.items.values()), default=_EPOCH)
+        return self._latest
 
     # --- Reading ---
 
@@ -117,10 +115,10 @@ class Index:
         has_all_tags = frozenset(query.tags).issubset
         return [e for e in shortest if has_all_tags(e.tags) and query.without_tag not in e.tags]
 
-    def tag_counts(self, limit: int | None = None) -> list[tuple[str, int]]:
-        """Return the most used tags, as spelled in the oldest bookmark, with their counts."""
-        counts = [(tag, len(entries)) for tag, entries in self.by_tag.items() if tag]
-        return [(_spelling(tag, self.by_tag[tag]), n) for tag, n in _most_used(counts, limit)]
+    def tag_counts(self) -> list[tuple[str, int]]:
+        """Return all tags, as spelled in the oldest bookmark, and their counts, most used first."""
+        counts = {tag: len(entries) for tag, entries in self.by_tag.items() if tag}
+        return [(_spelling(tag, self.by_tag[tag]), n) for tag, n in _most_used(counts)]
 
     def ids_of_number(self, number: int) -> Sequence[str]:
         """Return the ids of this `linkding_number`, those of tombstones too."""
@@ -130,109 +128,71 @@ class Index:
 
     # --- Changing ---
 
-    def change(self, items: Mapping[str, Item | None]) -> None:
-        """Set the item of each id, or remove the ids whose item is None."""
-        if len(items) > _MAX_INSERTIONS:
-            self._make_anew({**self.items, **items})
-            return
-        for id, item in items.items():
-            old = self.items.get(id)
-            if item:
-                self.items[id] = item
-            elif old:
-                del self.items[id]
-            self._change_item(id, old, item)
-
-    def _make_anew(self, items: Mapping[str, Item | None]) -> None:
-        """Sort all lists and sums anew, which is faster than many single insertions."""
-        folder_changed_at = self.folder_changed_at
-        self.__init__()  # type: ignore[misc]
-        self.folder_changed_at = folder_changed_at
-        self.items = {id: item for id, item in items.items() if item}
-        self._version = sum(item.version for item in self.items.values()) % (1 << 128)
-        self._ids_by_number = sorted(self.items, key=linkding_number)
-        tombstones = (item for item in self.items.values() if isinstance(item, TombstoneEntry))
-        self.tombstones = sorted(tombstones, key=_tombstone_order)
-        entries = (item for item in self.items.values() if isinstance(item, Entry))
-        self.entries = sorted(entries, key=_entry_order)
-        for entry in self.entries:
-            self.by_uri_key.setdefault(entry.uri_key, []).append(entry)
-            for tag in entry.tags or ("",):
-                self.by_tag.setdefault(tag, []).append(entry)
-
-    def _change_item(self, id: str, old: Item | None, new: Item | None) -> None:
-        """Bring the lists and sums up to date with one item; None stands for no item."""
-        for maximum in (self._latest, self._changed_at):
-            maximum.change(old, new)
-        self._version += (new.version if new else 0) - (old.version if old else 0)
-        self._version %= 1 << 128
-        if (old is None) != (new is None):  # The id is new, or is gone.
+    def change(self, id: str, new: Item | None) -> None:
+        """Set the item of an id, or remove it if `new` is None."""
+        old = self.items.get(id)
+        if new:
+            self.items[id] = new
+        else:
+            self.items.pop(id, None)
+        self.version += (new.version if new else 0) - (old.version if old else 0)
+        self.version %= 1 << 128
+        self._change_latest(old, new)
+        if new and not old:
+            insort(self._ids_by_number, id, key=linkding_number)
+        if old and not new:
             start = bisect_left(self._ids_by_number, linkding_number(id), key=linkding_number)
-            if new:
-                self._ids_by_number.insert(start, id)
-            else:
-                del self._ids_by_number[self._ids_by_number.index(id, start)]
-        self._change_entry(*(item if isinstance(item, Entry) else None for item in (old, new)))
-        if isinstance(old, TombstoneEntry):
-            self.tombstones.remove(old)
+            del self._ids_by_number[self._ids_by_number.index(id, start)]
+        if isinstance(new, Entry):
+            self._insert(new, old)
+        if isinstance(old, Entry):
+            self._remove(old)
         if isinstance(new, TombstoneEntry):
             insort(self.tombstones, new, key=_tombstone_order)
+        if isinstance(old, TombstoneEntry):
+            self.tombstones.remove(old)
 
-    def _change_entry(self, old: Entry | None, new: Entry | None) -> None:
-        """Put `new` into the lists of entries, in place of `old` where its place stays the same.
+    def _change_latest(self, old: Item | None, new: Item | None) -> None:
+        """Bring `_latest` up to date: a pass over all items at each change would take too long."""
+        if self._latest and new and _change_time(new) >= self._latest:
+            self._latest = _change_time(new)
+        elif old and _change_time(old) == self._latest:
+            self._latest = ""
+
+    def _insert(self, new: Entry, old: Item | None) -> None:
+        """Insert an entry into its lists, in place of `old` where `old` has the same place.
 
         Moving all later entries of a list of 1,000,000 takes as long as 300 replacements.
         """
-        is_in_place = old and new and _entry_order(old) == _entry_order(new)
-        for lists, old_keys, new_keys in zip(self._lists(), _keys(old), _keys(new), strict=True):
-            for key in old_keys:
-                if old and not (is_in_place and key in new_keys):
-                    del lists[key][bisect_left(lists[key], _entry_order(old), key=_entry_order)]
-            for key in new_keys:
-                if new:
-                    _put(lists.setdefault(key, []), new)
-            for key in old_keys:
-                if not lists[key]:  # Clients see no tag without bookmarks.
-                    del lists[key]
+        for lists, key in self._lists_of(new):
+            entries = lists.setdefault(key, [])
+            place = _place(entries, new)
+            if entries[place : place + 1] == [old]:
+                entries[place] = new
+            else:
+                entries.insert(place, new)
 
-    def _lists(self) -> tuple[dict[str, list[Entry]], ...]:
-        return {"": self.entries}, self.by_uri_key, self.by_tag
+    def _remove(self, old: Entry) -> None:
+        """Remove an entry from those of its lists in which no other has taken its place."""
+        for lists, key in self._lists_of(old):
+            entries = lists[key]
+            place = _place(entries, old)
+            if entries[place : place + 1] == [old]:
+                del entries[place]
+            if not entries:  # Clients see no tag without bookmarks.
+                del lists[key]
 
-
-def _keys(entry: Entry | None) -> tuple[Iterable[str], ...]:
-    """Return the keys of an entry in each of `Index._lists`."""
-    return (("",), (entry.uri_key,), entry.tags or ("",)) if entry else ((), (), ())
-
-
-def _put(entries: list[Entry], entry: Entry) -> None:
-    """Insert an entry into a sorted list, or replace the older version at its place."""
-    place = bisect_left(entries, _entry_order(entry), key=_entry_order)
-    is_older_version = place < len(entries) and entries[place].bookmark.id == entry.bookmark.id
-    entries[place : place + is_older_version] = [entry]
+    def _lists_of(self, entry: Entry) -> Iterator[tuple[dict[str, list[Entry]], str]]:
+        """Yield each dictionary of lists and the key of the list that the entry belongs to."""
+        yield {"": self.entries}, ""
+        yield self.by_uri_key, entry.uri_key
+        for tag in entry.tags or ("",):
+            yield self.by_tag, tag
 
 
-class _Maximum:
-    """The greatest value of `key` among all items, kept without a pass over them at each change."""
-
-    def __init__(self, key: Callable[[Item], Anything], default: Anything) -> None:
-        self._key = key
-        self._default = default
-        self._value: Anything = None  # None: not known.
-
-    def of(self, items: Mapping[str, Item]) -> Anything:
-        """Return the greatest value of these items, which `change` has followed."""
-        if self._value is None:
-            self._value = max(map(self._key, items.values()), default=self._default)
-        return self._value
-
-    def change(self, old: Item | None, new: Item | None) -> None:
-        """Take `new` into account in place of `old`; None stands for no item."""
-        if self._value is None:
-            return
-        if new and self._key(new) >= self._value:
-            self._value = self._key(new)
-        elif old and self._key(old) == self._value:
-            self._value = None
+def _place(entries: list[Entry], entry: Entry) -> int:
+    """Return the place in a sorted list that the entry has or would get."""
+    return bisect_left(entries, _entry_order(entry), key=_entry_order)
 
 
 def _change_time(item: Item) -> str:
@@ -242,16 +202,13 @@ def _change_time(item: Item) -> str:
 def count_tags(oldest_first: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
     """Return the most used tags, as spelled in the oldest of the entries, with their counts."""
     counts = Counter(chain.from_iterable(entry.tags for entry in oldest_first))
-    return [(_spelling(tag, oldest_first), n) for tag, n in _most_used(counts.items(), limit)]
+    return [(_spelling(tag, oldest_first), n) for tag, n in _most_used(counts)[:limit]]
 
 
-def _most_used(counts: Iterable[tuple[str, int]], limit: int | None) -> list[tuple[str, int]]:
-    """Return the tags with the greatest counts, `limit` or fewer of them; None means all."""
-
-    # Equal counts are in alphabetical order. A key function would take three times as long.
-    order = [(-count, tag) for tag, count in counts]
-    most_used = sorted(order) if limit is None else nsmallest(limit, order)
-    return [(tag, -negative) for negative, tag in most_used]
+def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return the tags with their counts, most used first and then in alphabetical order."""
+    order = sorted((-count, tag) for tag, count in counts.items())  # Faster than a key function.
+    return [(tag, -negative) for negative, tag in order]
 
 
 def _spelling(tag: str, oldest_first: Iterable[Entry]) -> str:
@@ -299,9 +256,9 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
     match search:
         case None:
             return entries
-        case Term(Kind.TEXT, text):
+        case Text(text):
             return [entry for entry in entries if text in (entry.text or _fold_fields(entry))]
-        case Term(Kind.TAG, tag):
+        case Tag(tag):
             return [entry for entry in entries if tag in entry.tags]
         case Untagged(ignored_tags):
             return [entry for entry in entries if ignored_tags.issuperset(entry.tags)]

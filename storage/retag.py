@@ -1,7 +1,6 @@
 """Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 
 import msgspec
 
@@ -146,10 +145,8 @@ _RULES: Mapping[str, Callable[[object], object]] = {
 # --- Changing tags ---
 
 
-def retag(
-    store: Store, retagging: Retagging, entries: Sequence[Entry], dry_run: bool = False
-) -> RetagReport:
-    """Change the tags of the bookmarks, which the query has selected; a dry run only counts.
+def retag(store: Store, retagging: Retagging, entries: Sequence[Entry]) -> RetagReport:
+    """Change the tags of the bookmarks, which the query has selected.
 
     Each batch is one transaction. Changing a bookmark twice has no further effect, so a client can
     finish an interrupted change by sending the request again, with the number of bookmarks that are
@@ -158,7 +155,7 @@ def retag(
     report = RetagReport(matched=len(entries))
     for start in range(0, len(entries), MAX_CHANGES):
         batch = entries[start : start + MAX_CHANGES]
-        with nullcontext(store.rehearsal()) if dry_run else store.transaction() as folder:
+        with store.transaction() as folder:
             outcomes = [_retag_one(folder, entry, retagging, report) for entry in batch]
         report.changed += outcomes.count("changed")
         report.unchanged += outcomes.count("unchanged")

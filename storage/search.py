@@ -8,7 +8,6 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from enum import Enum
 from itertools import filterfalse
 
 import msgspec
@@ -35,18 +34,16 @@ _TOKEN = re.compile(
 )
 
 
-class Kind(Enum):
-    """The kind of a term: the condition for a bookmark that meets the term."""
+class Text(msgspec.Struct, frozen=True):
+    """A bookmark's folded text contains this folded word or phrase."""
 
-    TEXT = "text"  # The term's value occurs in the bookmark's text.
-    TAG = "tag"  # The term's value is one of the bookmark's tags.
+    text: str
 
 
-class Term(msgspec.Struct, frozen=True):
-    """One test of a bookmark, with a folded value."""
+class Tag(msgspec.Struct, frozen=True):
+    """A bookmark has this folded tag."""
 
-    kind: Kind
-    value: str
+    tag: str
 
 
 class Untagged(msgspec.Struct, frozen=True):
@@ -73,7 +70,7 @@ class Not(msgspec.Struct, frozen=True):
     part: "Search"
 
 
-Search = Term | Untagged | All | Any | Not
+Search = Text | Tag | Untagged | All | Any | Not
 
 
 class _NotAnExpression(BadQuery):
@@ -93,7 +90,7 @@ def parse_search(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
         folded = (fold_text(word.strip('()"') or word) for word in text.split())
         words = [word for word in folded if word]  # Nothing is left of a word of accents alone.
         _require_few_terms(len(words))
-        return All(tuple(Term(Kind.TEXT, word) for word in words)) if words else None
+        return All(tuple(Text(word) for word in words)) if words else None
 
 
 def parse_expression(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
@@ -108,7 +105,7 @@ def parse_expression(text: str, ignored_tags: Iterable[str] = ()) -> Search | No
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
     """Return the folded words and phrases to mark in the results of a search."""
     match search:
-        case Term(Kind.TEXT, word) if not is_negated:
+        case Text(word) if not is_negated:
             return [word]
         case Not(part):
             return words_to_mark(part, not is_negated)
@@ -136,7 +133,7 @@ def normalize_and_fold_tag(text: str) -> str:
     return fold(normalize("NFC", text.strip()))
 
 
-def _tokens(text: str, ignored_tags: Iterable[str]) -> Iterator[Term | Untagged | str]:
+def _tokens(text: str, ignored_tags: Iterable[str]) -> Iterator[Text | Tag | Untagged | str]:
     """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
@@ -147,13 +144,13 @@ def _tokens(text: str, ignored_tags: Iterable[str]) -> Iterator[Term | Untagged 
             yield "not"
         elif kind in ("word", "phrase"):
             if folded := fold_text(value):  # An empty phrase would select every bookmark.
-                yield Term(Kind.TEXT, folded)
+                yield Text(folded)
         elif kind in ("tag", "quoted_tag"):
-            yield Term(Kind.TAG, normalize_and_fold_tag(value))
+            yield Tag(normalize_and_fold_tag(value))
         elif kind == "keyword" and lower == "untagged":
             yield Untagged(frozenset(ignored_tags))
         elif kind == "keyword" and lower == "unread":  # A field in linkding, and a tag here.
-            yield Term(Kind.TAG, "unread")
+            yield Tag("unread")
         elif kind == "keyword":
             raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
         else:

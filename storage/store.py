@@ -77,14 +77,14 @@ class Store:
         Raises Unavailable if the folder cannot be created, Full if the disk is full. With
         `one_machine`, inotify is used on every file system: no other machine writes to the folder.
         """
-        self.folders = (folder / "bookmarks", folder / "tombstones")
-        files.make_folder(folder)
-        files.make_folder(self.folders[BOOKMARKS])
-        with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
-            files.make_folder(self.folders[TOMBSTONES])
         self._follower = Follower(folder, one_machine)  # Keeps the index equal to the files.
+        folders = self._follower.folders
+        files.make_folder(folder)
+        files.make_folder(folders[BOOKMARKS])
+        with suppress(Unavailable):  # A read-only disk is served even if this folder is missing.
+            files.make_folder(folders[TOMBSTONES])
         self._create_locks_and_reset_follower()
-        for path in self.folders:  # A killed writer may have renamed a file without a sync.
+        for path in folders:  # A killed writer may have renamed a file without a sync.
             with suppress(Unavailable):  # The folder of tombstones may be missing.
                 files.sync_folder(path)
         # The tags of each selection, by `change_count` and query: counting them for each page of a
@@ -95,7 +95,7 @@ class Store:
     def _create_locks_and_reset_follower(self) -> None:
         """Prepare the store for this process: a child cannot use its parent's locks and inotify."""
         self._mutex = threading.RLock()
-        self._writer_lock = files.Lock(self.folders[BOOKMARKS])
+        self._writer_lock = files.Lock(self._follower.folders[BOOKMARKS])
         self._minter = Minter()  # It has a lock, too, which another thread may hold during a fork.
         self._follower.reset()
 
@@ -152,7 +152,8 @@ class Store:
     def state(self) -> State:
         """Return the validators of the collection. Raises Unavailable if no file can be read."""
         with self._mutex:
-            return self._follower.refresh_or_raise_if_all_reads_failed().state
+            self._follower.refresh_or_raise_if_all_reads_failed()
+            return self._follower.state
 
     def holder(self, uri: str) -> Entry | None:
         """Return the bookmark that has this uri, the oldest if several have it, or None."""
@@ -166,7 +167,7 @@ class Store:
         """
         with self._mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
-            return index.tag_counts(), len(index.by_tag.get("", ())), index.state
+            return index.tag_counts(), len(index.by_tag.get("", ())), self._follower.state
 
     def host_tags(self, uri: str) -> list[str]:
         """Return the most used tags of the other bookmarks whose uri has the same host.
@@ -199,7 +200,7 @@ class Store:
             page = Page(
                 entries=newest_first(matches, query.limit, query.offset),
                 total=len(matches),
-                state=index.state,
+                state=self._follower.state,
                 tombstones=[t.tombstone for t in newest_first(deleted, query.limit, query.offset)],
                 tombstone_count=len(deleted),
                 latest=index.latest,
@@ -230,7 +231,7 @@ class Store:
         if not self.compares_each_time():
             self.refresh()  # Reading the whole folder takes long, so do it before locking.
         with ExitStack() as staged:
-            transaction = Transaction(self, self._follower, self._mutex, self._minter)
+            transaction = Transaction(self)
             try:
                 with self._lock_folder():
                     yield transaction
@@ -251,10 +252,19 @@ class Store:
                     return
             # Another folder has taken the place of the locked one, so lock the new folder.
 
-    def rehearsal(self) -> "Transaction":
-        """Return a transaction that is never stored, for a dry run."""
+
+class Rehearsal(Store):
+    """A store for a dry run: all of its transactions are one, which is never stored."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._rehearsed = Transaction(self)
+
+    @contextmanager
+    def transaction(self) -> Iterator["Transaction"]:
+        """Let a block make changes, which only this store's later transactions see."""
         self.refresh()
-        return Transaction(self, self._follower, self._mutex, self._minter)
+        yield self._rehearsed
 
 
 class _Put(NamedTuple):
@@ -271,13 +281,11 @@ class Transaction:
     Every method sees the changes that were made before in the same transaction.
     """
 
-    def __init__(
-        self, store: Store, follower: Follower, mutex: threading.RLock, minter: Minter
-    ) -> None:
-        self._folders = store.folders
-        self._follower = follower
-        self._mutex = mutex  # Other threads read and refresh the index meanwhile.
-        self._minter = minter
+    def __init__(self, store: Store) -> None:
+        self._follower = store._follower
+        self._folders = self._follower.folders
+        self._mutex = store._mutex  # Other threads read and refresh the index meanwhile.
+        self._minter = store._minter
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
@@ -289,7 +297,7 @@ class Transaction:
     def state(self) -> State:
         """The validators of the collection before this transaction."""
         with self._mutex:
-            return self._follower.index.state
+            return self._follower.state
 
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""

@@ -27,17 +27,16 @@ if sys.platform == "linux":
         | flags.MOVED_FROM
         | flags.MOVED_TO
         | flags.DELETE
+        | flags.MOVE_SELF  # The folder was moved away and back, which changes its ctime.
         | flags.ONLYDIR
         | flags.EXCL_UNLINK  # No events of writes to files of O_TMPFILE, which have no name.
     )
-    # A folder was created, removed or replaced.
-    _PARENT_EVENTS = flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ONLYDIR
     # The queue was full, or the kernel stopped watching a folder that was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
 class Watch:
-    """Watch some folders of one parent by inotify, where the system has it.
+    """Watch some folders by inotify, where the system has it.
 
     Only the first folder must exist. The kernel queues an event inside the system call that changes
     a folder, so `read_events` returns every change that was finished before the call. A forked
@@ -48,11 +47,10 @@ class Watch:
 
     def __init__(self, folders: Sequence[Path], one_machine: bool = False) -> None:
         """`one_machine` promises that no other machine writes to a network or FUSE file system."""
-        self._folders = folders
+        self._folders = [str(folder) for folder in folders]  # `lstat` takes longer for a `Path`.
         self._one_machine = one_machine
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
-        self._parent_watch: int | None = None  # Of the folders' parent, to see replaced folders.
-        self._identities: dict[str, tuple[int, int] | None] = {}  # By the folders' paths.
+        self._identities: list[tuple[int, int] | None] = []  # Of the folders when it was opened.
         self._inotify: INotify | None = None
 
     @property
@@ -63,7 +61,7 @@ class Watch:
     @property
     def first_folder_identity(self) -> tuple[int, int] | None:
         """The device and inode of the first folder; None if it is missing."""
-        return self._identities.get(str(self._folders[0]))
+        return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the position in `folders` and the file name of each change since the last call.
@@ -79,16 +77,11 @@ class Watch:
         size = _size_of_queue(self._inotify)
         if size == 0:
             return []
-        changes = []
-        for event in parse_events(os.read(self._inotify.fileno(), size)):
-            is_in_parent = event.wd == self._parent_watch
-            is_folder_replaced = is_in_parent and event.name in (f.name for f in self._folders)
-            if is_folder_replaced or event.mask & _EVENTS_LOST:
-                self._open()  # Watch the new folders.
-                return None  # Compare all files.
-            if not is_in_parent:
-                changes.append((self._positions_by_watch[event.wd], event.name))
-        return changes
+        events = parse_events(os.read(self._inotify.fileno(), size))
+        if any(event.mask & _EVENTS_LOST for event in events):
+            self._open()
+            return None
+        return [(self._positions_by_watch[event.wd], event.name) for event in events]
 
     def has_no_event(self) -> bool:
         """Return True only if `read_events` would return an empty list: no change was reported.
@@ -107,36 +100,27 @@ class Watch:
     def _is_folder_replaced(self) -> bool:
         """Return whether a path leads to another folder than when the watch was opened.
 
-        If their parent was replaced, or a disk was mounted over one of them, no event says so.
+        A watch follows the folder that it was opened for, so no event reports a new folder.
         """
-        for folder, identity in self._identities.items():
-            if _identity(folder) != identity:
-                return True
-        return False
+        return [_identity(folder) for folder in self._folders] != self._identities
 
     def _open(self) -> None:
         """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
         # `_identity` refuses a link, which could leave the data folder.
-        self._identities = {str(folder): _identity(str(folder)) for folder in self._folders}
+        self._identities = [_identity(folder) for folder in self._folders]
         if self.first_folder_identity is None:  # `tombstones/` may be missing.
             raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
-        existing_folders = [folder for folder in self._folders if self._identities[str(folder)]]
+        existing = [n for n, identity in enumerate(self._identities) if identity]
         try:
-            if all(reports_all_changes(each, self._one_machine) for each in existing_folders):
-                self._watch(existing_folders)
+            if all(reports_all_changes(self._folders[n], self._one_machine) for n in existing):
+                self._inotify = inotify = INotify(nonblocking=True)
+                self._positions_by_watch = {
+                    inotify.add_watch(self._folders[n], _FOLDER_EVENTS): n for n in existing
+                }
         except OSError as error:
             self.close()
             _warn_once(_NO_INOTIFY.format(error.strerror))
-
-    def _watch(self, existing_folders: Sequence[Path]) -> None:
-        self._inotify = INotify(nonblocking=True)
-        # Watch the parent first, so that no folder is replaced unnoticed before its watch begins.
-        self._parent_watch = self._inotify.add_watch(self._folders[0].parent, _PARENT_EVENTS)
-        self._positions_by_watch = {
-            self._inotify.add_watch(folder, _FOLDER_EVENTS): self._folders.index(folder)
-            for folder in existing_folders
-        }
 
     def __del__(self) -> None:
         self.close()
@@ -170,7 +154,7 @@ _NO_INOTIFY = (
 )
 
 
-def reports_all_changes(folder: Path, one_machine: bool) -> bool:
+def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
     """Return whether inotify reports every change in a folder; if not, warn once.
 
     Raises OSError if the folder cannot be opened.

@@ -17,7 +17,7 @@ from formats import FEEDS
 from formats.html.view import Listing
 from storage.bookmark import Bookmark
 from storage.follower import new_entry
-from storage.index import Index
+from storage.index import State
 from storage.store import Page
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -210,7 +210,7 @@ LEGAL = st.characters(
 def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
     entry = new_entry(Bookmark("a", uri, "", "", (), now, now), b"", 0.0)
-    listing = Listing(lambda query: Page([entry], 1, Index().state))
+    listing = Listing(lambda query: Page([entry], 1, State(0, 0.0)))
     feed = etree.fromstring(b"".join(FEEDS["atom"].write(listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]
     assert IRI.fullmatch(href)

@@ -214,18 +214,11 @@ def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     assert "absolute" in entry["reason"]
 
 
-@pytest.mark.parametrize(
-    "uri, title, reason",
-    [
-        ("not a uri", "T", "must be an absolute address"),
-        ("https://a.example/x y", "T" * 4097, "must be at most"),
-    ],
-)
-def test_the_report_quotes_an_address_as_it_stands_in_the_file(app, uri, title, reason):
-    report = post_file(app, "xbel", XBEL % (uri.encode(), title.encode()))
+def test_the_report_quotes_an_invalid_address_as_it_stands_in_the_file(app):
+    report = post_file(app, "xbel", XBEL % (b"not a uri", b"T"))
     (entry,) = report["entries"]
-    assert (counts(report), entry["value"]) == ((1, 0, 0, 0, 1), uri)
-    assert reason in entry["reason"]
+    assert (counts(report), entry["value"]) == ((1, 0, 0, 0, 1), "not a uri")
+    assert "must be an absolute address" in entry["reason"]
 
 
 def test_a_browser_gets_the_report_as_a_page(app):

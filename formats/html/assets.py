@@ -22,8 +22,6 @@ _MEDIA_TYPES = {
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
-# The icons that app.webmanifest names; `_read` replaces these names by the served names.
-_ICONS_IN_MANIFEST = ("icon.svg", "icon.png", "large.png", "touch.png")
 _DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to tell its versions apart.
 
 
@@ -54,8 +52,8 @@ def served_name(file: str) -> str:
 @functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
-    if file == "app.webmanifest":  # The manifest must link to the icons by their served names.
-        for icon in _ICONS_IN_MANIFEST:
-            body = body.replace(f'"{icon}"'.encode(), f'"{served_name(icon)}"'.encode())
+    if file == "app.webmanifest":  # It must link to the icons by their served names.
+        for other in _MEDIA_TYPES.keys() - {file}:
+            body = body.replace(f'"{other}"'.encode(), f'"{served_name(other)}"'.encode())
     digest = hashlib.sha256(body).digest()[:16]  # 16 bytes, like the version of a bookmark.
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))

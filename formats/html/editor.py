@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from formats.html.frame import back_parameters, cut, e, field_note, post_form
+from formats.html.frame import Note, cut, e, field_note, link_button, post_form, submit_button
+from formats.html.parts import host_html
 from formats.html.view import Site, list_address
-from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
+from storage.bookmark import Bookmark, Fields, fold, fold_tag, split_tags
 from storage.index import Entry
 
 _URI_ATTRIBUTES = 'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"'
@@ -26,8 +27,9 @@ LABELS = {name: label for name, (label, _attributes, _hint) in _FIELDS.items()}
 
 # The checkbox that adds a new description to the saved one shows at most this many characters.
 MAX_ADDED_TEXT_SHOWN = 300
+_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that is shown as text.
+MAX_TAG_CHECKBOXES = 8  # The form suggests at most this number of tags, each with a checkbox.
 UNREAD = "unread"  # The tag of the bookmarks to read later.
-
 
 # An address as people type it, which lacks https://. It begins with localhost, a name with a dot or
 # an IPv6 address, and may go on with a port, path, query or fragment. Texts such as `mailto.x:abc`
@@ -47,6 +49,7 @@ def _complete_address(text: str) -> str:
 class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark: the texts in its fields, and its hidden fields."""
 
+    id: str = ""  # Of the bookmark that the form changes; empty if it adds one.
     uri: str = ""
     title: str = ""
     tags: str = ""  # Separated by commas, without UNREAD.
@@ -81,7 +84,8 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Return the form with the values of a stored bookmark."""
         others = [tag for tag in entry.bookmark.tags if fold_tag(tag) != UNREAD]
         values = texts_of(entry.bookmark) | {"tags": ", ".join(others)}
-        form = replace(self, **values, unread=len(others) < len(entry.bookmark.tags))
+        has_unread = len(others) < len(entry.bookmark.tags)
+        form = replace(self, **values, id=entry.bookmark.id, unread=has_unread)
         # Each form sends back what it was opened with, because the service keeps no old versions.
         # The values themselves would make the form twice as large.
         return replace(form, opened=" ".join(_digests(form.fields()).values()))
@@ -89,8 +93,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def fields(self) -> Fields:
         """Return the fields of a bookmark with the values of the form."""
         tags = split_tags(self.tags) + [UNREAD] * self.unread
-        texts = {"title": self.title, "description": self.description}
-        return {"uri": self.uri, **texts, "tags": tags}
+        return {"uri": self.uri, "title": self.title, "description": self.description, "tags": tags}
 
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed since the form was opened (three-way merge).
@@ -128,44 +131,38 @@ def shown_version(entry: Entry) -> str:
 
 def edit_form(
     site: Site,
-    path: str,
     form: BookmarkForm,
     save_label: str = "Save",
     *,
-    # These three map the name of a field to HTML that is shown below the field.
-    errors_html: Mapping[str, str] = {},
-    other_values_html: Mapping[str, str] = {},  # Such as the value that another client has saved.
-    checkboxes: Mapping[str, str] = {},  # A ticked box adds its text to the field's value.
+    notes: Mapping[str, Note] = {},
+    checkbox: str = "",
     focus: str = "",
-    extra_link: str = "",
-    has_cancel_link: bool = True,
+    link: str | None = None,
 ) -> str:
-    """Return the HTML of a form that is sent to `path` below the service.
+    """Return the HTML of a form that adds or changes a bookmark.
 
-    The first field with an error has the focus, or else the field named `focus`. `extra_link` is
-    HTML beside the button to save. The link to cancel leads back to the list.
+    `notes` are shown below the fields of these names, and `checkbox` below the description. The
+    field named `focus` has the focus. `link` is HTML beside the button to save, by default a link
+    that leads back to the list.
     """
-    focus = next((name for name in _FIELDS if name in errors_html), focus)
-    fields = "".join(
-        _field(name, form, errors_html.get(name, ""), other_values_html.get(name, ""), focus)
-        + checkboxes.get(name, "")
-        for name in _FIELDS
-    )
+    fields = {name: _field(name, form, notes, focus) for name in _FIELDS}
+    fields["tags"] += _tag_checkboxes(site, form)
+    fields["description"] += checkbox
     content = (
-        f'{fields}<p class="choices"><label><input type="checkbox" name="unread" value="1"'
+        f"{''.join(fields.values())}"
+        '<p class="choices"><label><input type="checkbox" name="unread" value="1"'
         f'{" checked" if form.unread else ""}> Read later</label></p>\n'
-        f'<p class="buttons"><button class="primary">{save_label}</button>{extra_link}'
-        f"{_cancel_link(site, path, form) if has_cancel_link else ''}</p>\n"
+        f"{submit_button(save_label, cancel_link(site, form) if link is None else link)}"
     )
-    hidden = [("_opened", form.opened), ("close", form.closes_window)]
-    hidden += back_parameters(form.list_query)
+    path = f"{site.path}/-/edit/{form.id}" if form.id else f"{site.path}/-/add"
+    hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
     # Without autocomplete="off", a reload could put old typed text into a newer version's form.
-    return post_form(site.path + path, hidden, content, 'class="editor" autocomplete="off"')
+    return post_form(path, hidden, content, 'class="editor" autocomplete="off"')
 
 
-def _field(name: str, form: BookmarkForm, error: str, other_value: str, focus: str) -> str:
+def _field(name: str, form: BookmarkForm, notes: Mapping[str, Note], focus: str) -> str:
     label, attributes, hint = _FIELDS[name]
-    note_attributes, note = field_note(name, error=error, theirs=other_value, hint=hint)
+    note_attributes, note = field_note(name, notes.get(name, ("hint", hint)))
     attributes += note_attributes + (" autofocus" if name == focus else "")
     return (
         f'<div class="field">\n<label for="{name}">{label}</label>\n'
@@ -180,23 +177,25 @@ def _input(name: str, value: str, attributes: str) -> str:
     return f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
 
 
-def labelled_value(label: str, value: str) -> str:
-    """Return HTML for the other value of a field, shown below it, such as `Saved now: Title`."""
+def other_value(label: str, value: str) -> Note:
+    """Return the note with the other value of a field, such as `Saved now: Title`."""
     shown = f'<span dir="auto">{e(value)}</span>' if value else "<em>nothing</em>"
-    return f"<strong>{label}</strong> {shown}"
+    return "theirs", f"<strong>{label}</strong> {shown}"
 
 
-def tag_checkboxes(tags: Iterable[str], host_html: str) -> str:
-    """Return checkboxes that add tags which other bookmarks of the host have."""
+def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
+    """Return checkboxes that add tags which other bookmarks of the same host have."""
+    folded_tags = set(map(fold, split_tags(form.tags)))
+    unused = [tag for tag in site.host_tags(form.uri) if fold(tag) not in folded_tags]
     boxes = "".join(
         f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'
-        for tag in tags
+        for tag in unused[:MAX_TAG_CHECKBOXES]
     )
-    legend = f"<legend>Tags of other bookmarks of {host_html}</legend>"
-    return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n'
+    legend = f"<legend>Tags of other bookmarks of {host_html(form.uri)}</legend>"
+    return f'<fieldset class="choices">\n{legend}\n{boxes}</fieldset>\n' if boxes else ""
 
 
-def description_checkbox(sent_description: str, is_checked: bool) -> str:
+def quote_checkbox(sent_description: str, is_checked: bool) -> str:
     """Return a checkbox that adds this text to the description when the form is saved.
 
     The bookmarklet, or a user, sent it for a bookmark that exists already. The stored description
@@ -212,17 +211,25 @@ def description_checkbox(sent_description: str, is_checked: bool) -> str:
     )
 
 
-def _cancel_link(site: Site, path: str, form: BookmarkForm) -> str:
+def cancel_link(site: Site, form: BookmarkForm) -> str:
     """Return a link to the bookmark in the list that the user opened the form from."""
     if form.list_query is None:  # The user did not come from a list.
         return ""
-    _, _, id = path.partition("/edit/")
-    address = list_address(site.path, form.list_query, id)
-    return f' <a class="button" href="{e(address)}">Cancel</a>'
+    return link_button("Cancel", list_address(site.path, form.list_query, form.id))
+
+
+def values_html(values: Iterable[tuple[str, str]]) -> str:
+    """Return those values that are of fields which users see, with their labels; cut long ones."""
+    rows = "".join(
+        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
+        for name, value in values
+        if value and name in LABELS
+    )
+    return f"<dl>\n{rows}</dl>\n" if rows else ""
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:
     """Return a form that deletes the bookmark, unless it has changed since the page was made."""
-    hidden = [("_shown", shown_version(entry)), *back_parameters(list_query)]
+    hidden = [("_shown", shown_version(entry)), ("_list", list_query)]
     action = f"{site.path}/-/delete/{entry.bookmark.id}"
     return post_form(action, hidden, "<button>Delete</button>", 'class="delete"')

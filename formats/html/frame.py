@@ -1,19 +1,20 @@
 """The parts that every page has, and the function that escapes every text."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from formats.html.assets import served_name
 from formats.html.view import RESULTS, Listing, Parameters, Site, list_address, with_query
 from storage.bookmark import replace_invalid_xml_chars
+from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
-_NUMBER = re.compile("[0-9]{1,9}")  # int() would raise ValueError for thousands of digits.
 # URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
 # too large. The multipart encoding leaves the text as it is.
 ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
+Note = tuple[str, str]  # Below a field: its CSS class, such as `error`, and its text as HTML.
+HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose value is None.
 
 
 def e(text: str) -> str:
@@ -25,19 +26,21 @@ def e(text: str) -> str:
 def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     """Return a page up to its main part.
 
-    The page of a list has a link to its feed, its tags are kept by the search box, and the form
+    The page of a list has a link to its own feed, its tags are kept by the search box, and the form
     behind the link "Add" leads back to it.
     """
     filter = listing.filter if listing else []
     add_parameters = [("_list", listing.list_query)] if listing else []
     add_address = with_query(f"{site.path}/-/add", add_parameters)
+    login_link = f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
     return (
-        f"{_head(title, site)}{_feed_link(site, filter) if listing else ''}</head>\n<body>\n"
-        f'<a class="skip" href="#main">Skip to the content</a>\n'
+        f'{_head(title, site)}<link rel="alternate" type="application/atom+xml" '
+        f'title="Feed of bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
+        f'<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
-        f'{_login_link(site)}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
+        f'{login_link}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
         "</nav>\n</header>\n"
     )
 
@@ -71,10 +74,6 @@ def _brand(site: Site) -> str:
     path = e(site.path)
     icon = f'<img src="{path}/{served_name("icon.svg")}" alt="" width="28" height="28">'
     return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
-
-
-def _login_link(site: Site) -> str:
-    return f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
 
 
 def _head(title: str, site: Site) -> str:
@@ -125,49 +124,37 @@ _HELP = (
 )
 
 
-def _feed_link(site: Site, filter: Parameters) -> str:
-    """Return the link by which feed readers find the feed of the selected bookmarks."""
-    return (
-        '<link rel="alternate" type="application/atom+xml" title="Feed of these bookmarks" '
-        f'href="{e(feed_address(site, filter))}">\n'
-    )
-
-
 def feed_address(site: Site, filter: Parameters) -> str:
     """Return the address of the feed of the bookmarks that `filter` selects."""
     return with_query(f"{site.path}/feed", filter)
 
 
 def list_link(site: Site, list_query: str | None = None) -> str:
-    """Return a button-like link back to the list with this query, or else to all bookmarks."""
-    label = "All bookmarks" if list_query is None else "Back to the list"
-    address = list_address(site.path, list_query)
-    return f'<p><a class="button" href="{e(address)}">{label}</a></p>\n'
+    """Return a link back to the list with this query, or else to all bookmarks."""
+    return f"<p>{link_button('Back to the list', list_address(site.path, list_query))}</p>\n"
 
 
-def notice(content: str, classes: str = "notice") -> str:
-    """Return a notice that takes the focus, so that screen readers say it.
-
-    When a user deletes a bookmark in a list, the script takes the notice out of the response and
-    shows it in the list.
-    """
-    return f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
+def link_button(label: str, address: str) -> str:
+    """Return a link that looks like a button."""
+    return f'<a class="button" href="{e(address)}">{label}</a>'
 
 
-def field_note(id: str, **notes: str) -> tuple[str, str]:
-    """Return attributes for the field `id`, and the first of the notes that is not empty, as HTML.
-
-    The note is shown below the field. The names of the notes are their CSS classes.
-    """
-    for name, note in notes.items():
-        if note:
-            invalid = ' aria-invalid="true"' if name == "error" else ""
-            html = f'<div class="{name}" id="{id}-{name}">{note}</div>\n'
-            return f' aria-describedby="{id}-{name}"{invalid}', html
-    return "", ""
+def submit_button(label: str, link: str = "") -> str:
+    """Return the button that sends a form, with a link beside it."""
+    return f'<p class="buttons"><button class="primary">{label}</button> {link}</p>\n'
 
 
-def post_form(action: str, hidden: Parameters, content: str, attributes: str = "") -> str:
+def field_note(id: str, note: Note) -> tuple[str, str]:
+    """Return attributes for the field `id`, and the HTML of its note, both empty without a text."""
+    kind, text = note
+    if not text:
+        return "", ""
+    invalid = ' aria-invalid="true"' if kind == "error" else ""
+    html = f'<div class="{kind}" id="{id}-{kind}">{text}</div>\n'
+    return f' aria-describedby="{id}-{kind}"{invalid}', html
+
+
+def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
     return (
         f'<form method="post" action="{e(action)}" {attributes}>{_hidden_inputs(hidden)}\n'
@@ -175,15 +162,12 @@ def post_form(action: str, hidden: Parameters, content: str, attributes: str = "
     )
 
 
-def _hidden_inputs(fields: Parameters) -> str:
+def _hidden_inputs(fields: HiddenFields) -> str:
     return "".join(
-        f'<input type="hidden" name="{e(name)}" value="{e(value)}">' for name, value in fields
+        f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
+        for name, value in fields
+        if value is not None
     )
-
-
-def back_parameters(list_query: str | None) -> Parameters:
-    """Return the hidden field by which a form leads back to the list with this query, if any."""
-    return [] if list_query is None else [("_list", list_query)]
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
@@ -194,7 +178,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     texts = [
         f"{number_of_bookmarks(int(values[name]))} {what}."
         for name, what in RESULTS.items()
-        if _NUMBER.fullmatch(values.get(name, ""))
+        if UP_TO_18_DIGITS.fullmatch(values.get(name, ""))
     ]
     return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
 

@@ -5,25 +5,17 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus, urlencode
 
-from formats.html.bookmark import date_html, host_html, title_link
+from formats.html import frame
 from formats.html.editor import UNREAD, BookmarkForm, edit_form
-from formats.html.frame import (
-    END,
-    MAX_HEADING,
-    SEARCH_EXAMPLES,
-    begin,
-    changed_notice,
-    cut,
-    e,
-    number_of_bookmarks,
-    single_column,
-)
+from formats.html.frame import cut, e
 from formats.html.mark import Escape, marker
+from formats.html.parts import date_html, host_html, title_link
 from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
 from formats.html.view import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
+from storage.query import NEWEST_FIRST
 from storage.search import parse_search, words_to_mark
 
 # In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
@@ -41,14 +33,14 @@ def write(listing: Listing) -> Iterator[bytes]:
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
     tag_address = _tag_address_writer(listing)
     item = _item_writer(listing, tag_address, escape_and_mark)
-    yield begin(_title(listing), listing.site, listing).encode()
+    yield frame.begin(_title(listing), listing.site, listing).encode()
     yield f'<div class="columns">\n<main id="main">\n{_head(listing)}'.encode()
     # Enter does what the first button of a form does, so the bar comes before the items' buttons.
     yield f'{bar(listing)}<ol class="list">\n'.encode()
     for entry in listing.page.entries:
         yield item(entry).encode()
     yield f"</ol>\n{_page_links(listing)}</main>\n".encode()
-    yield f"{_aside(listing, tag_address)}</div>\n{END}".encode()
+    yield f"{_aside(listing, tag_address)}</div>\n{frame.END}".encode()
 
 
 # --- The head ---
@@ -63,14 +55,14 @@ def _head(listing: Listing) -> str:
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
         f'<div class="head">\n{_heading(listing)}'
         f'<p class="total" role="status">{_total(listing)}</p>\n{_sort_menu(listing)}</div>\n'
-        f"{changed_notice(listing.view.values)}"
+        f"{frame.changed_notice(listing.view.values)}"
         f"{'' if listing.page.entries else _nothing_here(listing)}"
     )
 
 
 def _total(listing: Listing) -> str:
     number_on_page = len(listing.page.entries)
-    total = number_of_bookmarks(listing.page.total)
+    total = frame.number_of_bookmarks(listing.page.total)
     # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):
         return total
@@ -88,7 +80,7 @@ def _heading(listing: Listing) -> str:
         rest = [parameter for parameter in selection if parameter != tag]
         links.append(
             f'<a class="chip" href="{e(with_query(f"{listing.site.path}/", rest))}" '
-            f'title="Remove from the filter"><bdi>#{e(cut(tag[1], MAX_HEADING))}</bdi> '
+            f'title="Remove from the filter"><bdi>#{e(cut(tag[1], frame.MAX_HEADING))}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
     text = "Search results" if listing.filter else "All bookmarks"
@@ -97,7 +89,7 @@ def _heading(listing: Listing) -> str:
 
 # The labels of the orders by the value of the parameter `sort`.
 _ORDERS = {
-    "-created": "Newest first",
+    NEWEST_FIRST: "Newest first",
     "created": "Oldest first",
     "-modified": "Last changed first",
     "title": "By title",
@@ -106,10 +98,10 @@ _ORDERS = {
 
 def _sort_menu(listing: Listing) -> str:
     """Return the links to the other orders of the list; the summary says how it is sorted."""
-    current = dict(listing.order).get("sort", "-created")
+    current = listing.query.sort
     links = []
     for order, label in _ORDERS.items():
-        parameters = [("sort", order)] if order != "-created" else []
+        parameters = [("sort", order)] if order != NEWEST_FIRST else []
         address = e(with_query(f"{listing.site.path}/", listing.filter + parameters))
         is_current = ' aria-current="true"' if order == current else ""
         links.append(f'<a href="{address}"{is_current}>{label}</a>\n')
@@ -120,26 +112,26 @@ def _sort_menu(listing: Listing) -> str:
 
 
 def _nothing_here(listing: Listing) -> str:
-    path = e(listing.site.path)
+    address = f"{listing.site.path}/"
     if listing.page.total:
-        first = e(with_query(f"{listing.site.path}/", listing.filter))
-        what = f'No bookmark is left on this page. <a href="{first}">See the first page</a>.'
+        first = e(with_query(address, listing.filter))
+        what = f'<p>No bookmark is left on this page. <a href="{first}">See the first page</a>.</p>'
     else:
         what = (
-            "No bookmark matches the whole filter. Remove a part of the filter, or "
-            f'<a href="{path}/">see all bookmarks</a>. The search understands:'
+            "<p>No bookmark matches the whole filter. Remove a part of the filter, or <a "
+            f'href="{e(address)}">see all bookmarks</a>. The search understands:</p>\n'
+            f"{frame.SEARCH_EXAMPLES}"
         )
-    examples = "" if listing.page.total else SEARCH_EXAMPLES
-    return f'<div class="nothing">\n<p>{what}</p>\n{examples}</div>\n'
+    return f'<div class="nothing">\n{what}</div>\n'
 
 
 def _empty_collection(listing: Listing) -> str:
     site = listing.site
     # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    editor = edit_form(site, "/-/add", BookmarkForm(list_query=""), has_cancel_link=False)
+    editor = edit_form(site, BookmarkForm(list_query=""), link="")
     main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
     title = "You have no bookmarks yet"
-    return f"{begin(title, site, listing)}{single_column(title, main)}"
+    return f"{frame.begin(title, site, listing)}{frame.single_column(title, main)}"
 
 
 # --- The items ---

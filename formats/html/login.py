@@ -4,17 +4,9 @@ A form is pending if the user sent it without being logged in. Both pages have i
 fields, so that nothing typed is lost.
 """
 
-from formats.html.bookmark import host_html, title_link
-from formats.html.editor import LABELS
-from formats.html.frame import (
-    ENCTYPE_MULTIPART,
-    begin_login,
-    e,
-    field_note,
-    post_form,
-    single_column,
-    write_page,
-)
+from formats.html import frame
+from formats.html.editor import values_html
+from formats.html.parts import host_html, title_link
 from formats.html.view import Parameters, Site, list_address
 from storage.bookmark import Bookmark
 
@@ -27,28 +19,24 @@ def write_login_page(
     After the login the browser goes to `target`, which is appended to the path of the service.
     `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    hint = "A token from the token file of the service."
-    attributes, note = field_note("token", error=error, hint=hint)
+    hint = ("hint", "A token from the token file of the service.")
+    attributes, note = frame.field_note("token", ("error", error) if error else hint)
     content = (
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
         f'autocomplete="current-password"{attributes}>\n{note}</div>\n'
-        '<p class="buttons"><button class="primary">Log in</button></p>\n'
+        f"{frame.submit_button('Log in')}"
     )
     hidden = [("next", target), *pending_fields]
     # Multipart, because URL-encoding could make a long bookmark too large for the service.
-    form_attributes = f'class="editor" {ENCTYPE_MULTIPART}'
-    main = _PENDING_NOTICE if pending_fields else ""
-    main += post_form(f"{site.path}/-/login", hidden, content, form_attributes)
-    return (begin_login("Log in", site) + single_column("Log in", main)).encode()
-
-
-_PENDING_NOTICE = (
-    '<p role="status">Nothing was saved yet, and nothing that you typed is lost. Log in to go on.'
-    "</p>\n"
-)
+    form_attributes = f'class="editor" {frame.ENCTYPE_MULTIPART}'
+    main = frame.post_form(f"{site.path}/-/login", hidden, content, form_attributes)
+    if pending_fields:
+        note = "Nothing was saved yet, and nothing that you typed is lost. Log in to go on."
+        main = f'<p role="status">{note}</p>\n{main}'
+    return (frame.begin_login("Log in", site) + frame.single_column("Log in", main)).encode()
 
 
 # The heading and the button of a pending form by the beginning of its target.
@@ -70,22 +58,14 @@ def write_pending_form(
     the `bookmark` that a deletion is about.
     """
     heading, button = next(_PENDING[start] for start in _PENDING if target.startswith(start))
-    cancel = e(list_address(site.path, dict(pending_fields).get("_list", "")))
-    rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(value)}</dd>\n'
-        for name, value in pending_fields
-        if value and name in LABELS  # Nobody types the others, such as `_opened`.
-    )
-    buttons = (
-        f'<p class="buttons"><button class="primary">{button}</button> '
-        f'<a class="button" href="{cancel}">Cancel</a></p>\n'
-    )
+    address = list_address(site.path, dict(pending_fields).get("_list"))
+    buttons = frame.submit_button(button, frame.link_button("Cancel", address))
+    form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
     main = (
-        f'{f"<dl>{rows}</dl>" if rows else ""}\n<p role="status">You are logged in now.</p>\n'
-        f"{_named(bookmark) if bookmark else ''}"
-        f"{post_form(site.path + target, pending_fields, buttons, ENCTYPE_MULTIPART)}"
+        f'{values_html(pending_fields)}<p role="status">You are logged in now.</p>\n'
+        f"{_named(bookmark) if bookmark else ''}{form}"
     )
-    return write_page(heading, main, site).encode()
+    return frame.write_page(heading, main, site).encode()
 
 
 def _named(bookmark: Bookmark) -> str:
@@ -94,5 +74,5 @@ def _named(bookmark: Bookmark) -> str:
 
 def write_logout_page(site: Site) -> bytes:
     """Return the page for a browser that is logged in."""
-    form = post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
-    return write_page("You are logged in", form, site).encode()
+    form = frame.post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
+    return frame.write_page("You are logged in", form, site).encode()

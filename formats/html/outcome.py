@@ -4,49 +4,38 @@ from collections.abc import Sequence
 
 import msgspec
 
-from formats.html.bookmark import MAX_TITLE_SHOWN, host_html
-from formats.html.editor import LABELS, delete_form, texts_of
-from formats.html.frame import (
-    ENCTYPE_MULTIPART,
-    back_parameters,
-    cut,
-    e,
-    list_link,
-    notice,
-    number_of_bookmarks,
-    post_form,
-    write_page,
-)
+from formats.html import frame
+from formats.html.editor import delete_form, texts_of, values_html
+from formats.html.frame import cut, e
+from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.html.view import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
 from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
-
-_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that was left alone.
 
 
 class Outcome(msgspec.Struct):
     """The bookmarks that a form was about: those `done`, and those that were left alone.
 
     `newer` have changed since the page of the form was opened. `failed` has the others with their
-    errors: those that would break a rule, and None for each that is deleted or cannot be read.
+    errors: those that would break a rule, and None for each that is deleted or cannot be read, or
+    that was not reached.
     """
 
     is_deletion: bool
     done: list[Bookmark] = []
     newer: list[Entry] = []
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    stopped: str = ""  # Why the rest of the bookmarks was left alone.
 
     @property
     def is_complete(self) -> bool:
         """Whether no bookmark was left alone."""
-        return not (self.newer or self.failed or self.stopped)
+        return not (self.newer or self.failed)
 
 
 def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     """Return the page, with a form to put back what was deleted."""
-    number = number_of_bookmarks(len(outcome.done))
+    number = frame.number_of_bookmarks(len(outcome.done))
     heading = f"{number} {'deleted' if outcome.is_deletion else 'changed'}"
     content = ""
     if outcome.is_deletion and outcome.done:
@@ -56,25 +45,24 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
     for entry in outcome.newer:
         delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
         content += _newer_version(entry, site, delete)
-    if outcome.stopped:
-        content += f"<p>The rest was left alone: {e(outcome.stopped)}</p>\n"
-    names_by_reason: dict[str, list[str]] = {}
+    names_by_reason: dict[str, list[str]] = {}  # Several bookmarks may have the same reason.
     for failed, error in outcome.failed:
-        names_by_reason.setdefault(_reason(error), []).append(_name(failed, site))
+        reason = "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
+        names_by_reason.setdefault(reason, []).append(_name(failed, site))
     for reason, names in names_by_reason.items():
-        number = number_of_bookmarks(len(names))
+        number = frame.number_of_bookmarks(len(names))
         content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
-    main = notice(content, "notice" if outcome.is_complete else "notice alert")
-    return write_page(heading, main + list_link(site, list_query), site)
-
-
-def _reason(error: StorageError) -> str:
-    """Return why a bookmark was left alone; several may have the same reason."""
-    return "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
+    classes = "notice" if outcome.is_complete else "notice alert"
+    # The notice takes the focus, so that screen readers say it. The script shows it in the list.
+    main = (
+        f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
+        f"{frame.list_link(site, list_query)}"
+    )
+    return frame.write_page(heading, main, site)
 
 
 def _name(failed: Bookmark | None, site: Site) -> str:
-    """Return a link to a bookmark that could not be changed, empty for one that was not found."""
+    """Return a link to a bookmark that could not be changed, empty for one that is not known."""
     if failed is None:
         return ""
     title = e(cut(failed.title, MAX_TITLE_SHOWN))
@@ -89,27 +77,23 @@ def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) ->
     """
     names = (*WRITABLE_FIELDS, "created")
     values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
-    hidden = [("_deleted", msgspec.json.encode(values).decode()), *back_parameters(list_query)]
+    hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
     button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
     # Multipart, because URL-encoding could make long bookmarks too large for the service.
-    form = post_form(f"{site.path}/-/restore", hidden, button, ENCTYPE_MULTIPART)
+    form = frame.post_form(f"{site.path}/-/restore", hidden, button, frame.ENCTYPE_MULTIPART)
     return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
 
 
 def _what(deleted: Sequence[Bookmark]) -> str:
     """Name one bookmark by its title; return the number of several."""
     if len(deleted) > 1:
-        return f"<strong>{number_of_bookmarks(len(deleted))}</strong>"
+        return f"<strong>{frame.number_of_bookmarks(len(deleted))}</strong>"
     title = e(cut(deleted[0].title, MAX_TITLE_SHOWN))
     return f"<strong><bdi>{title}</bdi></strong> {host_html(deleted[0].uri)}"
 
 
 def _newer_version(entry: Entry, site: Site, delete: str) -> str:
     """Return the values of a bookmark that has changed, with the ways to go on."""
-    rows = "".join(
-        f'<dt>{LABELS[name]}</dt><dd dir="auto">{e(cut(value, _MAX_VALUE_SHOWN))}</dd>\n'
-        for name, value in texts_of(entry.bookmark).items()
-        if value
-    )
-    edit = f'<a class="button" href="{e(site.path)}/{entry.bookmark.id}">Edit</a>'
-    return f'<dl>\n{rows}</dl>\n<div class="buttons">{edit}\n{delete}</div>\n'
+    values = values_html(texts_of(entry.bookmark).items())
+    edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
+    return f'{values}<div class="buttons">{edit}\n{delete}</div>\n'

@@ -9,23 +9,14 @@ from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
 from formats.html.view import Site
 
-# The heading of the page for each status of a problem.
+# The heading of the page for some statuses; for the others, the problem's detail says enough.
 _HEADINGS: Mapping[int, str] = {
-    400: "This cannot be read",
-    403: "This was sent by another site",
     404: "There is nothing here",
-    405: "This is not possible here",
-    406: "There is no page here",
     409: "You have this bookmark already",
     410: "This bookmark was deleted",
     412: "This has changed meanwhile",
     413: "This is too large",
-    415: "This cannot be read",
-    421: "This is not a name of this service",
     422: "Something needs a correction",
-    500: "Something went wrong here",
-    503: "This is not possible now",
-    507: "The disk is full",
 }
 # The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
@@ -71,8 +62,20 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     """Return the page of a problem."""
-    reasons = errors_html(problem) + conflict_link(problem)
-    return write_page(problem.heading, f"{reasons}{list_link(site)}", site).encode()
+    main = f"{problem_html(problem)}{list_link(site)}"
+    return write_page(problem.heading, main, site).encode()
+
+
+def problem_html(problem: Problem) -> str:
+    """Return what is wrong, with links to the wrong fields that the form shows."""
+    if problem.errors:
+        items = [f"<li>{_field_link(name)} {people_text(why)}</li>" for name, why in problem.errors]
+        return f"<ul>{''.join(items)}</ul>\n"
+    html = f"<p>{detail_html(problem)}</p>\n"
+    if problem.bookmark_url:
+        url = e(problem.bookmark_url)
+        html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
+    return html
 
 
 def detail_html(problem: Problem) -> str:
@@ -83,12 +86,6 @@ def detail_html(problem: Problem) -> str:
     return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
-def errors_html(problem: Problem) -> str:
-    """Return a list of the errors. Each begins with a link to the field if the form shows it."""
-    items = [f"<li>{_field_link(name)} {people_text(why)}</li>" for name, why in problem.errors]
-    return f"<ul>{''.join(items)}</ul>\n" if items else f"<p>{detail_html(problem)}</p>\n"
-
-
 def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
     return e(re.sub(r"\buri\b", "address", reason))
@@ -96,11 +93,3 @@ def people_text(reason: str) -> str:
 
 def _field_link(name: str) -> str:
     return f'<a href="#{name}">{LABELS[name]}</a>' if name in LABELS else e(name)
-
-
-def conflict_link(problem: Problem) -> str:
-    """Return a link to the bookmark that has the address already, if the problem names one."""
-    if not problem.bookmark_url:
-        return ""
-    url = e(problem.bookmark_url)
-    return f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

@@ -5,12 +5,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from formats.html.bookmark import date_html, edit_path, existing_form, title_link
-from formats.html.editor import LABELS, BookmarkForm, edit_form, labelled_value, texts_of
-from formats.html.frame import ENCTYPE_MULTIPART, e, list_link, post_form, write_page
-from formats.html.problem import Problem, conflict_link, detail_html, errors_html, people_text
+from formats.html import frame
+from formats.html.bookmark import existing_form
+from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
+from formats.html.parts import date_html, title_link
+from formats.html.problem import Problem, detail_html, people_text, problem_html
 from formats.html.retag import tags_field
-from formats.html.view import Parameters, Site, View
+from formats.html.view import Parameters, Site
 from storage.index import Entry
 
 
@@ -20,49 +21,52 @@ def _alert(content: str) -> str:
 
 def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
-    errors = _sentences(problem)
-    if link := conflict_link(problem):
-        errors["uri"] = f"{detail_html(problem)} {link}"
-    label = "Save"
-    if problem.deleted:  # By another client, after the user opened the form.
-        path, label = "/-/add", "Save it as a new bookmark"
+    errors = {"uri": detail_html(problem)} if problem.bookmark_url else _sentences(problem)
+    notes = {name: ("error", text) for name, text in errors.items()}
+    _, _, id = path.partition("/-/edit/")
+    # A bookmark that was deleted after the user opened the form can only be added again.
+    form = replace(BookmarkForm.read(fields), id="" if problem.deleted else id)
+    label = "Save it as a new bookmark" if problem.deleted else "Save"
+    editor = edit_form(site, form, label, notes=notes, focus=next(iter(errors), ""))
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    editor = edit_form(site, path, BookmarkForm.read(fields), label, errors_html=errors)
-    return write_page(problem.heading, _alert(text + errors_html(problem)) + editor, site)
+    return frame.write_page(problem.heading, _alert(text + problem_html(problem)) + editor, site)
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the page of another form, with this form to correct and to send again."""
     error, typed = _sentences(problem).get("tags", ""), ", ".join(fields.get("tags", ()))
     content = tags_field("tags", "Tags", typed, error) if error or typed else ""
-    content += '<p class="buttons"><button class="primary">Try again</button></p>\n'
+    content += frame.submit_button("Try again")
     hidden: Parameters = [
         (name, text)
         for name, value in fields.items()
         for text in (value if isinstance(value, list) else [value])
         if name != "tags"
     ]
-    form = post_form(site.path + path, hidden, content, f'class="retag" {ENCTYPE_MULTIPART}')
-    main = _alert(f"<p>This is not done yet.</p>\n{errors_html(problem)}")
+    main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
-    main += form if problem.status not in (404, 409, 410) else ""
-    return write_page(problem.heading, main + list_link(site, fields.get("_list")), site)
+    if problem.status not in (404, 410):
+        attributes = f'class="retag" {frame.ENCTYPE_MULTIPART}'
+        main += frame.post_form(site.path + path, hidden, content, attributes)
+    main += frame.list_link(site, fields.get("_list"))
+    return frame.write_page(problem.heading, main, site)
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
-    """Return the error of each field of a form, to be shown below the field."""
-    return {n: f"{LABELS[n]} {people_text(why)}" for n, why in problem.errors if n in LABELS}
+    """Return the errors to be shown below the fields of a form, in the order of the fields."""
+    errors = dict(problem.errors)
+    return {n: f"{LABELS[n]} {people_text(errors[n])}" for n in LABELS if n in errors}
 
 
-def write_existing(form: BookmarkForm, entry: Entry, view: View) -> str:
+def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
     """Return the form of the bookmark that has the uri already, with what was to be added."""
     stored = entry.bookmark
-    editor = existing_form(entry, view, form, keep_typed_values=True)
+    editor = existing_form(entry, site, form, is_typed=True)
     text = (
         f"<p>You saved {title_link(stored)} on {date_html(stored.created)}.</p>\n<p>The form shows "
         "that bookmark, with your tags after its own. Nothing changes before you save.</p>\n"
     )
-    return write_page("You have this bookmark already", _alert(text) + editor, view.site)
+    return frame.write_page("You have this bookmark already", _alert(text) + editor, site)
 
 
 def write_two_versions(
@@ -80,19 +84,14 @@ def write_two_versions(
     typed: dict[str, Any] = {name: getattr(form, name) for name in changes}
     if "tags" in changes:
         typed["unread"] = form.unread
-    address = f"{e(site.path)}/{entry.bookmark.id}"
-    link = f' <a class="button" href="{address}">Keep the saved version</a>'
-    editor = edit_form(
-        site,
-        edit_path(entry),
-        replace(form.showing(entry), **typed),
-        "Save mine",
-        other_values_html={n: labelled_value("Saved now:", saved[n]) for n in conflicts},
-        extra_link=link,
-    )
+    form = replace(form.showing(entry), **typed)
+    notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
+    keep = frame.link_button("Keep the saved version", f"{site.path}/{form.id}")
+    link = f"{keep} {cancel_link(site, form)}"
+    editor = edit_form(site, form, "Save mine", notes=notes, link=link)
     text = (
         "<p>Another version was saved after you opened this form. Your version is not saved yet."
         "</p>\n<p>Both versions changed the marked fields: your value is in the field, the saved "
         "value below it. The other fields have the changes of both versions.</p>\n"
     )
-    return write_page("There are two versions", _alert(text) + editor, site)
+    return frame.write_page("There are two versions", _alert(text) + editor, site)

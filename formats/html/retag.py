@@ -17,7 +17,7 @@ _ACTIONS = {
 
 def tags_field(id: str, label: str, value: str = "", error: str = "") -> str:
     """Return a field for tags, with the error below it, as HTML, if there is one."""
-    attributes, note = field_note(id, error=error)
+    attributes, note = field_note(id, ("error", error))
     return (
         f'<label for="{id}">{label}</label>\n'
         f'<input id="{id}" name="tags" value="{e(value)}" dir="auto" autocomplete="off" '

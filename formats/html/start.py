@@ -38,14 +38,13 @@ def bookmarklet(site: Site) -> str:
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
     # Browsers percent-decode a javascript: address before they run it, so % must not be in `safe`.
     address = quote(code, safe=":/()*'!,;=&+?.")
-    https_hint = "" if site.url.startswith("https:") else " Browsers offer this only over https."
     return (
         '<div class="on-desktop">\n'
         f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
         "<p>Drag this button to your bookmarks bar. Click it there to save the page that you are "
         "on, with the text that you have selected.</p>\n</div>\n"
-        '<p class="on-phone">Install this page from the menu of your browser. On Android you can '
-        f"then share pages from any app to Bookmarks.{https_hint}</p>\n"
+        '<p class="on-phone">Over https, you can install this page from the menu of your browser. '
+        "On Android you can then share pages from any app to Bookmarks.</p>\n"
     )
 
 

@@ -2,15 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from formats.html.frame import (
-    END,
-    begin,
-    changed_notice,
-    e,
-    number_of_bookmarks,
-    post_form,
-    write_page,
-)
+from formats.html import frame
+from formats.html.frame import e
 from formats.html.retag import buttons, tags_field
 from formats.html.view import Parameters, Site, View, with_query
 from storage.bookmark import fold
@@ -35,12 +28,15 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> Iterator[b
     items = "".join(_item(site, tag, count) for tag, count in shown)
     nothing = "No tag matches." if counts else "No bookmark has a tag yet."
     content = f'<ul class="cloud">{items}</ul>' if shown else f"<p>{nothing}</p>"
+    # The checkboxes belong to this form, which the style shows while one is checked.
+    fields = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
+    bar = frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
     number = f"{len(shown):,} {'tag' if len(shown) == 1 else 'tags'}"
     yield (
-        f'{begin("Tags", site)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
-        f'<p class="total" role="status">{number}</p>\n</div>\n{changed_notice(values)}'
+        f'{frame.begin("Tags", site)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
+        f'<p class="total" role="status">{number}</p>\n</div>\n{frame.changed_notice(values)}'
         f"{_controls(site, words, counts, untagged_count)}"
-        f"{_bar(site)}{content}\n</main>\n{END}"
+        f"{bar}{content}\n</main>\n{frame.END}"
     ).encode()
 
 
@@ -66,12 +62,6 @@ def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) ->
     )
 
 
-def _bar(site: Site) -> str:
-    """Return the form that the checkboxes belong to; the style shows it when one is checked."""
-    content = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
-    return post_form(f"{site.path}/-/tags", [], content, 'class="bar" id="tags-form"')
-
-
 def _item(site: Site, tag: str, count: int) -> str:
     """Return a tag with the number of its bookmarks, and a link to the form that renames it."""
     address, name = e(with_query(f"{site.path}/", [("tag", tag)])), f"<bdi>{e(tag)}</bdi>"
@@ -94,16 +84,13 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
     total = sum(count for _, count in [*old, *existing])
     hidden = [("tag", tag) for tag, _ in old]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
-    label = f"{_ACTIONS[action]} in {number_of_bookmarks(total)}"
-    content = (
-        f'<p class="buttons"><button class="primary">{label}</button> '
-        f'<a class="button" href="{e(site.path)}/tags">Cancel</a></p>\n'
-    )
+    label = f"{_ACTIONS[action]} in {frame.number_of_bookmarks(total)}"
+    cancel = frame.link_button("Cancel", f"{site.path}/tags")
     texts = "".join(f"<li>{item}</li>\n" for item in items)
-    form = post_form(f"{site.path}/-/tags", hidden, content)
+    form = frame.post_form(f"{site.path}/-/tags", hidden, frame.submit_button(label, cancel))
     heading = f"{_ACTIONS[action]} these tags?"
-    return write_page(heading, f'<ul class="similar">\n{texts}</ul>\n{form}', site)
+    return frame.write_page(heading, f'<ul class="similar">\n{texts}</ul>\n{form}', site)
 
 
 def _named(tag: str, count: int) -> str:
-    return f"{number_of_bookmarks(count)} with <strong><bdi>{e(tag)}</bdi></strong>"
+    return f"{frame.number_of_bookmarks(count)} with <strong><bdi>{e(tag)}</bdi></strong>"

@@ -1,7 +1,7 @@
 """The page of what is rarely needed: downloads, feed, bookmarklet, import, similar addresses."""
 
-from formats.html.bookmark import title_link
 from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
+from formats.html.parts import title_link
 from formats.html.start import bookmarklet, import_form
 from formats.html.view import Parameters, View, with_query
 from storage.similar import Group

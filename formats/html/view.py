@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from storage.bookmark import Bookmark, fold_tag
-from storage.query import Query, first_values
+from storage.query import NEWEST_FIRST, Query, first_values
 from storage.store import Page
 
 Parameters = list[tuple[str, str]]
@@ -22,38 +22,39 @@ RESULTS: Mapping[str, str] = {
 }
 
 
+def _no_tags(uri: str) -> Sequence[str]:
+    return ()
+
+
 class Site(msgspec.Struct, frozen=True):
     """The service as its links and pages need it.
 
     `url` is the whole address without a slash at its end, such as `https://example.com/marks`;
     `path` only its path, `/marks`, for links that stay on the same host. With `has_login`, pages
-    link to the page that logs in and out.
+    link to the page that logs in and out. `count_unread` returns the number of bookmarks to read
+    later, `host_tags` the tags of other bookmarks whose uri has the same host.
     """
 
     url: str = ""
     path: str = ""
     has_login: bool = False
-    count_unread: Callable[[], int] = int  # The number of bookmarks to read later.
+    count_unread: Callable[[], int] = int
+    host_tags: Callable[[str], Sequence[str]] = _no_tags
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""
         return f"{self.url}/{id}"
 
 
-def _no_tags(uri: str) -> Sequence[str]:
-    return ()
-
-
 class View(msgspec.Struct, frozen=True):
     """What a writer may show beside its resource.
 
     `make_site` returns the service's address, which few formats need. `parameters` is the query of
-    the request. `host_tags` returns the tags of other bookmarks whose uri has the same host.
+    the request.
     """
 
     make_site: Callable[[], Site] = Site
     parameters: Parameters = []
-    host_tags: Callable[[str], Sequence[str]] = _no_tags
 
     @property
     def site(self) -> Site:
@@ -107,23 +108,34 @@ class Listing:
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`, if the list has one."""
-        return [("sort", value) for name, value in self.view.parameters if name == "sort"][:1]
-
-    @property
-    def address(self) -> str:
-        """The address of this page of the list."""
-        return with_query(self.site.url + self.path, self.view.parameters)
+        """The parameter `sort`, if the list has another order than the usual one."""
+        return [] if self.query.sort == NEWEST_FIRST else [("sort", self.query.sort)]
 
     @cached_property
     def links(self) -> Mapping[str, str]:
-        """If the list has several pages: their addresses by the names first, prev, next and last.
+        """If the list has several pages: their addresses by link relation (RFC 8288).
 
         A page of the feed has a part of the bookmarks and a part of the deletions, both with the
         same limit and offset. The longer list of the two decides how many pages there are.
         """
+        limit, offset = self.query.limit, self.query.offset
         count = max(self.page.total, self.page.tombstone_count)
-        return _page_links(self.site.url + self.path, self.view.parameters, self.query, count)
+        # Links to the only page would only make the headers longer, whose length proxies limit.
+        if not limit or (offset == 0 and count <= limit):
+            return {}
+        last_offset = max(count - 1, 0) // limit * limit
+        offsets = {"first": 0}
+        if offset > 0:
+            # For an offset beyond the end, the previous page is the last page.
+            offsets["prev"] = max(min(offset - limit, last_offset), 0)
+        if offset + limit < count:
+            offsets["next"] = offset + limit
+        offsets["last"] = last_offset
+        # Each link has its own limit and offset. A notice is for this page alone.
+        dropped = ("limit", "offset", *RESULTS)
+        others = [(name, value) for name, value in self.view.parameters if name not in dropped]
+        base = with_query(self.site.url + self.path, [*others, ("limit", str(limit))])
+        return {relation: f"{base}&offset={offset}" for relation, offset in offsets.items()}
 
     @property
     def headers(self) -> dict[str, str]:
@@ -163,29 +175,3 @@ def _selection_and_range(parameters: Parameters) -> Parameters:
     """Return the parameters that select bookmarks and a range of them, without a notice."""
     names = ("tag", "q", "sort", "limit", "offset")
     return [(name, value) for name, value in parameters if name in names]
-
-
-def _page_links(
-    address: str, parameters: Parameters, query: Query, count: int
-) -> dict[str, str]:
-    """Return the addresses of the first, previous, next and last page, by link relation (RFC 8288).
-
-    `address` is that of the list without a query. The result is empty if one page has all `count`
-    items: the links would only make the headers longer, whose length proxies limit.
-    """
-    limit, offset = query.limit, query.offset
-    if not limit or (offset == 0 and count <= limit):  # One page has all, or none.
-        return {}
-    last_offset = max(count - 1, 0) // limit * limit
-    offsets = {"first": 0}
-    if offset > 0:
-        # For an offset beyond the end, the previous page is the last page.
-        offsets["prev"] = max(min(offset - limit, last_offset), 0)
-    if offset + limit < count:
-        offsets["next"] = offset + limit
-    offsets["last"] = last_offset
-    # Each link has its own limit and offset. The parameters of a notice are for this page alone.
-    dropped = ("limit", "offset", *RESULTS)
-    others = [(name, value) for name, value in parameters if name not in dropped]
-    beginning = f"{with_query(address, others)}{'&' if others else '?'}limit={limit}"
-    return {relation: f"{beginning}&offset={offset}" for relation, offset in offsets.items()}

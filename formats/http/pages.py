@@ -44,8 +44,8 @@ def show_add(service: Service, request: Request) -> Response:
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     if existing := service.store.holder(form.uri):
-        return respond_page(bookmark_page.write_saved(existing, view, form))
-    return respond_page(bookmark_page.write_add(form, view))
+        return respond_page(bookmark_page.write_saved(existing, view.site, form))
+    return respond_page(bookmark_page.write_add(form, view.site))
 
 
 def show_tools(service: Service, request: Request) -> Response:
@@ -78,7 +78,7 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
     fields = rules.clean(form.fields())
     with service.store.transaction() as folder:
         if existing := folder.holder(fields["uri"]):
-            page = refused.write_existing(form, existing, service.view(request))
+            page = refused.write_existing(form, existing, service.site(request))
             return respond_page(page, "409 Conflict")
         entry = folder.put(rules.create(fields, folder.mint()))
     return _return_from(service, request, form, entry)

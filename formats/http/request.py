@@ -11,9 +11,10 @@ import formats
 from formats import form
 from formats.html.view import Parameters
 from formats.http.response import HTTPError
+from formats.imports import read_entries
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
-from formats.text import MAX_ENTRY, decode_strictly
+from formats.text import MAX_ENTRY, decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 from storage.nesting import punctuation
@@ -72,7 +73,7 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     format = format or detect_format(data)
     if format == "json":
         limit_json_values(data)  # Decoding many values takes long.
-    entries = formats.read_entries(data, format, file_name)
+    entries = read_entries(data, format, file_name)
     # Read the first entry now: a file without any is refused before another one is imported.
     return chain(list(islice(entries, 1)), entries)
 
@@ -167,9 +168,9 @@ MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
 
 
 def limit_json_values(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding would block other requests for too long, or Malformed."""
+    """Raise HTTPError 413 if decoding would block other requests for too long."""
     # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
-    text = punctuation(decode_strictly(document).encode())
+    text = punctuation(decode(document).encode())
     containers = text.count(b"{") + text.count(b"[")
     # A value follows a comma, or is the first in its container: both counts limit the values.
     if containers > MAX_JSON_CONTAINERS or text.count(b",") >= MAX_JSON_VALUES:

@@ -42,7 +42,8 @@ class Service:
     def site(self, request: Request) -> Site:
         """Return the service's address, as it is configured or as the request names it."""
         site = self.configured_site or requested_site(request)
-        return Site(site.url, site.path, bool(self.access_control.tokens), self._count_unread)
+        has_login, host_tags = bool(self.access_control.tokens), self.store.host_tags
+        return Site(site.url, site.path, has_login, self._count_unread, host_tags)
 
     def _count_unread(self) -> int:
         with suppress(StorageError):  # The page of an error has no number.
@@ -51,7 +52,7 @@ class Service:
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
-        return View(functools.partial(self.site, request), parameters, self.store.host_tags)
+        return View(functools.partial(self.site, request), parameters)
 
 
 @dataclass(frozen=True)

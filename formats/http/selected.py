@@ -61,7 +61,9 @@ def _change(
         except StorageError as error:
             if not outcome.done:
                 raise
-            outcome.stopped = str(error)  # The page must say what was done before.
+            # The page must say what was done before, and how many bookmarks are left.
+            left = len(ids) - len(outcome.done) - len(outcome.newer) - len(outcome.failed)
+            outcome.failed += [(None, error)] * left
             break
         outcome.done += stored.done
         outcome.newer += stored.newer

@@ -1,1 +1,44 @@
 """Readers of whole files, this service's own and those of other programs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import PurePath
+
+from formats.imports import csv, json, netscape, opera, outline, shortcut, text, xbel
+from formats.imports.detect import detect_format
+from formats.imports.entry import ImportedEntry
+from storage.errors import Malformed
+
+# By the name of the format, as in `bookmarks import --format`. A reader takes the bytes of a file
+# and yields the file's entries.
+FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
+    "json": json.read_file,
+    "xbel": xbel.read_file,
+    "csv": csv.read_file,
+    "netscape": netscape.read_file,
+    "opera": opera.read_file,
+    "outline": outline.read_file,
+    "shortcut": shortcut.read_file,
+    "text": text.read_file,
+}
+
+
+def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
+    """Yield the entries of a file in the named format, or in the detected one if there is no name.
+
+    The file's name without its suffix is the title of a shortcut, such as a `.url`, without one.
+
+    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
+    entry, which has no fields, so that the entries before the error can be imported.
+    """
+    format = format or detect_format(data)
+    entries = FILE_READERS[format](data)
+    if format == "shortcut" and file_name:
+        title = {"title": PurePath(file_name).stem}
+        entries = (entry._replace(fields=title | entry.fields) for entry in entries)
+    yield from islice(entries, 1)
+    try:
+        yield from entries
+    except Malformed as error:
+        # Line 0 stands for the whole file.
+        yield ImportedEntry(line=0, fields={}, skip_reason=f"The rest cannot be read: {error}")

@@ -1,8 +1,9 @@
 """Detect the format of a file from its content; its name does not matter."""
 
+import io
 import re
 
-from formats.imports.csv import EXCEL_DELIMITER_LINE, is_header
+from formats.imports.csv import is_header, read_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNINGS
@@ -69,11 +70,9 @@ def _detect_markup(beginning: str) -> str:
 
 
 def _detect_plain_text(beginning: str) -> str:
-    first_line, _, rest = beginning.lstrip().partition("\n")
-    if first_line.lower().startswith(EXCEL_DELIMITER_LINE):
-        first_line, _, _ = rest.lstrip().partition("\n")
+    header = read_header(io.StringIO(beginning))
     # The line `https://a.example | URL` of a list is no header, although URL is a column's name.
-    if is_header(first_line) and "://" not in first_line:
+    if is_header(header) and "://" not in header:
         return "csv"
     if is_list(beginning):  # A list of addresses, such as one on each line.
         return "text"

@@ -1,11 +1,11 @@
 """An entry of an imported file, and reasons to skip it, for the readers of all formats."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote
 
 from formats.text import MAX_ENTRY
-from storage.bookmark import MAX_URI, clean
-from storage.errors import Invalid
+from storage.bookmark import MAX_URI
 from storage.importer import IGNORED
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
@@ -16,6 +16,7 @@ CUT_OFF = "is cut off at the end of the file"
 # character after U+3000 is white space.
 _ENCODED_SPACES = {ord(c): quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
 _ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")  # Browsers remove these.
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class ImportedEntry(NamedTuple):
@@ -31,22 +32,11 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
-        fields = fields | {"uri": uri}
         # The importer skips longer ones, and encoding them takes long.
         encoded = uri.translate(_ENCODED_SPACES) if len(uri) <= MAX_URI else uri
-        if encoded != uri:
-            return _with_encoded_uri(line, fields, encoded)
+        # Any other text is no uri, and the report quotes it as it stands in the file.
+        fields = fields | {"uri": encoded if _SCHEME.match(encoded) else uri}
     return ImportedEntry(line, fields, skip_reason="" if uri else NO_URI)
-
-
-def _with_encoded_uri(line: int, fields: dict[str, object], uri: str) -> ImportedEntry:
-    """Return the entry with this uri, or else with its own: reports quote what the file has."""
-    encoded = fields | {"uri": uri}
-    try:
-        clean({name: value for name, value in encoded.items() if name != "id"})
-    except Invalid as error:
-        return ImportedEntry(line, fields, skip_reason=str(error))
-    return ImportedEntry(line, encoded)
 
 
 def ignored_entry(line: int) -> ImportedEntry:

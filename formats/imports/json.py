@@ -9,26 +9,32 @@ import msgspec
 from msgspec import Raw
 
 from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import Folders, folder_tags
+from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
-from formats.text import decode_strictly
+from formats.text import decode
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
 from storage.errors import Malformed
 
-# The names of members that contain entries and folders: arrays of both, arrays of folders alone,
-# and objects. The objects are Chromium's folders and the windows of Tab Session Manager.
-_ENTRY_ARRAYS = frozenset("bookmarks cards children data items links posts results tabs".split())
-_FOLDER_ARRAYS = frozenset("collections folders groups lists sessions windows".split())
-_ROOT_OBJECTS = frozenset("roots bookmark_bar bookmark_menu other synced windows".split())
-_CONTAINERS = _ENTRY_ARRAYS | _FOLDER_ARRAYS | _ROOT_OBJECTS
+# The names of members that contain entries and folders, in arrays or objects. Those of the first
+# set contain folders only, those of the second are the folders that Chromium creates itself.
+_FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
+_CHROMIUM_FOLDERS = frozenset("roots bookmark_bar bookmark_menu other synced".split())
+_ENTRY_LISTS = frozenset("bookmarks cards children data items links posts results tabs".split())
+_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 # An account of floccus has these members. It is no bookmark, because its url is a sync server's.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
+# Members of an object inside an entry, of Karakeep and Vivaldi, and their names in `roles`.
+_INNER_MEMBERS = (
+    ("content", "url", "content_url"),
+    ("content", "title", "website_title"),
+    ("meta_info", "Description", "description"),
+)
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
-_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
+_OBJECTS = re.compile(rb"(?:\[\s*)?\{")  # An object, or an array of objects.
 _LIST = re.compile(rb'\[\s*(?:\{|"[A-Za-z][A-Za-z0-9+.-]*://)')  # Of objects or of addresses.
 # Lists with other things than bookmarks, or with bookmarks that stand elsewhere in the file, too.
 _OTHER_LISTS = frozenset("annos labels pinnedLinks rssSubscriptions tags".split())
@@ -40,21 +46,29 @@ _OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of t
 _Members = dict[str, Raw]  # By name, the values of an object, which are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
-_NamedFolder: Any = msgspec.defstruct(
-    "_NamedFolder", [("id", Any, None), ("name", Any, ""), ("parentId", Any, None)]
-)
-_decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
 # Every message of msgspec gives a position, except the one for a file whose end is missing.
 _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
+class _NamedFolder(msgspec.Struct):
+    """A folder that others name by its id: a list of Karakeep, or a collection of Linkwarden."""
+
+    id: Any = None
+    name: Any = ""
+    parentId: Any = None
+
+
+_TagsAndParent = tuple[tuple[str, ...], object]
+_decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
+
+
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
-    data = decode_strictly(data).encode()  # UTF-8 without a BOM, as msgspec requires.
+    data = decode(data).encode()  # UTF-8 without a BOM, as msgspec requires.
     outermost_value = _check_syntax(data)
     if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")
-    yield from _Walk(data, _NamedFolders(outermost_value)).entries_in(outermost_value)
+    yield from _Walk(data, outermost_value).entries_in(outermost_value)
 
 
 def _check_syntax(data: bytes) -> Raw:
@@ -70,150 +84,131 @@ def _check_syntax(data: bytes) -> Raw:
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
 
-class _LineCounter:
-    """The lines of values, found by searching the file: msgspec gives no positions of values."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._position, self.line = 0, 1  # The position where the next search begins, and its line.
-
-    def advance_to_value(self, value: Raw) -> int:
-        """Set `line` to that of the value's next occurrence, and return its position."""
-        # To compare all bytes would take long, because outer values contain the inner ones again.
-        # A skipped member with the same first bytes is found instead: then only the line is wrong.
-        start = self._data.index(memoryview(value)[:1024], self._position)
-        self.advance_to(start + 1)  # So that an inner `[` is not found at the outer one.
-        return start
-
-    def advance_to(self, position: int) -> None:
-        self.line += self._data.count(b"\n", self._position, position)
-        self._position = position
-
-
-class _NamedFolders:
-    """The tags of folders by id: Karakeep's lists and Linkwarden's collections."""
-
-    def __init__(self, outermost_value: Raw) -> None:
-        self._tags_and_parents: dict[str, tuple[tuple[str, ...], object]] = {}
-        members = _decode_object(outermost_value) if _type(outermost_value) == _OBJECT else {}
-        for name in _FOLDER_ARRAYS & members.keys():
-            with suppress(msgspec.ValidationError):  # Of an array of other things than objects.
-                for folder in _decode_folders(members[name]):
-                    tags = folder_tags(str(folder.name or ""), folder.parentId is None)
-                    self._tags_and_parents[str(folder.id)] = tags, folder.parentId
-
-    def tags(self, id: object) -> tuple[str, ...]:
-        """Return the tags of the folder of this id and of those around it, the outermost first."""
-        tags: tuple[str, ...] = ()
-        for _ in range(_MAX_CHAIN):
-            own_tags, id = self._tags_and_parents.get(str(id), ((), None))
-            tags = own_tags + tags
-        return tags
-
-    def tags_of_all(self, ids: Raw | None) -> tuple[str, ...]:
-        """Return the tags of the folders in an array of ids, none for any other value."""
-        array = msgspec.json.decode(ids) if ids and _type(ids) == _ARRAY else []
-        return tuple(tag for id in array[:MAX_TAGS] for tag in self.tags(id))[:MAX_TAGS]
+def _read_named_folders(outermost_value: Raw) -> Iterator[tuple[str, _TagsAndParent]]:
+    """Yield the id, the tags and the id of the parent of each folder that has an id."""
+    members = _decode_object(outermost_value) if _type(outermost_value) == _OBJECT else {}
+    for name in _FOLDER_LISTS & members.keys():
+        with suppress(msgspec.ValidationError):  # Of an array of other things than objects.
+            for folder in _decode_folders(members[name]):
+                tags = folder_tags(str(folder.name or ""), folder.parentId is None)
+                yield str(folder.id), (tags, folder.parentId)
 
 
 class _Walk:
     """A walk through the values of a file, which yields the entries in the order of the file."""
 
-    def __init__(self, data: bytes, named_folders: _NamedFolders) -> None:
-        self._lines = _LineCounter(data)
-        self._named_folders = named_folders
-        self._folders = Folders()
-        self._depth = 0  # The number of arrays and objects around the present value.
+    def __init__(self, data: bytes, outermost_value: Raw) -> None:
+        self._data = data
+        self._position, self._line = 0, 1  # The position in the file, and its line.
+        self._named_folders = dict(_read_named_folders(outermost_value))
 
-    def entries_in(self, value: Raw, member_name: str = "") -> Iterator[ImportedEntry]:
-        """Yield the entries in a value: the outermost one, or one in the member `member_name`."""
-        start = self._lines.advance_to_value(value)
+    def entries_in(
+        self, value: Raw, name: str = "", depth: int = 0, tags: tuple[str, ...] = ()
+    ) -> Iterator[ImportedEntry]:
+        """Yield the entries in a value, which stands in a member of this name.
+
+        `depth` is the number of arrays and objects around the value, `tags` those of its folders.
+        """
+        # msgspec gives no positions, so the value is searched for. To compare all its bytes would
+        # take long, because outer values contain the inner ones again. A skipped member with the
+        # same first bytes is found instead: then only the line is wrong.
+        start = self._data.find(memoryview(value)[:1024], self._position)
+        if start < 0:  # Of two members of one name, msgspec puts the last in the first one's place.
+            raise Malformed("An object that contains a list has the same name twice.")
+        self._advance(start + 1)  # So that an inner `[` is not found at the outer one.
         if _type(value) not in (_ARRAY, _OBJECT):
-            yield ImportedEntry(self._lines.line, {}, skip_reason="is no object")
-        elif self._depth > _MAX_DEPTH:
-            yield ImportedEntry(self._lines.line, {}, skip_reason="is nested too deeply")
+            yield ImportedEntry(self._line, {}, skip_reason="is no object")
+        elif depth > _MAX_DEPTH:
+            yield ImportedEntry(self._line, {}, skip_reason="is nested too deeply")
         elif _type(value) == _ARRAY:
-            yield from self._entries_in_all((member_name, item) for item in _decode_array(value))
+            for item in _decode_array(value):
+                yield from self.entries_in(item, name, depth + 1, tags)
         else:
-            yield from self._entries_in_object(value, member_name)
-        self._lines.advance_to(start + len(memoryview(value)))
+            yield from self._entries_in_object(value, name, depth, tags)
+        self._advance(start + len(memoryview(value)))
 
-    def _entries_in_all(self, values: Iterable[tuple[str, Raw]]) -> Iterator[ImportedEntry]:
-        self._depth += 1
-        for member_name, value in values:
-            yield from self.entries_in(value, member_name)
-        self._depth -= 1
+    def _advance(self, position: int) -> None:
+        self._line += self._data.count(b"\n", self._position, position)
+        self._position = position
 
-    def _entries_in_object(self, value: Raw, member_name: str) -> Iterator[ImportedEntry]:
-        members, is_outermost = _decode_object(value), self._depth == 0
-        containers = _containers(members, is_outermost)
-        if not containers:
-            yield from self._entry_in(value, members, member_name)
+    def _entries_in_object(
+        self, value: Raw, name: str, depth: int, tags: tuple[str, ...]
+    ) -> Iterator[ImportedEntry]:
+        members = _decode_object(value)
+        if containers := _containers(members, is_outermost=depth == 0):
+            if lists := _unread_lists(members, containers):
+                yield ImportedEntry(self._line, {"title": _title(members)}, f"has {lists}")
+            # An export without `children` is no folder: its name, such as the user's, is no tag.
+            if depth > 0 or "children" in members:
+                tags = (tags + self._tags_of_folder(members, name, depth))[:MAX_TAGS]
+            for member_name, member in containers.items():
+                yield from self.entries_in(member, member_name, depth + 1, tags)
             return
-        if lists := _unread_lists(members, containers):
-            title = _text(members.get("title", members.get("name")))
-            yield ImportedEntry(self._lines.line, {"title": title}, f"has {lists}")
-        # An export without `children` is no folder: its name, such as the user's, is no tag.
-        is_folder = not is_outermost or "children" in members
-        self._folders.open(self._tags_of_folder(members, member_name) if is_folder else ())
-        yield from self._entries_in_all(containers)
-        self._folders.close()
-
-    def _entry_in(self, raw: Raw, members: _Members, member_name: str) -> Iterator[ImportedEntry]:
-        """Yield the entry in an object, none for a folder without entries."""
-        tags = self._folders.tags + self._named_folders.tags_of_all(members.get("lists"))
-        entry = _read_object(raw, self._lines.line, tags)
+        entry = _read_object(value, self._line, tags + self._tags_of_ids(members.get("lists")))
         if entry.skip_reason == NO_URI:
-            is_folder = member_name in _FOLDER_ARRAYS or _text(members.get("type")) in _FOLDER_TYPES
-            if lists := _unread_lists(members, ()):
+            if lists := _unread_lists(members, {}):
                 entry = entry._replace(skip_reason=f"{NO_URI}, and has {lists}")
-            elif is_folder and b"://" not in memoryview(raw).tobytes():
+            elif _is_folder(members, name) and b"://" not in memoryview(value).tobytes():
                 return  # An empty folder.
-            if self._depth == 0:  # The outermost object. Its list, if any, has an unknown name.
+            if depth == 0:  # The outermost object. Its list, if any, has an unknown name.
                 raise Malformed(f"The JSON object {entry.skip_reason}. {_ADVICE}")
         yield entry
 
-    def _tags_of_folder(self, members: _Members, member_name: str) -> tuple[str, ...]:
+    def _tags_of_folder(self, members: _Members, name: str, depth: int) -> tuple[str, ...]:
         """Return the tags for a folder, none for one that a browser creates itself."""
         # Firefox marks its own folders by `root`, Chromium by `folderType` or a name like `other`.
-        if member_name in _ROOT_OBJECTS or members.keys() & {"root", "folderType"}:
+        if name in _CHROMIUM_FOLDERS or members.keys() & {"root", "folderType"}:
             return ()
-        title = _text(members.get("title", members.get("name")))
         parent = members.get("parentId")
-        tags_around = self._named_folders.tags(msgspec.json.decode(parent)) if parent else ()
-        # Built-in folders are at the top, or inside one root folder, as in Firefox's backups.
-        return tags_around + folder_tags(title, may_be_built_in=self._folders.depth < 2)
+        tags_around = self._tags_of_id(msgspec.json.decode(parent)) if parent else ()
+        # Built-in folders are at the top, or inside one root folder, as in Firefox's backups. Each
+        # folder around them is an object and an array.
+        return tags_around + folder_tags(_title(members), may_be_built_in=depth < 4)
+
+    def _tags_of_id(self, id: object) -> tuple[str, ...]:
+        """Return the tags of the folder of this id and of those around it, the outermost first."""
+        tags: tuple[str, ...] = ()
+        for _ in range(_MAX_CHAIN):
+            own_tags, id = self._named_folders.get(str(id), ((), None))
+            tags = own_tags + tags
+        return tags
+
+    def _tags_of_ids(self, ids: Raw | None) -> tuple[str, ...]:
+        """Return the tags of the folders in an array of ids, none for any other value."""
+        array = msgspec.json.decode(ids) if ids and _type(ids) == _ARRAY else []
+        return tuple(tag for id in array[:MAX_TAGS] for tag in self._tags_of_id(id))[:MAX_TAGS]
 
 
-def _unread_lists(members: _Members, containers: Iterable[tuple[str, Raw]]) -> str:
+def _is_folder(members: _Members, name: str) -> bool:
+    return name in _FOLDER_LISTS or _text(members.get("type")) in _FOLDER_TYPES
+
+
+def _unread_lists(members: _Members, containers: _Members) -> str:
     """Return a text with the names of the lists that are no containers, empty without any."""
-    known = _OTHER_LISTS.union(name for name, _ in containers)
+    known = _OTHER_LISTS | containers.keys()
     lists = [name for name, value in members.items() if name not in known and _LIST.match(value)]
     return f"lists that are not read: {', '.join(lists)}" if lists else ""
 
 
-def _containers(members: _Members, is_outermost: bool) -> list[tuple[str, Raw]]:
+def _containers(members: _Members, is_outermost: bool) -> _Members:
     """Return the members of an object that contain entries or folders, none for an entry."""
     # An object with an address is an entry, whatever lists it has. But the address of the outermost
     # object may be that of the user or site whose bookmarks the object lists.
     has_address = any(_text(value) for name, value in members.items() if role_of(name) == "uri")
     if has_address and not is_outermost:
-        return []
-    containers = [member for member in members.items() if _is_container(*member, is_outermost)]
+        return {}
+    containers = {n: v for n, v in members.items() if _is_container(n, v, is_outermost)}
     # Tab Session Manager writes objects of windows and of tabs, whose members' names are ids.
     if not containers and all(_type(value) == _OBJECT for value in members.values()):
-        return list(members.items())
+        return members
     return containers
 
 
 def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
     """Return whether a member's value is for entries or folders, by its name and type."""
-    if _type(value) == _OBJECT:
-        return name in _ROOT_OBJECTS or (is_outermost and name in _ENTRY_ARRAYS)
-    # An entry of Karakeep has texts in `lists`, so inside an export only arrays of objects count.
-    if name in _FOLDER_ARRAYS and not is_outermost:
-        return _ARRAY_OF_OBJECTS.match(value) is not None
-    return name in _CONTAINERS and _type(value) == _ARRAY
+    if name in _FOLDER_LISTS and not is_outermost:  # An entry of Karakeep has ids in `lists`.
+        return _OBJECTS.match(value) is not None
+    return name in _CONTAINERS and _type(value) in (_ARRAY, _OBJECT)
 
 
 def _type(value: Raw) -> bytes:
@@ -223,6 +218,10 @@ def _type(value: Raw) -> bytes:
 def _text(value: Raw | None) -> str:
     """Return the text of a value, empty for a missing member (None) and for any other value."""
     return msgspec.json.decode(value, type=str) if value and _type(value) == _TEXT else ""
+
+
+def _title(members: _Members) -> str:
+    return _text(members.get("title", members.get("name")))
 
 
 def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
@@ -251,34 +250,29 @@ def fields_of_members(
     is_pinboard = "href" in value and not value.get("title")
     if is_pinboard:
         value = value | {"title": value.get("description"), "description": value.get("extended")}
-    content = value.get("content")
-    # Karakeep describes the page in `content`. The page's title counts if `title` is empty.
-    if isinstance(content, dict) and content.get("url"):
-        value = value | {"content_url": content["url"], "website_title": content.get("title")}
-    values_by_role = group_by_role(value.items())  # The role of `href` and `link` is `uri`.
-    values_by_role.setdefault("description", []).extend(_nested_descriptions(value))
+    values_by_role = group_by_role([*value.items(), *_inner_members(value)])
     own_tags = _tags(values_by_role.get("tags", ()), are_separated_by_spaces=is_pinboard)
     return fields_of_roles(values_by_role, own_tags, tags_of_folders)
 
 
-def _nested_descriptions(value: dict[str, object]) -> Iterator[object]:
-    """Yield the descriptions that Vivaldi and Firefox write deeper in an object."""
-    vivaldi, firefox = value.get("meta_info"), value.get("annos")
-    if isinstance(vivaldi, dict):
-        yield vivaldi.get("Description")
-    for annotation in firefox if isinstance(firefox, list) else ():
+def _inner_members(value: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the members that Karakeep, Vivaldi and Firefox write deeper in an object."""
+    for outer_name, inner_name, name in _INNER_MEMBERS:
+        if isinstance(inner := value.get(outer_name), dict):
+            yield name, inner.get(inner_name)
+    annotations = value.get("annos")
+    for annotation in annotations if isinstance(annotations, list) else ():
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
-            yield annotation.get("value")
+            yield "description", annotation.get("value")
 
 
 def _is_from_own_export(value: dict[str, object]) -> bool:
     """Return whether an object looks like one from this service, which needs no conversion."""
     # Other programs use these names, too: buku has a text of all tags, others dates of digits only.
     has_list_of_tags = isinstance(value.get("tags", []), list)
-    dates = [value[name] for name in ("created", "modified") if name in value]
-    are_dates_hyphenated = all(isinstance(date, str) and "-" in date for date in dates)
-    has_only_fields_of_this_service = value.keys() <= set(FIELDS)
-    return has_only_fields_of_this_service and has_list_of_tags and are_dates_hyphenated
+    dates = [str(value.get(name, "-")) for name in ("created", "modified")]
+    are_dates_hyphenated = all("-" in date for date in dates)
+    return value.keys() <= set(FIELDS) and has_list_of_tags and are_dates_hyphenated
 
 
 def _tags(values: Iterable[object], are_separated_by_spaces: bool) -> list[object]:

@@ -27,6 +27,8 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")  # Names of folders.
 _LISTS = ("dl", "ul", "ol")
+# In a description, these tags are markup: there they begin and end no entry and no folder.
+_MARKUP_IN_DESCRIPTION = ("a", "ul", "/ul", "ol", "/ol")
 # The open title or description also ends at these tags, which have no other effect.
 _TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
 _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})")
@@ -86,15 +88,16 @@ class _Reader:
         self._entries: list[ImportedEntry] = []
         self._folders = Folders()
         self._next_heading: tuple[Token, str] | None = None  # It names the list that follows it.
-        self._link: Token | None = None
-        self._heading: Token | None = None
-        # Texts of the open link or heading: both have a "title", a link also has a "description".
+        self._open: Token | None = None  # The link or heading.
+        # Its texts: both have a "title", a link also has a "description".
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
         self._text_being_read = ""  # The name of the text that is being read; empty if none is.
 
     def read(self, text: str) -> Iterator[ImportedEntry]:
         """Yield the entries of a file."""
         for token in netscape.tokenize(text, _HANDLERS):
+            if self._text_being_read == "description" and token.name in _MARKUP_IN_DESCRIPTION:
+                continue
             _HANDLERS[token.name](self, token)  # This may append to `_entries`.
             yield from self._entries
             self._entries.clear()
@@ -104,57 +107,47 @@ class _Reader:
         if self._text_being_read and token.text:
             self._texts[self._text_being_read].append(token.text)
 
-    def begin_link(self, token: Token) -> None:
-        """Handle <A>: begin an entry, unless the link is in the description that is open now."""
-        if self._text_being_read != "description":
-            self.end_entry_or_heading(token)
-            self._link, self._text_being_read = token, "title"
+    def begin_link_or_heading(self, token: Token) -> None:
+        """Handle <A> and <H3>: begin an entry, or the name of the folder whose list follows."""
+        self.end_link_or_heading(token)
+        self._open, self._text_being_read = token, "title"
 
-    def end_link(self, token: Token) -> None:
+    def end_title(self, token: Token) -> None:
         """Handle </A>: end the title."""
         if self._text_being_read == "title":
             self._text_being_read = ""
 
     def begin_description(self, token: Token) -> None:
         """Handle <DD>: begin the description of the entry."""
-        self._text_being_read = "description" if self._link else ""
+        self._text_being_read = "description" if self._open and self._open.name == "a" else ""
 
     def end_text(self, token: Token) -> None:
         """Handle </DD> and the like: the texts that follow belong to no entry."""
         self._text_being_read = ""
 
-    def begin_heading(self, token: Token) -> None:
-        """Handle <H3>: begin the name of the folder whose list follows."""
-        self.end_entry_or_heading(token)
-        self._heading, self._text_being_read = token, "title"
-
     def begin_list(self, token: Token) -> None:
-        """Handle <DL>, <UL> and <OL>: open the folder. Drop a list in a description."""
-        if token.name != "dl" and self._text_being_read == "description":
-            return self.add_text(Token(netscape.TEXT, netscape.BREAK_MARK))
-        self.end_entry_or_heading(token)
+        """Handle <DL>, <UL> and <OL>: open the folder."""
+        self.end_link_or_heading(token)
         heading, self._next_heading = self._next_heading, None
         self._folders.open(self._folder_tags(*heading, token.name) if heading else ())
 
     def end_list(self, token: Token) -> None:
         """Handle </DL>, </UL> and </OL>: close the folder."""
-        if token.name != "/dl" and self._text_being_read == "description":
-            return
-        self.end_entry_or_heading(token)
+        self.end_link_or_heading(token)
         self._folders.close()
 
     def add_separator(self, token: Token) -> None:
         """Handle <HR>: a separator."""
-        self.end_entry_or_heading(token)
+        self.end_link_or_heading(token)
         self._entries.append(ignored_entry(token.line))
 
-    def end_entry_or_heading(self, token: Token) -> None:
-        """End the open entry or heading, if there is one, at `token`."""
-        if self._link:
-            self._entries.append(self._entry(self._link, may_be_cut_off=token.name == FILE_END))
-        elif self._heading:
-            self._next_heading = (self._heading, netscape.one_line(self._texts["title"]))
-        self._link = self._heading = None
+    def end_link_or_heading(self, token: Token) -> None:
+        """End the open link or heading, if there is one, at `token`."""
+        if self._open and self._open.name == "a":
+            self._entries.append(self._entry(self._open, may_be_cut_off=token.name == FILE_END))
+        elif self._open:
+            self._next_heading = (self._open, netscape.one_line(self._texts["title"]))
+        self._open = None
         self._text_being_read = ""
         self._texts.clear()
 
@@ -201,9 +194,7 @@ class _Reader:
         return folder_tags(name, may_be_built_in=is_top) if list == "dl" else list_tags(name)
 
 
-def _from_linkding(
-    attributes: dict[str, str], description: str
-) -> tuple[dict[str, str], str]:
+def _from_linkding(attributes: dict[str, str], description: str) -> tuple[dict[str, str], str]:
     """Return what linkding exports with the meaning that its API has here."""
     tags = attributes["tags"].split(",")
     attributes = attributes | {
@@ -218,16 +209,15 @@ def _from_linkding(
 
 _HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
     netscape.TEXT: _Reader.add_text,
-    "a": _Reader.begin_link,
-    "/a": _Reader.end_link,
+    **dict.fromkeys(("a", *_HEADINGS), _Reader.begin_link_or_heading),
+    "/a": _Reader.end_title,
     "dd": _Reader.begin_description,
     **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
-    **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
-    **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_entry_or_heading),
+    **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_link_or_heading),
     **dict.fromkeys(_LISTS, _Reader.begin_list),
     **dict.fromkeys((f"/{name}" for name in _LISTS), _Reader.end_list),
-    "dt": _Reader.end_entry_or_heading,
+    "dt": _Reader.end_link_or_heading,
     "hr": _Reader.add_separator,
-    PART_END: _Reader.end_entry_or_heading,  # No entry goes on in the next part of the file.
-    FILE_END: _Reader.end_entry_or_heading,
+    PART_END: _Reader.end_link_or_heading,  # No entry goes on in the next part of the file.
+    FILE_END: _Reader.end_link_or_heading,
 }

@@ -16,6 +16,7 @@ _FOLDER_END = "-"
 _RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?:[^#\n-].*)?)*+)")
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _TRASH_FOLDER = "TRASH FOLDER=YES"
+_TRASH = "\0"  # Stands for the trash folder among the tags: no other tag has a control character.
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
 
 
@@ -25,7 +26,6 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders, line_number, line_start = Folders(), 1, 0
-    trash_depth = 0  # The number of folders around the trash folder and with it, 0 outside of it.
     for record in _RECORD.finditer(text):
         line_number += text.count("\n", line_start, record.start())
         line_start = record.start()
@@ -34,15 +34,13 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         values_by_role = group_by_role(members)  # The role of a member URL is `uri`.
         fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
         if record["kind"] == _FOLDER_END:
-            trash_depth = 0 if folders.depth == trash_depth else trash_depth
             folders.close()
         elif record["kind"] == "#FOLDER":
             name = str(fields.get("title", ""))
             is_top = folders.depth == 0  # Browsers create their own folders only at the top.
-            folders.open(folder_tags(name, may_be_built_in=is_top))
-            if not trash_depth and _TRASH_FOLDER in record["members"]:
-                trash_depth = folders.depth
-        elif trash_depth or record["kind"] in _IGNORED_RECORDS:
+            is_trash = _TRASH_FOLDER in record["members"]
+            folders.open((_TRASH,) if is_trash else folder_tags(name, may_be_built_in=is_top))
+        elif _TRASH in folders.tags or record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:
             yield entry_with_uri(line_number, fields)

@@ -33,6 +33,7 @@ _NAMES_BY_PREFERENCE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
+_SEPARATORS = re.compile(r"[\s_-]")
 _TRUE_WORDS, _FALSE_WORDS = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
 # By role of a flag or state, the tags for its words. A JSON number such as 1 is read as 1.0.
 _TAGS_BY_WORD = {
@@ -45,32 +46,29 @@ _TAGS_BY_WORD = {
         **dict.fromkeys(("archive", "archived"), "archived"),
     },
 }
-_ROLE_BY_NAME = {
-    name: role
-    for role, names in (_NAMES_BY_ROLE | _NAMES_BY_PREFERENCE).items()
-    for name in names.split()
-}
-_RANKS = {
-    name: rank
-    for names in _NAMES_BY_PREFERENCE.values()
+# By name, the role, and the place of the name among those of which one value counts.
+_ROLES = {name: (role, 0) for role, names in _NAMES_BY_ROLE.items() for name in names.split()}
+_ROLES |= {
+    name: (role, rank)
+    for role, names in _NAMES_BY_PREFERENCE.items()
     for rank, name in enumerate(names.split())
 }
 
 
 def role_of(name: str) -> str:
     """Return the role, or meaning, of a column or member: `uri` for `Link`, empty if unknown."""
-    return _ROLE_BY_NAME.get(_fold(name), "")
+    return _role_and_rank(name)[0]
 
 
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
+def _role_and_rank(name: str) -> tuple[str, int]:
+    return _ROLES.get(_SEPARATORS.sub("", name).lower(), ("", 0))
 
 
 def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
     """Return lists of non-empty values by role, those of preferred names first."""
     values_by_role: dict[str, list[object]] = {}
-    for name, value in sorted(members, key=lambda member: _RANKS.get(_fold(member[0]), 0)):
-        role = role_of(name)
+    ranked = [(*_role_and_rank(name), value) for name, value in members]
+    for role, _, value in sorted(ranked, key=lambda member: member[1]):
         # Drop 0, too, which equals False: programs write 0 for unknown dates.
         if role and (value not in (None, "", [], False) or role == "read"):
             values_by_role.setdefault(role, []).append(value)

@@ -15,7 +15,7 @@ refused: its rows look like addresses that contain a comma.
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
@@ -98,17 +98,13 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
             tags_by_level = {n: tags for n, tags in tags_by_level.items() if n < level}
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
         elif links := _links(line):
-            yield from _entries(number, links, tuple(chain(*tags_by_level.values())))
+            tags_of_headings = tuple(chain(*tags_by_level.values()))
+            for fields in links:
+                if tags_of_headings:
+                    fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
+                yield entry_with_uri(number, fields)
         elif not line.startswith("#"):
             yield _unread_line(number, line, is_markdown)
-
-
-def _entries(
-    number: int, links: list[dict[str, Any]], tags: tuple[str, ...]
-) -> Iterator[ImportedEntry]:
-    for fields in links:
-        all_tags = {"tags": merge_tags(fields.get("tags", []), tags)} if tags else {}
-        yield entry_with_uri(number, fields | all_tags)
 
 
 def _unread_line(number: int, line: str, is_markdown: bool) -> ImportedEntry:
@@ -148,27 +144,19 @@ def _match(forms: tuple[re.Pattern[str], ...], line: str) -> re.Match[str] | Non
     return next((match for form in forms if (match := form.fullmatch(line))), None)
 
 
-def _quoted_tags(text: str) -> list[str]:
-    """Return newsboat's tags without the title, which begins with `~`, and `!`, which hides."""
-    return [tag for tag in _QUOTED.findall(text) if tag.strip() and tag[0] not in "~!"]
-
-
-# By the name of a group in `_FORMS`, how its tags are separated.
-_TAG_READERS: Mapping[str, Callable[[str], list[str]]] = {
-    "tags": split_tags,
-    "colon_tags": lambda text: split_tags(text.replace(":", ",")),
-    "quoted_tags": _quoted_tags,
-}
-
-
 def _fields(match: re.Match[str]) -> dict[str, Any]:
     """Return the fields of a line that has one of the forms."""
     texts = {name: text.strip() for name, text in match.groupdict().items() if text is not None}
-    titles = [tag for tag in _QUOTED.findall(texts.get("quoted_tags", "")) if tag.startswith("~")]
-    fields: dict[str, Any] = {"title": titles[-1][1:]} if titles else {}
-    for name, text in texts.items():
-        is_tags = name in _TAG_READERS
-        fields["tags" if is_tags else name] = _TAG_READERS[name](text) if is_tags else text
+    fields: dict[str, Any] = {n: texts[n] for n in ("uri", "title") if n in texts}
+    if "tags" in texts:
+        fields["tags"] = split_tags(texts["tags"])
+    if "colon_tags" in texts:
+        fields["tags"] = split_tags(texts["colon_tags"].replace(":", ","))
+    if "quoted_tags" in texts:
+        quoted = [tag for tag in _QUOTED.findall(texts["quoted_tags"]) if tag.strip()]
+        # In newsboat, `~` begins a title, and `!` hides the feed.
+        fields["tags"] = [tag for tag in quoted if tag[0] not in "~!"]
+        fields |= {"title": tag[1:] for tag in quoted if tag[0] == "~"}
     return fields
 
 

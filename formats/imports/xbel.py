@@ -38,18 +38,16 @@ def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> Importe
     # This service writes ids as `b-…`. Ids of other programs are dropped.
     is_ours = entry.attributes.get("id", "").startswith("b-")
     is_query = not is_ours and is_firefox_query(entry.attributes.get("href"))
-    if is_query or entry.kind in xbel.IGNORED_ELEMENTS:
+    if is_query or entry.kind != "bookmark":
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
     if not is_ours:
         fields.pop("id", None)
     if tags := merge_tags(_own_tags(entry), tags_of_folders):
         fields["tags"] = tags
-    dates = {name: _read_date(entry.attributes.get(name, "")) for name in ("added", "modified")}
     kde_seconds, *_ = entry.texts.get(xbel.KDE_TIME, [""])
-    dates["added"] = dates["added"] or parse_date(kde_seconds)
-    for name, date in dates.items():
-        fields[xbel.ATTRIBUTES[name]] = date
+    fields["created"] = _read_date(entry.attributes.get("added", "")) or parse_date(kde_seconds)
+    fields["modified"] = _read_date(entry.attributes.get("modified", ""))
     present = {name: value for name, value in fields.items() if value is not None}
     return entry_with_uri(entry.line, present)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 from storage.bookmark import clean
 from storage.errors import Invalid
 

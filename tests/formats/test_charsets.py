@@ -2,7 +2,7 @@
 
 import pytest
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 
 # Bytes of the Encoding Standard's indexes, and what they mean.
 CHARSETS = [

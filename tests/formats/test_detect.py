@@ -2,7 +2,7 @@
 
 import pytest
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from storage.errors import Malformed
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.bookmark import clean

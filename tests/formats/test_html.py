@@ -1025,7 +1025,7 @@ def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
     monkeypatch.setattr(Transaction, "publish", publish_once)
     page = app.post("/-/selected", sent, headers=PAGE, status=200)
     monkeypatch.undo()
-    assert "The rest was left alone: Another program has the lock." in page.text
+    assert "50 bookmarks left alone: Another program has the lock." in page.text
     assert len(app.get("/").json) == 50
     (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
     form.submit(status=303)

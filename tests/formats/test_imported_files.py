@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.importer import IGNORED

@@ -134,16 +134,8 @@ def test_a_document_must_be_an_array_or_an_object(text):
     assert "must be an array or an object" in read_error(text)
 
 
-@pytest.mark.parametrize(
-    "data, line",
-    [
-        ('[\n\n"'.encode("utf-16") + b"\x00\xd8" + '"]'.encode("utf-16-le"), 3),
-        ("[\n]".encode("utf-16") + b"\x00", 2),
-    ],
-    ids=["surrogate", "cut off"],
-)
-def test_bytes_that_are_invalid_in_the_charset_are_malformed(data, line):
-    assert read_error(data).endswith(f"in line {line}.")
+def test_utf_16_that_is_cut_off_is_malformed():
+    assert "in line 2" in read_error("[\n]".encode("utf-16") + b"\x00")
 
 
 def test_a_character_of_utf_8_that_is_cut_off_is_malformed():
@@ -395,6 +387,14 @@ def test_a_folder_whose_addresses_are_not_read_is_no_empty_folder():
 def test_an_empty_folder_of_firefox_may_have_annotations():
     folder = {"type": "text/x-moz-place-container", "title": "A", "annos": [{"name": "x"}]}
     assert read(json.dumps({"root": "placesRoot", "children": [folder]})) == []
+
+
+def test_a_name_that_an_object_of_lists_has_twice_is_malformed():
+    text = '{"links": [{"url": "a:1"}], "items": [{"url": "a:2"}], "links": [{"url": "a:3"}]}'
+    entries = read_file(text.encode())
+    assert next(entries).fields == {"uri": "a:3"}
+    with pytest.raises(Malformed, match="the same name twice"):
+        list(entries)
 
 
 def test_folders_that_name_each_other_as_their_parents_end():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from formats import FILE_READERS
+from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from storage.bookmark import FIELDS, ID, MAX_TAG, MAX_TAGS, clean, create
 from storage.errors import Invalid

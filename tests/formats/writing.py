@@ -3,12 +3,12 @@
 from formats import LISTS
 from formats.html.view import Listing
 from storage.follower import new_entry
-from storage.index import Index
+from storage.index import State
 from storage.store import Page
 
 
 def write_list(format, bookmarks):
     """Return the file of the bookmarks in this format."""
     entries = [new_entry(bookmark, b"", 0.0) for bookmark in bookmarks]
-    page = Page(entries, len(entries), Index().state)
+    page = Page(entries, len(entries), State(0, 0.0))
     return b"".join(LISTS[format].write(Listing(lambda query: page)))

@@ -8,10 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from formats import FILE_READERS
 from formats.http.request import limit_json_values
 from formats.http.response import HTTPError
-from formats.imports import csv, json
+from formats.imports import FILE_READERS, csv, json
 from storage.errors import Malformed
 from tests.conftest import ROOT, until
 

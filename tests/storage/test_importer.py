@@ -14,7 +14,7 @@ from storage.bookmark import clean, create
 from storage.check import check
 from storage.errors import Full, Unavailable
 from storage.importer import Importer
-from storage.store import MAX_CHANGES, Store
+from storage.store import MAX_CHANGES, Rehearsal, Store
 
 URI = "https://example.com/"
 OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
@@ -25,9 +25,9 @@ def store(tmp_path):
     return Store(tmp_path)
 
 
-def import_entries(store, *entries, **options):
+def import_entries(store, *entries):
     """Import the entries; return the report's numbers and its skipped entries."""
-    entry_importer = Importer(store, **options)
+    entry_importer = Importer(store)
     for line, entry in enumerate(entries, 1):
         entry_importer.add(line, entry)
     report = entry_importer.finish()
@@ -162,7 +162,7 @@ def test_an_id_is_kept_if_it_is_free_and_was_never_deleted(store):
 def test_a_dry_run_counts_and_writes_nothing(store, tmp_path):
     import_entries(store, {"uri": URI, "title": "T"})
     entries = [{"uri": URI, "tags": ["a"]}, {"uri": f"{URI}2"}, {"uri": f"{URI}2"}, {"uri": "-"}]
-    assert import_entries(store, *entries, dry_run=True)[0] == (1, 1, 1, 1)
+    assert import_entries(Rehearsal(tmp_path), *entries)[0] == (1, 1, 1, 1)
     assert only_bookmark(store).tags == ()
     assert import_entries(store, *entries)[0] == (1, 1, 1, 1)
 

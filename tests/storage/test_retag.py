@@ -14,7 +14,7 @@ from storage.bookmark import clean, create, update
 from storage.errors import Full
 from storage.query import Query
 from storage.retag import RetagReport, clean_retagging, retag
-from storage.store import MAX_CHANGES, Store
+from storage.store import MAX_CHANGES, Rehearsal, Store
 from tests.conftest import until
 
 OLD = "2024-01-01T00:00:00Z"
@@ -41,9 +41,9 @@ def fill(store, count, tags=("old",)):
                 folder.put(create(clean({"uri": f"x:{n}", "tags": tags}), f"b{n}", OLD))
 
 
-def change(store, members, **options):
+def change(store, members):
     retagging = clean_retagging(members)
-    return retag(store, retagging, store.select(retagging.query).entries, **options)
+    return retag(store, retagging, store.select(retagging.query).entries)
 
 
 def bookmarks(store):
@@ -143,12 +143,12 @@ def test_bookmarks_that_have_the_result_already_are_made_durable(store, tmp_path
     assert synced == {folder.stat().st_ino, *(path.stat().st_ino for path in folder.iterdir())}
 
 
-def test_a_dry_run_counts_and_changes_nothing(store):
+def test_a_dry_run_counts_and_changes_nothing(store, tmp_path):
     fill(store, 2)
     fill_again = create(clean({"uri": "x:new", "tags": ["new", "old"]}), "c", OLD)
     put_bookmark(store, fill_again)
     before, state = bookmarks(store), store.state()
-    assert numbers(change(store, {"q": "x:", "add": "new"}, dry_run=True)) == (3, 2, 1, 0)
+    assert numbers(change(Rehearsal(tmp_path), {"q": "x:", "add": "new"})) == (3, 2, 1, 0)
     assert (bookmarks(store), store.state()) == (before, state)
 
 

@@ -350,14 +350,33 @@ def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, mo
     assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
 
 
-def test_a_time_of_a_file_that_is_gone_is_in_no_state(store, a, tmp_path):
-    file = tmp_path / "bookmarks" / "z.json"
-    file.write_bytes(encode(bookmark("z")))
-    os.utime(file, (4_000_000_000, 4_000_000_000))
-    assert store.state().changed_at == 4_000_000_000
-    file.unlink()
-    assert store.state() == Store(tmp_path).state()
-    assert store.state().changed_at < 4_000_000_000
+def test_a_change_in_place_moves_the_state_alike_in_every_process(store, a, tmp_path):
+    file = tmp_path / "bookmarks" / "a.json"
+    states = [store.state()]
+    for content in (encode(bookmark("a", title="New")), b"not valid", file.read_bytes(), None):
+        time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+            os.utime(file, (4_000_000_000, 4_000_000_000))  # A time in the future counts nowhere.
+        states.append(store.state())
+        assert states[-1] == Store(tmp_path).state()
+        assert states[-2].changed_at < states[-1].changed_at <= time.time()
+
+
+def test_files_read_before_the_system_had_too_many_open_files_are_not_lost(
+    store, a, tmp_path, fail_to_open
+):
+    put_bookmark(store, bookmark("b", title="B"))
+    time.sleep(2.1)  # Files that have just changed are read again.
+    for id in "ab":  # One of the two is read first.
+        other = Store(tmp_path)
+        fault = fail_to_open(errno.EMFILE, id)
+        with pytest.raises(Unavailable):
+            other.state()
+        fault.undo()
+        assert titles(other) == {"a": "A", "b": "B"}
 
 
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
@@ -494,7 +513,7 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
 
     def watch_and_replace(inotify, path, mask):
         number = add_watch(inotify, path, mask)
-        if path == tombstones:
+        if path == str(tombstones):
             monkeypatch.undo()
             replace_folder(tombstones)
         return number
@@ -505,6 +524,15 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
     (tombstones / "a.json").write_bytes(encode(Tombstone("a", NOW)))
     with pytest.raises(Gone):
         store.get("a")
+
+
+def test_a_folder_moved_away_and_back_moves_the_state_alike_in_every_process(store, a, tmp_path):
+    before = store.state()
+    time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
+    (tmp_path / "bookmarks").rename(tmp_path / "aside")
+    (tmp_path / "aside").rename(tmp_path / "bookmarks")
+    assert store.state() == Store(tmp_path).state()
+    assert store.state().changed_at > before.changed_at
 
 
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
