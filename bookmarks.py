@@ -31,7 +31,7 @@ from formats.http import response as responses
 from formats.http.cache import ResponseCache
 from formats.http.compression import compress
 from formats.http.conditional import require_conditions, respond, respond_asset
-from formats.http.credentials import encode_tokens, warn_of_readable_tokens
+from formats.http.credentials import encode_tokens
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
@@ -290,23 +290,17 @@ def make_host_app(
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
-    root = Path(root)
-    reports_all_changes(root, one_machine)  # Warns at the start, before a folder is opened.
-    tokens = encode_tokens(token)
+    reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
+    control = AccessControl(encode_tokens(token), public_read, None)
 
     # At most `max_open` applications stay open between requests. Python frees the longest unused
     # one beyond that, with its index and inotify instance, when no request refers to it any more.
-    # Changed tokens open the folder again. No other host waits meanwhile: the cache has no lock.
+    # No other host waits meanwhile: the cache has no lock.
     @functools.lru_cache(max_open)
-    def application_of(host: str, own_tokens: Sequence[str] | None) -> Application:
-        control = AccessControl(encode_tokens(own_tokens) or tokens, public_read, f"//{host}")
-        control.warn_of_short_tokens()
-        warn_of_readable_tokens(f"{root / host}.tokens")
-        app = Application(Store(root / host, one_machine), control)
-        app.open()
-        return app
+    def open_folder(folder: Path, _key: object) -> Application:
+        return Application(Store(folder, one_machine), control)
 
-    return hosts.HostApplication(root, application_of, AccessControl(tokens, public_read, None))
+    return hosts.HostApplication(Path(root), open_folder, control)
 
 
 @functools.cache

@@ -18,8 +18,7 @@ from wsgiref.types import WSGIApplication
 
 import formats
 from formats.html.view import Listing
-from formats.http import access_log, process, security
-from formats.http.credentials import read_tokens, warn_of_readable_tokens
+from formats.http import access_log, credentials, process, security
 from formats.http.hosts import MAX_OPEN
 from formats.imports import FILE_READERS, read_entries
 from storage.check import check, repair
@@ -358,9 +357,10 @@ def _configure(options: argparse.Namespace, is_private: bool) -> Any:
     if not file and "" in (file, os.environ.get("BOOKMARKS_TOKEN_FILE")):
         sys.exit("bookmarks: --token-file or BOOKMARKS_TOKEN_FILE is empty. Name a file.")
     if file:
-        warn_of_readable_tokens(file)
+        credentials.warn_of_readable_tokens(file)
+        tokens = credentials.parse_tokens(Path(file).read_bytes(), file)
     settings: dict[str, Any] = {
-        "token": read_tokens(file) if file else token,  # A list from a file, or one token or None.
+        "token": tokens if file else token,  # Several tokens, or one or None.
         "public_read": options.public_read,
         "one_machine": options.one_machine,
     }
@@ -390,7 +390,7 @@ def _serve(options: argparse.Namespace) -> int:
     app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))
     may_have_proxy = bool(options.trusted_proxy or options.base_url)
     if not is_local or may_have_proxy:  # Other machines may connect, perhaps through the proxy.
-        app.access_control.warn_of_short_tokens()
+        credentials.warn_of_short_tokens(app.access_control.tokens)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)

@@ -120,7 +120,7 @@ class Watch:
                 }
         except OSError as error:
             self.close()
-            _warn_once(_NO_INOTIFY.format(error.strerror))
+            warn_once(_NO_INOTIFY.format(error.strerror))
 
     def __del__(self) -> None:
         self.close()
@@ -162,12 +162,13 @@ def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
     with files.open_folder(folder) as descriptor:
         type = "" if one_machine else files.file_system(descriptor)
     if is_shared := bool(_SHARED_FILE_SYSTEM.match(type)):
-        _warn_once(_SHARED.format(type))
+        warn_once(_SHARED.format(type))
     return sys.platform == "linux" and not is_shared
 
 
-@functools.cache  # One process may open thousands of folders, all with the same text.
-def _warn_once(text: str) -> None:
+@functools.cache
+def warn_once(text: str) -> None:
+    """Log a warning, unless this process has logged it: one may open thousands of folders."""
     log.warning(text)
 
 

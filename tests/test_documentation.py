@@ -224,7 +224,7 @@ def test_the_first_command_for_a_new_format_runs_the_tests_that_name_a_place():
 
 
 # Calls whose first argument is a message, which the log, a command or a response shows.
-SHOWING = {"warning", "error", "exception", "_warn_once", "exit", "OSError", "ImportError"}
+SHOWING = {"warning", "error", "exception", "warn_once", "exit", "OSError", "ImportError"}
 SHOWING |= {"Unavailable", "Busy", "Full", "translate_disk_errors"}
 PLACEHOLDER = "\0"
 # Messages of the system, and those whose texts are put together from variables.

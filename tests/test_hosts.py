@@ -18,6 +18,7 @@ import webtest
 
 import bookmarks
 from bookmarks import make_host_app
+from formats.http.failed_logins import MAX_LINES
 from tests.conftest import ROOT, documented_block, require_program
 
 A, B = "alice.example.com", "bob.example.com"
@@ -116,9 +117,13 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     hosts.get("/", headers=at("carol.example.com"), status=404)
     (root / "carol.example.com").mkdir()
     assert uris(hosts, "carol.example.com") == []
+    hosts.post_json("/", {"uri": "x:y"}, headers=at("carol.example.com"), status=201)
     (root / "carol.example.com").rename(root / "moved")
     hosts.get("/", headers=at("carol.example.com"), status=404)
-    assert sorted(path.name for path in root.iterdir()) == [A, B, "moved"]
+    (root / "carol.example.com").mkdir()
+    assert uris(hosts, "carol.example.com") == []
+    (root / "carol.example.com").rename(root / "empty")
+    assert sorted(path.name for path in root.iterdir()) == [A, B, "empty", "moved"]
 
 
 @pytest.mark.parametrize("is_file", [True, False])
@@ -172,16 +177,25 @@ def test_a_token_file_that_is_a_folder_or_a_broken_link_refuses_every_request(ho
 
 def test_a_token_file_that_cannot_be_looked_at_refuses_every_request(hosts, root, monkeypatch):
     write_tokens(root, TOKEN)
-    look = Path.lstat
+    for function in ("lstat", "open"):
+        call = getattr(os, function)
 
-    def fail(path):
-        if path.suffix == ".tokens":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return look(path)
+        def fail(path, *arguments, call=call, **options):
+            if str(path).endswith(".tokens"):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return call(path, *arguments, **options)
 
-    monkeypatch.setattr(Path, "lstat", fail)
-    monkeypatch.setattr(Path, "read_bytes", fail)
+        monkeypatch.setattr(os, function, fail)
     hosts.get("/", headers=at(A), status=503)
+
+
+def test_a_token_file_that_is_a_pipe_or_a_device_refuses_every_request(hosts, root):
+    os.mkfifo(root / f"{A}.tokens")
+    hosts.get("/", headers=at(A), status=503)
+    (root / f"{A}.tokens").unlink()
+    (root / f"{A}.tokens").symlink_to("/dev/zero")
+    hosts.get("/", headers=at(A), status=503)
+    assert uris(hosts, B) == []
 
 
 def test_a_token_file_can_be_a_link(hosts, root):
@@ -272,6 +286,28 @@ def test_the_documented_commands_move_a_folder_to_another_machine(
         assert [each["id"] for each in new.get("/", headers=at(A, **BEARER)).json] == [kept]
         new.get(f"/{deleted}", headers=at(A, Accept="application/json", **BEARER), status=410)
         new.get("/", headers=at(A), status=401)
+
+
+def test_no_token_opens_a_folder_again_and_responses_follow_the_tokens(hosts, root, inotify):
+    hosts.get("/", headers=at(A), status=200)
+    before = inotify_instances()
+    deleted = hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201).json["id"]
+    hosts.delete(f"/{deleted}", headers=at(A), status=204)
+    for scope, headers in (("public", {}), ("private", BEARER)) * 2:
+        (root / f"{A}.tokens").unlink(missing_ok=True)
+        for number in range(10 if headers else 0):
+            write_tokens(root, TOKEN, f"{OTHER}{number}")
+            hosts.get("/", headers=at(A, **BEARER), status=200)
+        gone = hosts.get(f"/{deleted}", headers=at(A, **headers), status=410)
+        assert gone.headers["Cache-Control"].startswith(scope)
+    assert inotify_instances() == before + 1  # One folder with tokens, and one without.
+
+
+def test_failed_logins_are_logged_at_a_bounded_rate_however_many_folders_are_closed(root, caplog):
+    hosts = webtest.TestApp(make_host_app(root, max_open=1, token=TOKEN))
+    for host in (A, B) * 20:
+        hosts.get("/", headers=at(host, Authorization="Bearer wrong"), status=401)
+    assert caplog.text.count("wrong token") == MAX_LINES
 
 
 # --- How many folders are open ---

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hmac
-import logging
 import os
 import re
 import secrets
@@ -12,27 +11,44 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from storage import files
 from storage.errors import Invalid
-
-log = logging.getLogger("bookmarks")
+from storage.watch import warn_once
 
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
+MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
+_HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # `read_tokens` raises it.
+    with suppress(OSError):  # Reading the tokens raises it.
         if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
-            log.warning("Other users can read the tokens: chmod 600 %s", file)
+            warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
 
-def read_tokens(file: str) -> list[str]:
-    """Return the tokens in a file, one per line; `#` begins a comment line.
+def warn_of_short_tokens(tokens: Sequence[bytes], file: str = "") -> None:
+    """Log a warning if a token is short, for a service that other machines reach."""
+    if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
+        text = f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed."
+        warn_once(f"{text} {_HOW_TO_MAKE_A_TOKEN} {file}".strip())
 
-    Raises Invalid or OSError.
+
+def read_tokens(file: Path) -> list[bytes]:
+    """Return the tokens in the token file of a host. Raises StorageError or OSError."""
+    data, _ = files.read(os.path.realpath(file))  # Refuses a pipe, which might never end.
+    tokens = encode_tokens(parse_tokens(data, str(file)))
+    warn_of_readable_tokens(str(file))
+    warn_of_short_tokens(tokens, str(file))
+    return tokens
+
+
+def parse_tokens(data: bytes, file: str) -> list[str]:
+    """Return the tokens in the content of a file, one per line; `#` begins a comment line.
+
+    Raises Invalid.
     """
-    data = Path(file).read_bytes()
     try:
         # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
         lines = data.decode("utf-8-sig").replace("\r", "\n").split("\n")

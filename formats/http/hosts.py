@@ -1,10 +1,11 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from webob import Request
 
@@ -14,7 +15,7 @@ from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import requested_site
 from storage import files
-from storage.errors import Invalid, Unavailable
+from storage.errors import StorageError, Unavailable
 
 # Each open folder has one inotify instance, of which Linux allows a user 128 at first.
 MAX_OPEN = 100
@@ -27,12 +28,12 @@ _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 class HostApplication:
     """The WSGI callable that serves the folder `root/{host}` for each host name.
 
-    `application_of` takes a host and the tokens in its token file, None without this file, and
-    returns the host's application. `access_control` has the tokens of hosts without a token file.
+    `open_folder` returns the application of a folder, the same one for the same arguments while
+    this one stays open. `access_control` has the tokens of hosts without a token file.
     """
 
     root: Path
-    application_of: Callable[[str, Sequence[str] | None], WSGIApplication]
+    open_folder: Callable[[Path, object], Any]
     access_control: AccessControl
 
     def open(self) -> None:
@@ -42,24 +43,29 @@ class HostApplication:
         request = Request(environ)
         try:
             host = environ[HOST_VARIABLE] = host_name(f"//{requested_host(request) or ''}")
-            app = self.application_of(host, _read_tokens(self.root, host))
+            app = self._application_of(host)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
             return send(request, add_common_headers(response, False, False), start_response)
-        return app(environ, start_response)
+        return app(environ, start_response)  # type: ignore[no-any-return]
 
+    def _application_of(self, host: str) -> Any:
+        """Return the application of the host's folder, with the tokens of its token file, if any.
 
-def _read_tokens(root: Path, host: str) -> Sequence[str] | None:
-    """Return the tokens of the host's folder, None if it has no token file.
-
-    They are read at each request, so that a removed token ends at once. Raises HTTPError if there
-    is no folder. A link is none, because it could leave ROOT.
-    """
-    folder, file = root / host, root / f"{host}.tokens"
-    try:
-        if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
-            raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
-        # Only a file that is surely missing gives the host the tokens of the service.
-        return None if files.is_missing(file) else tuple(credentials.read_tokens(str(file)))
-    except (Invalid, OSError) as error:
-        raise Unavailable("The folder of this host or its token file cannot be used.") from error
+        The tokens are read at each request, so that a removed token ends at once. Raises HTTPError
+        if there is no folder. A link is none, because it could leave ROOT.
+        """
+        folder, file = self.root / host, self.root / f"{host}.tokens"
+        try:
+            if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
+                raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
+            # Only a file that is surely missing gives the host the tokens of the service.
+            tokens = [] if files.is_missing(file) else credentials.read_tokens(file)
+            # Another folder may have taken the place, and cached responses depend on tokens.
+            status = folder.stat()
+            app = self.open_folder(folder, (status.st_dev, status.st_ino, bool(tokens)))
+        except (StorageError, OSError) as error:
+            raise Unavailable("The folder of this host or its tokens cannot be used.") from error
+        default = self.access_control
+        app.access_control = replace(default, tokens=tokens or default.tokens, base_url=f"//{host}")
+        return app

@@ -21,8 +21,6 @@ from storage.store import Store
 
 log = logging.getLogger("bookmarks")
 
-MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
-_HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # A page of another site may send these.
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
 # An IPv6 address in brackets or a name, and perhaps a port (RFC 3986 section 3.2.2). Names in the
@@ -111,13 +109,6 @@ class AccessControl:
         is_own_site = _is_own_site(request, self.base_url)
         if is_own_site is False or (needs_proof and not is_own_site):
             raise HTTPError(403, _CROSS_SITE)
-
-    def warn_of_short_tokens(self) -> None:
-        """Log a warning if a token is short; to be called if other machines reach the service."""
-        lengths = [len(token.decode(errors="replace")) for token in self.tokens]
-        if lengths and min(lengths) < MIN_TOKEN_LENGTH:
-            text = "A token of less than %d characters can be guessed. %s"
-            log.warning(text, MIN_TOKEN_LENGTH, _HOW_TO_MAKE_A_TOKEN)
 
     def warn_of_public_bookmarks(self, store: Store) -> None:
         """Log a warning if `public_read` shows everybody bookmarks that are tagged `private`."""

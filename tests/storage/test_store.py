@@ -538,7 +538,7 @@ def test_a_folder_moved_away_and_back_moves_the_state_alike_in_every_process(sto
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog, inotify
 ):
-    storage.watch._warn_once.cache_clear()
+    storage.watch.warn_once.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
         for id in "ab":
@@ -583,7 +583,7 @@ def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
 def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
     tmp_path, monkeypatch, caplog, inotify, kind, is_shared, one_machine
 ):
-    storage.watch._warn_once.cache_clear()
+    storage.watch.warn_once.cache_clear()
     granted = []
     open_inotify = storage.watch.INotify
     monkeypatch.setattr(
