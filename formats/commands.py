@@ -390,7 +390,8 @@ def _serve(options: argparse.Namespace) -> int:
     app = _configure(options, is_local and not (options.hosts and options.trusted_proxy))
     may_have_proxy = bool(options.trusted_proxy or options.base_url)
     if not is_local or may_have_proxy:  # Other machines may connect, perhaps through the proxy.
-        credentials.warn_of_short_tokens(app.access_control.tokens)
+        place = options.token_file or "BOOKMARKS_TOKEN"
+        credentials.warn_of_short_tokens(app.access_control.tokens, place)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # It logs each waiting request.
     if options.access_log:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)

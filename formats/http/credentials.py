@@ -28,11 +28,13 @@ def warn_of_readable_tokens(file: str) -> None:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
 
-def warn_of_short_tokens(tokens: Sequence[bytes], file: str = "") -> None:
-    """Log a warning if a token is short, for a service that other machines reach."""
+def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
+    """Log a warning if a token in this place is short, for a service that other machines reach."""
     if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
-        text = f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed."
-        warn_once(f"{text} {_HOW_TO_MAKE_A_TOKEN} {file}".strip())
+        warn_once(
+            f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed. "
+            f"Replace it in {place}. {_HOW_TO_MAKE_A_TOKEN}"
+        )
 
 
 def read_tokens(file: Path) -> list[bytes]:
