@@ -499,6 +499,23 @@ def body_with_chunk_line(size):
     return b"d;" + b"x" * (size - 2) + b'\r\n{"uri":"x:y"}\r\n0\r\n\r\n'
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET http://[::1/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET http://]/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"0" * 5000 + b"\r\n\r\n",
+    ],
+)
+def test_a_malformed_request_line_or_length_is_400_and_not_in_the_log(serve, head):
+    service = serve()
+    with connect(service) as connection:
+        connection.sendall(head)
+        assert connection.recv(12) == b"HTTP/1.1 400"
+    service.stop()
+    assert "Traceback" not in "".join(service.log) and "exception" not in "".join(service.log)
+
+
 def body_with_trailer(size):
     """Return a chunked body whose trailer has `size` bytes, its last line break included."""
     return b'd\r\n{"uri":"x:y"}\r\n0\r\nX: ' + b"x" * (size - 7) + b"\r\n\r\n"

@@ -3,7 +3,7 @@
 import time
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest
 
@@ -22,6 +22,12 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
             # If HTTPChannel sent `100 Continue` now, it would unset `completed` and never respond.
             self.expect_continue = False
         return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # waitress would close the connection and log where it was raised.
+            raise ParsingError("The request line or Content-Length is malformed") from None
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse a body with too much framing: chunk sizes, extensions and the trailer.
