@@ -75,11 +75,10 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _add_flag(serve, "--no-auth", "listen on any address without a token; see --base-url")
     _add_option(serve, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
     _add_flag(serve, "--access-log", "log one line for each request")
-    _add_option(serve, "--data", "DIR", "the data folder", "data")
+    _add_data_options(serve)
     _add_option(serve, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
     max_open_help = "how many folders of --hosts stay open"
     _add_option(serve, "--max-open", "N", max_open_help, str(MAX_OPEN)).type = int
-    _add_flag(serve, "--one-machine", "no other machine writes to the data on a network disk")
     _add_parsers(subparsers)
     return parser.parse_args(arguments)
 
@@ -109,6 +108,11 @@ def _run(options: argparse.Namespace) -> int:
 # --- Options ---
 
 
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    _add_option(parser, "--data", "DIR", "the data folder", "data")
+    _add_flag(parser, "--one-machine", "no other machine writes to the data on a network disk")
+
+
 def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the parsers of the commands in this module."""
 
@@ -117,8 +121,8 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     ) -> argparse.ArgumentParser:
         epilog = f"For example: bookmarks {name} {example}"
         parser = subparsers.add_parser(name, help=help, epilog=epilog)
-        parser.set_defaults(run=run)
-        _add_option(parser, "--data", "DIR", "the data folder", "data")
+        parser.set_defaults(run=run, dry_run=False)
+        _add_data_options(parser)
         return parser
 
     checks = add("check", check_files, "check the files in the data folder", "--repair")
@@ -177,13 +181,13 @@ def check_files(options: argparse.Namespace) -> int:
     for finding in repaired + remaining:
         print(finding)
     if options.similar:
-        _print_similar(data)
+        _print_similar(_open(options, data))
     return 0 if all(finding.is_harmless for finding in remaining) else 1
 
 
-def _print_similar(data: Path) -> None:
+def _print_similar(store: Store) -> None:
     """Print each group of bookmarks with similar addresses; a line has the id and the address."""
-    newest_first = Store(data).select(Query()).entries
+    newest_first = store.select(Query()).entries
     for group in find_similar(entry.bookmark for entry in reversed(newest_first)):
         print("similar:")
         for bookmark in group:
@@ -200,8 +204,7 @@ def import_files(options: argparse.Namespace) -> int:
     # A dry run uses a temporary folder in place of a folder that an import would create.
     needs_temporary = options.dry_run and not data.exists() and data.parent.is_dir()
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
-        store = Rehearsal(Path(folder)) if options.dry_run else Store(Path(folder))
-        importer = _CommandImporter(store)
+        importer = _CommandImporter(_open(options, Path(folder)))
         try:
             for name in options.files:
                 _import_file(importer, name, options.format)
@@ -259,8 +262,7 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS[options.format or _format_of(options.file)]
-    store = Store(_existing_folder(options))
-    listing = Listing(store.select)  # The empty query selects all bookmarks.
+    listing = Listing(_open_existing(options).select)  # The empty query selects all bookmarks.
     try:
         write_file(options.file, format.write(listing))
     except BrokenPipeError:  # `run` ends the command without a message.
@@ -274,8 +276,7 @@ def change_tags(options: argparse.Namespace) -> int:
     """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
     values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
     retagging = clean_retagging(values)
-    folder = _existing_folder(options)
-    store = Rehearsal(folder) if options.dry_run else Store(folder)
+    store = _open_existing(options)
     report = retag(store, retagging, store.select(retagging.query).entries)
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)
@@ -283,11 +284,16 @@ def change_tags(options: argparse.Namespace) -> int:
     return 1 if report.failed else 0
 
 
-def _existing_folder(options: argparse.Namespace) -> Path:
-    """Return the data folder if it exists: a new one would look like an empty collection."""
+def _open(options: argparse.Namespace, folder: Path) -> Store:
+    """Return the store of a folder, for a dry run one that stores nothing."""
+    return (Rehearsal if options.dry_run else Store)(folder, options.one_machine)
+
+
+def _open_existing(options: argparse.Namespace) -> Store:
+    """Return the store of the data folder: a new one would look like an empty collection."""
     if not (folder := Path(options.data, "bookmarks")).is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")
-    return folder.parent
+    return _open(options, folder.parent)
 
 
 def _format_of(file: str) -> str:
@@ -353,9 +359,11 @@ def configured_application(
 def _configure(options: argparse.Namespace, is_private: bool) -> Any:
     """Return the configured application. Exit if it has no token and others may reach it."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
-    # Without a token, everybody could read and write.
-    if not file and "" in (file, os.environ.get("BOOKMARKS_TOKEN_FILE")):
-        sys.exit("bookmarks: --token-file or BOOKMARKS_TOKEN_FILE is empty. Name a file.")
+    # Without a token, everybody could read and write, and without `--hosts` other bookmarks.
+    for option, value in (("--token-file", file), ("--hosts", options.hosts)):
+        variable = _environment_variable(option)
+        if not value and "" in (value, os.environ.get(variable)):
+            sys.exit(f"bookmarks: {option} or {variable} is empty. Name a file or folder.")
     if file:
         credentials.warn_of_readable_tokens(file)
         tokens = credentials.parse_tokens(Path(file).read_bytes(), file)

@@ -178,8 +178,7 @@ class Store:
         if not (host := host_of(key)):
             return []
         with self._mutex:
-            # If all reads fail, `refresh` returns an empty index: the form works without tags.
-            entries = list(self._follower.refresh().entries)
+            entries = list(self._follower.index.entries)  # As of the request's last refresh.
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
         others = [e for e in same_host if e.uri_key != key]
@@ -256,8 +255,9 @@ class Store:
 class Rehearsal(Store):
     """A store for a dry run: all of its transactions are one, which is never stored."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
+        """Open the folder as `Store` does."""
+        super().__init__(folder, one_machine)
         self._rehearsed = Transaction(self)
 
     @contextmanager

@@ -479,6 +479,7 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
         (["--max-open", "many"], "--max-open"),
         (["--max-open", "0"], "max_open must be at least 1"),
         (["--hosts", "/nonexistent"], "/nonexistent"),
+        (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
     ],
 )
 def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, options, message):

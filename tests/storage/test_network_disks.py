@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 from clients import ask, put, run_together, service_of, titles
 
-from tests.conftest import until
+from storage.store import Store
+from tests.conftest import ROOT, until
 
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
 TRIES = 60
@@ -68,6 +70,19 @@ def test_one_machine_is_trusted_without_a_warning(start, mount):
     assert put(service.address, "a", "A").status == 201
     assert titles(service.address) == {"a": "A"}
     assert "WARNING" not in service.log
+
+
+@pytest.mark.parametrize(
+    "command", [["export"], ["check", "--similar"], ["tag", "--tag", "x", "--add", "y"]]
+)
+def test_the_other_commands_trust_one_machine_too(mount, command):
+    data = mount() / "data"
+    Store(data)
+    for options in ([], ["--one-machine"]):
+        arguments = [sys.executable, str(ROOT / "bookmarks.py"), *command, "--data", str(data)]
+        result = subprocess.run([*arguments, *options], capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0
+        assert ("no other machine may write" in result.stderr) == (not options)
 
 
 def count_of_inotify_instances(process):
