@@ -33,14 +33,14 @@ from formats.http.compression import compress
 from formats.http.conditional import require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
 from formats.http.negotiation import negotiate
-from formats.http.request import query_parameters, read_field, read_fields
+from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
 from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
-from storage.errors import Invalid
+from storage.errors import Gone, Invalid
 from storage.index import Entry
 from storage.query import parse_query
 from storage.retag import clean_retagging, retag
@@ -105,7 +105,7 @@ def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
     body = read_fields(request, formats.POST_READERS)
     body.pop("id", None)  # The service chooses the ids of new bookmarks.
-    fields = rules.clean_changes(body, required=["uri"])
+    fields = rules.clean_changes(body, required=["uri"], reason=URI_MISSING)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         require_conditions(request, folder.state)
@@ -237,12 +237,18 @@ class Application(Service):
             self.access_control.check(request)
             response = self._cache.get(request, self._respond)
         except Exception as error:
-            problem = _door(request).respond_problem(request, error, self.site(request))
-            response = self._finish(request, problem)
+            response = self._respond_problem(request, error)
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
-        return self._finish(request, _door(request).respond(self, request))
+        try:
+            return self._finish(request, _door(request).respond(self, request))
+        except Gone as error:  # Cached, unlike a 404: invented paths would fill the cache.
+            return self._respond_problem(request, error)
+
+    def _respond_problem(self, request: Request, error: Exception) -> Response:
+        problem = _door(request).respond_problem(request, error, self.site(request))
+        return self._finish(request, problem)
 
     def _finish(self, request: Request, response: Response) -> Response:
         control = self.access_control

@@ -167,6 +167,8 @@ def _show(value: object) -> str:
     """Return a wrong value as JSON, short enough for an error message."""
     if isinstance(value, list | dict):
         return "an array" if isinstance(value, list) else "an object"
+    if isinstance(value, float) and value.is_integer():  # The JSON parser makes all numbers floats.
+        value = int(value)
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
 
@@ -234,14 +236,18 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 
 
 def clean_changes(
-    values: Mapping[str, object], id_in_address: str | None = None, required: Iterable[str] = ()
+    values: Mapping[str, object],
+    id_in_address: str | None = None,
+    required: Iterable[str] = (),
+    reason: str = "is required",
 ) -> Fields:
     """Return the writable fields among the values, cleaned; drop the read-only ones.
 
-    Raises Invalid, also if a required field is missing, or if the values have an id other than
-    `id_in_address`. The address of POST / has no id, so its caller removes any id from the values.
+    Raises Invalid, also for this reason if a required field is missing, or if the values have an id
+    other than `id_in_address`. The address of POST / has no id, so its caller removes any id from
+    the values.
     """
-    errors = [(name, "is required") for name in required if name not in values]
+    errors = [(name, reason) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}

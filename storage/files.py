@@ -388,7 +388,7 @@ def _flock(descriptor: int, deadline: float) -> None:
         except OSError as error:
             raise Unavailable(
                 f"The data folder cannot be locked: {error.strerror}. "
-                "Put it on a file system that supports flock."
+                "Put it on a local disk that supports flock."
             ) from error
         time.sleep(pause)
         # During a longer pause than 5 ms other writers would often take the lock first.

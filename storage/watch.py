@@ -110,7 +110,7 @@ class Watch:
         # `_identity` refuses a link, which could leave the data folder.
         self._identities = [_identity(folder) for folder in self._folders]
         if self.first_folder_identity is None:  # `tombstones/` may be missing.
-            raise Unavailable(f"The data folder cannot be read: {self._folders[0]} is missing.")
+            raise Unavailable("The data folder cannot be read: its folder bookmarks is missing.")
         existing = [n for n, identity in enumerate(self._identities) if identity]
         try:
             if all(reports_all_changes(self._folders[n], self._one_machine) for n in existing):
@@ -142,7 +142,7 @@ def _size_of_queue(inotify: "INotify") -> int:
 # files, may write. `fuse` and `fuse.sshfs` are among them, but `fuseblk` is a local disk.
 _SHARED_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|fuse(\.|$)|"
-    r"overlay|gpfs|beegfs|orangefs|pvfs2|wekafs"
+    r"overlay|aufs|gpfs|mmfs|beegfs|orangefs|pvfs2|wekafs|panfs|coda|acfs|vmhgfs|prl_fs"
 )
 _SHARED = (
     "The data is on a file system of type {}: no other machine may write there, and each request "

@@ -318,8 +318,10 @@ def test_make_app_fails_if_the_data_folder_cannot_be_created(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("missing", [("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"), ("HTTP_HOST",)])
-def test_a_server_that_gives_no_host_name_is_served(data, missing):
+@pytest.mark.parametrize(
+    "missing", [("HTTP_HOST", "SERVER_NAME", "SERVER_PORT"), ("HTTP_HOST",), ("PATH_INFO",)]
+)
+def test_a_server_that_leaves_out_what_may_be_empty_is_served(data, missing):
     environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/"}
     setup_testing_defaults(environ)
     for name in missing:

@@ -45,7 +45,8 @@ class ResponseCache:
         """Return the cached response to this request, or what `make` returns."""
         environ = request.environ
         # The pages below `/-/` depend on cookies, which the key has not.
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or environ["PATH_INFO"][:3] == "/-/":
+        is_cookie_needed = environ.get("PATH_INFO", "")[:3] == "/-/"
+        if is_cookie_needed or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return make(request)
         if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
             return make(request)

@@ -146,7 +146,10 @@ def add_tag(service: Service, request: Request) -> Response:
     sent = _read_members(request, ("name",))
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED)])
-    (tag,) = _parse_tags([sent["name"]])
+    try:
+        (tag,) = _parse_tags([sent["name"]])
+    except Invalid as error:  # Its field is `tags`.
+        raise Invalid([("name", reason) for _, reason in error.errors]) from None
     return _respond(_tag_document(service.store, tag, count=0), CREATED)
 
 

@@ -51,8 +51,9 @@ def show_add(service: Service, request: Request) -> Response:
 def show_tools(service: Service, request: Request) -> Response:
     """GET /-/tools: downloads, bookmarklet, import, and the bookmarks with similar addresses."""
     parameters = query_parameters(request)
-    total = service.store.select(replace(parse_query(parameters), limit=0)).total
     everything = service.store.select(Query()).entries
+    query = replace(parse_query(parameters), limit=0)
+    total = service.store.select(query, is_refreshed=True).total
     similar = find_similar(entry.bookmark for entry in reversed(everything))
     return respond_page(write_tools(service.view(request, parameters), total, similar))
 

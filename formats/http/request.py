@@ -23,6 +23,8 @@ log = logging.getLogger("bookmarks")
 
 # In bytes. MAX_BODY limits a body with one bookmark or a form, MAX_FILE a file to import.
 MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
+_SEND_FILES = "Send a file of bookmarks to POST /-/import"
+URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
 
 
 def query_parameters(request: Request) -> Parameters:
@@ -103,8 +105,8 @@ def _check_type(
     media_type, parameters = parse_options_header(environ.get("CONTENT_TYPE") or default)
     if media_type not in accepted:
         detail = f"The body must be one of {', '.join(accepted)}."
-        if media_type in formats.FILE_TYPES:
-            detail += " Send a file of bookmarks to POST /-/import."
+        if accepted is formats.POST_READERS:
+            detail += f" {_SEND_FILES}."
         raise _unsupported(detail, accepted)
     charset = parameters.get("charset", "utf-8").lower()
     # An XML document declares its own charset, in which its reader decodes it.

@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from webob import Request
@@ -15,7 +14,6 @@ from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
 from formats.http.site import requested_site
 from storage.bookmark import ID
-from storage.errors import StorageError
 from storage.query import Query
 from storage.store import Store
 
@@ -46,9 +44,8 @@ class Service:
         return Site(site.url, site.path, has_login, self._count_unread, host_tags)
 
     def _count_unread(self) -> int:
-        with suppress(StorageError):  # The page of an error has no number.
-            return self.store.select(Query(tags=(UNREAD,), limit=0)).total
-        return 0
+        # As of the request's last refresh: the page of an error must not raise another error.
+        return self.store.select(Query(tags=(UNREAD,), limit=0), is_refreshed=True).total
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
