@@ -1,4 +1,4 @@
-"""The addresses that users type into the forms of the pages."""
+"""The addresses that users type into the forms of the pages, and forms after an error."""
 
 import pytest
 
@@ -33,3 +33,10 @@ def test_an_address_typed_into_a_form_of_the_pages_may_lack_its_scheme(app, type
 @pytest.mark.parametrize("uri", ["none", "a@example.com", "two example.com", "."])
 def test_other_text_in_a_form_of_the_pages_is_no_address(app, uri):
     assert "Address must be" in app.post("/-/add", {"uri": uri}, status=422).text
+
+
+def test_a_form_comes_back_with_what_was_typed_if_the_folder_is_missing(app, data):
+    (data / "bookmarks").rename(data / "away")
+    form = {"uri": "https://a.example/x", "title": "Typed title"}
+    page = app.post("/-/add", form, headers={"Accept": "text/html"}, status=503)
+    assert page.forms[1]["title"].value == "Typed title"
