@@ -67,6 +67,11 @@ def test_an_unknown_format_of_one_bookmark_is_400(app, add, name):
     app.get(f"/{add()['id']}?format={name}", status=400)
 
 
+def test_a_wildcard_selects_no_format_by_another_name_of_its_type(app, add):
+    path, accept = f"/{add()['id']}", "text/html;q=0.5, text/*"
+    assert app.get(path, headers={"Accept": accept}, status=200).content_type == "text/html"
+
+
 def test_an_accept_that_no_format_satisfies_is_406(app, add):
     app.get(f"/{add()['id']}", headers={"Accept": "text/csv"}, status=406)
 

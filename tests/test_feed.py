@@ -256,7 +256,7 @@ def test_feed_readers_and_browsers_get_atom(app, accept):
     assert response.content_type == "application/atom+xml"
 
 
-@pytest.mark.parametrize("accept", ["application/json", "image/png"])
+@pytest.mark.parametrize("accept", ["application/json", "image/png", "text/*"])
 def test_an_accept_without_atom_is_406(app, accept):
     app.get("/feed", headers={"Accept": accept}, status=406)
 

@@ -47,8 +47,9 @@ def _accepted_format(accept: str, formats: tuple[Format, ...]) -> Format | None:
     # text/html, and a browser that asks for text/html must get the page.
     shown = [format for format in formats if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
-    # The aliases come last, so that text/* selects text/plain, and not text/xml.
-    by_type |= {alias: format for format in shown for alias in format.aliases}
+    # Offer only aliases that Accept names: responses have another type, so text/* selects none.
+    aliases = ((alias, format) for format in shown for alias in format.aliases)
+    by_type |= {alias: format for alias, format in aliases if alias in accept.lower()}
     # The offers have no parameters: WebOb would match none of them with `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.
