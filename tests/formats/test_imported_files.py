@@ -1293,6 +1293,7 @@ EXPECTED = {
                     "created": "2024-01-17T21:20:00Z",
                 },
             ),
+            (11, *NO_BOOKMARK),
         ],
     ),
     # w3m.

@@ -366,11 +366,53 @@ def test_a_list_that_is_not_read_is_named():
     assert reason in read_error(json.dumps(objects[0]))
 
 
-@pytest.mark.parametrize("list", [[{"url": "a:2"}], ["https://a.example/2"]])
-def test_a_list_beside_a_known_one_is_named(list):
-    first, entry = read(json.dumps({"archive": list, "bookmarks": [{"url": "a:1"}], "tags": [{}]}))
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"url": "a:2"}],
+        ["https://a.example/2"],
+        [["Two", "https://a.example/2"]],
+        {"count": 1, "items": [{"title": "Two", "url": "a:2"}]},
+        {"count": 1, "k2": {"title": "Two", "tags": ["x"], "url": "a:2"}},
+        {"items": ["https://a.example/2"]},
+        {"rows": [["Two", "https://a.example/2"]]},
+    ],
+)
+def test_a_list_beside_a_known_one_is_named(value):
+    first, entry = read(json.dumps({"archive": value, "bookmarks": [{"url": "a:1"}], "tags": [{}]}))
     assert first.skip_reason == "has lists that are not read: archive"
     assert entry.fields == {"uri": "a:1"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"url": "https://a.example/2", "name": "Me"},
+        {"meta": {"next": "https://a.example/2"}},
+        {"windows": {"1": {"id": 1}}},
+        [{"name": "N"}],
+        [1],
+        "https://a.example/2",
+    ],
+)
+def test_a_value_that_is_no_list_of_bookmarks_is_not_named(value):
+    (entry,) = read(json.dumps({"about": value, "bookmarks": [{"url": "a:1"}]}))
+    assert entry == (1, {"uri": "a:1"}, "")
+
+
+def test_a_list_in_an_entry_with_an_address_is_named():
+    value = {"url": "a:1", "children": [{"url": "a:2"}], "pictures": [{"url": "a:3"}]}
+    entry, skipped = read(json.dumps({"bookmarks": [value]}))
+    assert (entry.fields, entry.skip_reason) == ({"uri": "a:1"}, "")
+    assert skipped == (1, {"uri": "a:1"}, "has lists that are not read: children")
+
+
+def test_the_folders_of_opera_are_read_and_its_trash_is_ignored():
+    names = ("speedDial", "unsorted", "userRoot", "trash")
+    folders = {name: {"name": name, "children": [{"url": f"a:{name}"}]} for name in names}
+    *found, trash = read(json.dumps({"roots": {"custom_root": folders}}))
+    assert [e.fields for e in found] == [{"uri": f"a:{name}"} for name in names[:3]]
+    assert trash == (1, {}, "is no bookmark")
 
 
 @pytest.mark.parametrize("value", [{"k1": {"url": "a:1"}}, {"items": [{"url": "a:1"}], "count": 1}])
@@ -381,7 +423,8 @@ def test_an_object_of_bookmarks_is_read_like_a_list(value):
 def test_a_folder_whose_addresses_are_not_read_is_no_empty_folder():
     group = {"name": "A", "pages": {"x": {"url": "https://a.example/"}}}
     (entry,) = read(json.dumps({"groups": [group]}))
-    assert (entry.fields, entry.skip_reason) == ({"title": "A"}, "has no uri")
+    reason = "has no uri, and has lists that are not read: pages"
+    assert (entry.fields, entry.skip_reason) == ({"title": "A"}, reason)
 
 
 def test_an_empty_folder_of_firefox_may_have_annotations():
