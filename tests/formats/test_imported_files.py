@@ -1175,8 +1175,9 @@ EXPECTED = {
             (
                 7,
                 {"title": '"https://c.example/'},
-                "has a misplaced quotation mark: unexpected end of data, up to line 8",
+                "has a misplaced quotation mark: unexpected end of data",
             ),
+            (8, {"title": "C"}, "has no uri"),
         ],
     ),
     # A shortcut of Linux.
