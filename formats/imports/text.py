@@ -66,6 +66,7 @@ _LINK = re.compile(
 )
 _TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+[\"'].*)?")  # Maybe with a text in quotes.
 _PICTURE_OR_ESCAPE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)|\\([\[\]])")
+_NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
 # By separator, the beginning of a row of CSV: an address before or behind the separator.
 _ROWS = {
     s: re.compile(rf'"?{_SCHEME}[^\s{s}]*\s*{s}|[^\t]*{s}\s*"?{_SCHEME}') for s in (",", ";")
@@ -111,7 +112,8 @@ def _unread_line(number: int, line: str, is_markdown: bool) -> ImportedEntry:
     """Return a line without an entry; prose of Markdown and lines such as `---` are ignored."""
     if "://" in line:
         return ImportedEntry(number, {"uri": line}, _TWO_READINGS)
-    if is_markdown or not any(map(str.isalnum, line)):
+    is_prose = is_markdown and not _LIST_MARKER.sub("", line).lower().startswith(_NEARLY_URIS)
+    if is_prose or not any(map(str.isalnum, line)):
         return ignored_entry(number)
     return ImportedEntry(number, {"uri": line}, _NOT_READ)
 
@@ -172,4 +174,6 @@ def _markdown_links(line: str) -> list[dict[str, Any]]:
         found.append({"uri": uri.strip(), "title": title.strip(), "tags": own_tags})
     if len(links) == 1 and (description := text[links[0].end() :].strip(" *_-–—:|")):
         found[0]["description"] = description
-    return found
+    # A description keeps an address behind the only link. Any other one beside a link is no title.
+    outside = text[: links[0].start()] if len(links) == 1 else _LINK.sub("", text)
+    return [] if "://" in _PICTURE_OR_ESCAPE.sub("", outside) else found

@@ -107,6 +107,11 @@ def test_a_bookmarklet_may_have_balanced_parentheses():
     assert (entry.fields["uri"], entry.fields["description"]) == (uri, "text (see docs)")
 
 
+def test_an_address_behind_the_only_link_of_a_line_is_a_part_of_its_description():
+    (entry,) = read("![P](https://p.example/) [A](x:y) at https://a.example/")
+    assert entry.fields["description"] == "at https://a.example/"
+
+
 def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headings():
     entries = read("# B\n## C ##\n[1](a:1), <a:2>\n# D\n[3](a:3)\n")
     found = [(entry.line, entry.fields["uri"], entry.fields["tags"]) for entry in entries]
@@ -121,6 +126,9 @@ def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headi
         'https://a.example/ "tag" word',
         '"A" https://a.example/',
         "one https://a.example/ two",
+        "- https://a.example/ and [C](https://c.example/)",
+        "https://a.example/ see [C](https://c.example/)",
+        "- [D](https://d.example/) [E](https://e.example/) https://f.example/",
     ],
 )
 def test_a_line_with_two_readings_is_skipped(line):
@@ -183,6 +191,12 @@ def test_prose_of_markdown_is_ignored_and_other_text_is_skipped():
     assert reasons == ["is no bookmark", "", "has two readings"]
     words, _ = read("Some prose.\nx:y\n")
     assert words.skip_reason == "does not begin with a uri"
+
+
+@pytest.mark.parametrize("line", ["www.a.example", "- WWW.a.example A", "* mailto:a@b.example Me"])
+def test_an_address_of_markdown_that_cannot_be_read_is_skipped(line):
+    skipped, _ = read(f"{line}\n[A](x:y)\n")
+    assert (skipped.fields, skipped.skip_reason) == ({"uri": line}, "does not begin with a uri")
 
 
 @pytest.mark.parametrize(
