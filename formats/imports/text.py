@@ -58,6 +58,10 @@ _FORMS_WITH_BLANKS = (
 )
 _LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
+# A heading that is underlined: a line of its own, without an address.
+_UNDERLINED = re.compile(
+    r"(\A|\n[ \t]*\n) {0,3}((?!\d+[.)]|.*(?:\]\(|://))\w.*)\n {0,3}(=+|-{2,})[ \t]*(?=\n|\Z)"
+)
 _IN_BRACKETS = r"(?:[^\[\]\\]++|\\.|\[[^\[\]]*+\])*"
 _IN_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*\))*\))*"
 _LINK = re.compile(
@@ -92,19 +96,23 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
     _refuse_rows(beginning)
     # Only in Markdown, lines that begin with `#` are headings, not comments.
     is_markdown = any(_LINK.search(line) and not _match(_FORMS, line) for line in beginning)
+    if is_markdown:
+        text = _UNDERLINED.sub(lambda m: f"{m[1]}{'#' if '=' in m[3] else '##'} {m[2]}\n", text)
     tags_by_level: dict[int, tuple[str, ...]] = {}  # Of the headings above the line.
     for number, line in _lines(text, with_comments=is_markdown):
         if heading := _HEADING.fullmatch(line):
             level, name = len(heading[1]), heading[2].rstrip("# ")
             tags_by_level = {n: tags for n, tags in tags_by_level.items() if n < level}
+        links = _markdown_links(name) if heading else _links(line)
+        tags_of_headings = tuple(chain(*tags_by_level.values()))
+        for fields in links:
+            if tags_of_headings:
+                fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
+            yield entry_with_uri(number, fields)
+        if heading:
+            name = _LINK.sub(r"\g<title>", name)
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
-        elif links := _links(line):
-            tags_of_headings = tuple(chain(*tags_by_level.values()))
-            for fields in links:
-                if tags_of_headings:
-                    fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
-                yield entry_with_uri(number, fields)
-        elif not line.startswith("#"):
+        if not links and (line[0] != "#" or "://" in line):
             yield _unread_line(number, line, is_markdown)
 
 

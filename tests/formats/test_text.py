@@ -118,6 +118,20 @@ def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headi
     assert found == [(3, "a:1", ["B", "C"]), (3, "a:2", ["B", "C"]), (5, "a:3", ["D"])]
 
 
+def test_the_links_of_a_heading_are_entries_and_their_titles_are_its_tag():
+    first, second, third = read("# B\n## [C](c:1) ##\n[1](a:1)\n## On https://a.example/\n")
+    assert first.fields == {"uri": "c:1", "title": "C", "tags": ["B"]}
+    assert second.fields["tags"] == ["B", "C"]
+    assert (third.line, third.skip_reason[:16]) == (4, "has two readings")
+
+
+def test_underlined_lines_of_markdown_are_headings():
+    text = "---\ntags: x\n---\n[0](a:0)\n\nB\n===\n\nC d\n---\n[1](a:1)\n\nE\n--\n\n[2](a:2)\n---\n"
+    entries = [entry for entry in read(text + "\n1. x\n---\n\nF\n=") if not entry.skip_reason]
+    found = [(entry.line, entry.fields["tags"]) for entry in entries]
+    assert found == [(4, []), (11, ["B", "C d"]), (16, ["B", "E"])]
+
+
 @pytest.mark.parametrize(
     "line",
     [
