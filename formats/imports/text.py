@@ -63,13 +63,16 @@ _UNDERLINED = re.compile(
     r"(\A|\n[ \t]*\n) {0,3}((?!\d+[.)]|.*(?:\]\(|://))\w.*)\n {0,3}(=+|-{2,})[ \t]*(?=\n|\Z)"
 )
 _IN_BRACKETS = r"(?:[^\[\]\\]++|\\.|\[[^\[\]]*+\])*"
-_IN_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*\))*\))*"
+_PART = r"[^()\\]++|\\."
+_IN_PARENTHESES = rf"(?:{_PART}|\((?:{_PART}|\((?:{_PART}|\((?:{_PART})*\))*\))*\))*"
 _LINK = re.compile(
-    rf"(?<!!)\[(?P<title>{_IN_BRACKETS})\]\((?P<target>{_IN_PARENTHESES})\)"
+    rf"(?<![!\\])\[(?P<title>{_IN_BRACKETS})\]\((?P<target>{_IN_PARENTHESES})\)"
     rf"|(?:^|(?<=\s))<(?P<uri>{_URI})>"
 )
-_TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+[\"'].*)?")  # Maybe with a text in quotes.
-_PICTURE_OR_ESCAPE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)|\\([\[\]])")
+# Maybe with a text in quotes or parentheses.
+_TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+(?:[\"'].*|\([^()]*\)))?")
+_PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
 # By separator, the beginning of a row of CSV: an address before or behind the separator.
 _ROWS = {
@@ -176,12 +179,12 @@ def _markdown_links(line: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for link in links:
         target = _TARGET.fullmatch((link["target"] or "").strip())
-        title = _PICTURE_OR_ESCAPE.sub(r"\1\2", link["title"] or "")
-        uri = link["uri"] or (target["uri"] if target else link["target"])
+        title = _ESCAPE.sub(r"\1", _PICTURE.sub(r"\1", link["title"] or ""))
+        uri = link["uri"] or _ESCAPE.sub(r"\1", target["uri"] if target else link["target"])
         own_tags = split_tags(tags.removesuffix("-->"))
         found.append({"uri": uri.strip(), "title": title.strip(), "tags": own_tags})
     if len(links) == 1 and (description := text[links[0].end() :].strip(" *_-–—:|")):
         found[0]["description"] = description
     # A description keeps an address behind the only link. Any other one beside a link is no title.
     outside = text[: links[0].start()] if len(links) == 1 else _LINK.sub("", text)
-    return [] if "://" in _PICTURE_OR_ESCAPE.sub("", outside) else found
+    return [] if "://" in _PICTURE.sub("", outside) else found
