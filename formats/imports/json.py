@@ -24,8 +24,7 @@ _CHROMIUM_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced custom_root speedDial unsorted userRoot".split()
 )
 _ENTRY_LISTS = frozenset("bookmarks cards children data items links posts results tabs".split())
-_TRASH = "trash"  # Deleted bookmarks of Vivaldi and Opera.
-_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS | {_TRASH}
+_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS | {"trash"}
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 # An account of floccus has these members. It is no bookmark, because its url is a sync server's.
@@ -154,7 +153,7 @@ class _Walk:
                 tags = (tags + self._tags_of_folder(members, name, depth))[:MAX_TAGS]
             for member_name, member in containers.items():
                 entries = self.entries_in(member, member_name, depth + 1, tags)
-                is_trash = member_name == _TRASH
+                is_trash = member_name == "trash"  # Of Vivaldi and Opera.
                 yield from (ignored_entry(e.line) for e in entries) if is_trash else entries
             return
         entry = _read_object(value, self._line, tags + self._tags_of_ids(members.get("lists")))

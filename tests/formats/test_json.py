@@ -5,8 +5,8 @@ import json
 import pytest
 
 from formats.imports.json import read_file
-from storage.bookmark import create
-from storage.errors import Malformed
+from storage.bookmark import clean, create
+from storage.errors import Invalid, Malformed
 from tests.formats.writing import write_list
 
 # --- Writing ---
@@ -261,6 +261,24 @@ def test_numbers_are_dates_under_each_name_of_a_date(name, number):
 )
 def test_a_number_before_1990_or_after_tomorrow_is_no_date(number):
     assert read(json.dumps([{"url": "a:b", "time": number}]))[0].fields == {"uri": "a:b"}
+
+
+@pytest.mark.parametrize(
+    "value", [12, "12", -5, 10**20, "2020", 20240102, 45292.5, {"$date": "2024-01-02"}, ["2024"]]
+)
+@pytest.mark.parametrize("name, field", [("date_added", "created"), ("updated", "modified")])
+def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
+    (entry,) = read(json.dumps([{"url": "a:b", name: value}]))
+    with pytest.raises(Invalid, match=field):
+        clean(entry.fields)
+    (entry,) = read(json.dumps([{"url": "a:b", name: value, "date": 1704164645, "modified": 0}]))
+    assert entry.fields.get("created", "2024-01-02T03:04:05Z") == "2024-01-02T03:04:05Z"
+
+
+@pytest.mark.parametrize("value", [0, "0", 0.0, "", " ", None, False, True, "true", "0000-00-00"])
+def test_an_unknown_date_and_a_flag_are_no_dates(value):
+    value = {"url": "a:b", "saved": value, "updated": value}
+    assert read(json.dumps([value])) == [(1, {"uri": "a:b"}, "")]
 
 
 @pytest.mark.parametrize("uri", ["url", "uri", "href"])
