@@ -53,10 +53,10 @@ _FORMS = (
 _FORMS_WITH_BLANKS = (
     re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
     re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s+(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
-    re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])\s++(?P<uri>{_WEB_URI})'),
+    re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])(?:\s+[-–—|]|:)?\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
-_LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
+_LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)]|\[\d{1,9}\])\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 # A heading that is underlined: a line of its own, without an address.
 _UNDERLINED = re.compile(

@@ -1180,6 +1180,8 @@ EXPECTED = {
             (8, {"title": "C"}, "has no uri"),
         ],
     ),
+    # A shortcut of an old browser, in lower case.
+    "shortcut-lower-case.url": ("shortcut", [(4, {"uri": "https://a.example/"})]),
     # A shortcut of Linux.
     "shortcut.desktop": (
         "shortcut",

@@ -75,6 +75,10 @@ def read(text):
         ("https://a.example/a b c", {"uri": "https://a.example/a", "title": "b c"}),
         ("https://a.example/ - A, b", {"uri": "https://a.example/", "title": "A, b"}),
         ("A b https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("[1] https://a.example/ A", {"uri": "https://a.example/", "title": "A"}),
+        ("A b - https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
         ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
     ],
 )
