@@ -673,6 +673,31 @@ EXPECTED = {
             ),
         ],
     ),
+    # linkding before version 1.36.
+    "linkding-1.35.html": (
+        "netscape",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described\n\nNoted",
+                    "tags": ["a", "unread", "archived"],
+                    "created": "2022-04-15T05:20:00Z",
+                },
+            ),
+            (
+                8,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["shared"],
+                    "created": "2022-04-15T05:20:02Z",
+                },
+            ),
+        ],
+    ),
     # A response of linkding's API.
     "linkding.json": (
         "json",
