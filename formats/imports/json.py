@@ -11,7 +11,7 @@ from msgspec import Raw
 from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
-from formats.json import parse_strictly
+from formats.json import parse_strictly, replace_lone_surrogates
 from formats.netscape import is_firefox_query
 from formats.text import decode
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
@@ -74,7 +74,8 @@ _decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
-    data = decode(data).encode()  # UTF-8 without a BOM, as msgspec requires.
+    # UTF-8 without a BOM, as msgspec requires.
+    data = replace_lone_surrogates(decode(data)).encode()
     outermost_value = _check_syntax(data)
     if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")

@@ -152,6 +152,22 @@ def test_utf_8_and_utf_16_are_read_with_a_bom_and_without(charset):
     assert list(read_file(text.encode(charset))) == [(2, {"uri": "a:é😀"}, "")]
 
 
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00\\uD83D", "\\\\\\ud83dx"])
+def test_half_a_character_affects_its_entry_alone(half):
+    wrong, right = read(f'[{{"url": "a:1", "title": "{half}"}}, {{"url": "a:2", "title": "A"}}]')
+    assert right == (1, {"uri": "a:2", "title": "A"}, "")
+    with pytest.raises(Invalid, match="title"):
+        clean(wrong.fields)
+
+
+@pytest.mark.parametrize(
+    "escapes, title", [("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"), ("\\\\ud83d", "\\ud83d")]
+)
+def test_escapes_of_whole_characters_are_read(escapes, title):
+    (entry,) = read(f'[{{"url": "a:1", "title": "{escapes}"}}]')
+    assert entry.fields["title"] == title
+
+
 # --- Reading: the objects of other programs ---
 
 DATES = ("2023-01-02T03:04:05+0100", "2023-01-02T03:04:06.789Z")
