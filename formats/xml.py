@@ -55,7 +55,7 @@ def parse(document: bytes, target: Any) -> None:
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
-        raise Malformed(f"The XML is malformed: {error}.") from None
+        raise Malformed(f"The XML is malformed: {error}.") from error
     except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 

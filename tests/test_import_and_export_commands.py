@@ -168,7 +168,7 @@ def test_an_entry_before_an_error_is_reported_with_its_own_file(run, data, tmp_p
     files = [tmp_path / "cut.xbel", tmp_path / "whole.xbel"]
     _, messages = run("import", *files, data=data, status=1)
     places = [message.split(": ")[0] for message in messages.splitlines()]
-    assert sorted(places) == [f"{files[0]}", f"{files[0]}:3", f"{files[1]}:3"]
+    assert sorted(places) == [f"{files[0]}:3", f"{files[0]}:4", f"{files[1]}:3"]
 
 
 def test_a_running_service_has_the_imported_bookmarks(run, serve, data, tmp_path):

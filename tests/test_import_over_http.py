@@ -255,9 +255,10 @@ def test_an_import_is_a_conditional_request(app):
 
 
 def test_the_entries_before_a_syntax_error_are_imported(app):
-    report = upload(app, b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/><bookmark hr')
+    report = upload(app, b'<xbel><bookmark href="a:1"/>\n<bookmark href="a:2"/>\n<bookmark hr')
     assert counts(report) == (2, 0, 0, 0, 1)
-    assert "malformed" in report["entries"][0]["reason"]
+    (entry,) = report["entries"]
+    assert entry["line"] == 3 and "malformed" in entry["reason"]
 
 
 def test_nothing_of_a_malformed_json_document_is_imported(app):

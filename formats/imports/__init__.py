@@ -40,5 +40,6 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
     try:
         yield from entries
     except Malformed as error:
-        # Line 0 stands for the whole file.
-        yield ImportedEntry(line=0, fields={}, skip_reason=f"The rest cannot be read: {error}")
+        # An error of the XML parser has a position. Line 0 stands for the whole file.
+        line, _ = getattr(error.__cause__, "position", (0, 0))
+        yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")

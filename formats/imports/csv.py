@@ -30,18 +30,22 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
     number, position = 1, 0  # Of the line in which the row begins.
+    end_of_retry = 0  # Up to here, each line is read alone, because an unclosed quote joined them.
     for line in lines:
         if line.isspace():  # A file may have 32 million blank lines.
             continue
         start = lines.tell() - len(line)
         number += text.count("\n", position, start)
         position = start
-        cells, error = _read_cells(line, lines, delimiter)
+        cells, error = _read_cells(line, iter(()) if start < end_of_retry else lines, delimiter)
+        if error and lines.tell() > start + len(line):
+            end_of_retry = lines.tell()
+            lines.seek(start + len(line))
         row = text[start : lines.tell()]
         if not error and not row.endswith("\n") and len(cells) < len(names):
             error = CUT_OFF
         if error:
-            yield _skip(number, row, row.partition("\n")[0], error)
+            yield _skip(number, row, row.rstrip("\n"), error)
         else:
             yield _read_entry(number, row, names, cells)
 
@@ -49,8 +53,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 def _read_cells(line: str, lines: Iterator[str], delimiter: str) -> tuple[list[str], str]:
     """Return the cells of the row that begins with this line, and an error, empty if there is none.
 
-    A quoted cell may end in a later line. After an error, the next row begins after the line that
-    has the error.
+    A quoted cell may end in a later line.
     """
     try:
         return next(csv.reader(_lines_of_row(line, lines), delimiter=delimiter, strict=True)), ""

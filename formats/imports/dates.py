@@ -12,6 +12,7 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
+_UNKNOWN_DATES_AND_FLAGS = ("", "true", "false", *TEXTS_OF_UNKNOWN_DATES)
 _DATABASES_UNKNOWN_DATE = "0000-00-00"  # MySQL writes it for an unknown date.
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
@@ -49,8 +50,13 @@ def parse_date_or_keep(value: object) -> str | None:
     None for a text that stands for an unknown date, and for any other value.
     """
     text = value.strip() if isinstance(value, str) else ""
-    is_unknown = text in TEXTS_OF_UNKNOWN_DATES or text.startswith(_DATABASES_UNKNOWN_DATE)
-    return None if is_unknown else parse_date(value) or text or None
+    return None if is_unknown(text) else parse_date(value) or text
+
+
+def is_unknown(value: object) -> bool:
+    """Return whether a value stands for an unknown date, or is a flag, such as `saved: true`."""
+    text = str(value).strip().lower().removesuffix(".0")  # Numbers of JSON are floats.
+    return text in _UNKNOWN_DATES_AND_FLAGS or text.startswith(_DATABASES_UNKNOWN_DATE)
 
 
 def parse_plausible_date(value: object) -> str | None:

@@ -6,12 +6,12 @@ import re
 from formats.imports.csv import is_header, read_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
-from formats.imports.shortcut import SHORTCUT_BEGINNINGS
+from formats.imports.shortcut import SHORTCUT_BEGINNING
 from formats.imports.text import is_list
 from formats.text import decode
 from storage.errors import Malformed
 
-_READABLE = "JSON, XBEL, CSV, a bookmark file (HTML, or Opera's .adr) or a list of addresses"
+_READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
 # The first bytes of files that users try to import but that cannot be read, and the message for it.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
@@ -23,13 +23,9 @@ _OTHER_FILES = (
 )
 # By its root element in lower case, the format of an XML document.
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# By the beginning of a file, the format of a text or of a binary property list.
-_FORMAT_BY_BEGINNING = {
-    OPERA_BEGINNING: "opera",
-    **dict.fromkeys((*SHORTCUT_BEGINNINGS, "bplist00"), "shortcut"),
-}
-# The beginning of an object or array, but not `[a` or `[{a`, with which other texts may begin.
-_JSON = re.compile(r'\s*+(?:(?:\[\s*+)*\{\s*+["}]|(?:\[\s*+)+["\]\d])')
+# The beginning of an object or array, but not `[a`, `[{a`, `["a" b`, `[1]` or `[](`, with which
+# other texts may begin.
+_JSON = re.compile(r'\s*(?:(?:\[\s*+)*\{\s*+["}]|(?:\[\s*+)+(?:"[^"]*+"\s*[],]|\d+\s*,|\])(?!\())')
 _PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
     r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*", re.DOTALL | re.IGNORECASE
 )
@@ -51,8 +47,9 @@ def detect_format(data: bytes) -> str:
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
-    formats = (f for text, f in _FORMAT_BY_BEGINNING.items() if beginning.lstrip().startswith(text))
-    return next(formats, "") or _detect_plain_text(beginning)
+    if beginning.lstrip().startswith(OPERA_BEGINNING):
+        return "opera"
+    return "shortcut" if SHORTCUT_BEGINNING.match(beginning) else _detect_plain_text(beginning)
 
 
 def _detect_markup(beginning: str) -> str:

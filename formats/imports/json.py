@@ -1,7 +1,7 @@
 """Read JSON files: arrays of bookmarks, responses of services, and trees of folders."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,7 @@ from msgspec import Raw
 from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
-from formats.json import parse_strictly
+from formats.json import parse_strictly, replace_lone_surrogates
 from formats.netscape import is_firefox_query
 from formats.text import decode
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
@@ -20,9 +20,11 @@ from storage.errors import Malformed
 # The names of members that contain entries and folders, in arrays or objects. Those of the first
 # set contain folders only, those of the second are the folders that Chromium creates itself.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
-_CHROMIUM_FOLDERS = frozenset("roots bookmark_bar bookmark_menu other synced".split())
+_CHROMIUM_FOLDERS = frozenset(
+    "roots bookmark_bar bookmark_menu other synced custom_root speedDial unsorted userRoot".split()
+)
 _ENTRY_LISTS = frozenset("bookmarks cards children data items links posts results tabs".split())
-_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS
+_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS | {"trash"}
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 # An account of floccus has these members. It is no bookmark, because its url is a sync server's.
@@ -35,7 +37,15 @@ _INNER_MEMBERS = (
 )
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
 _OBJECTS = re.compile(rb"(?:\[\s*)?\{")  # An object, or an array of objects.
-_LIST = re.compile(rb'\[\s*(?:\{|"[A-Za-z][A-Za-z0-9+.-]*://)')  # Of objects or of addresses.
+_ADDRESS = rb'"[a-z][a-z0-9+.-]{0,99}:[^\s"]'
+# A value that may have bookmarks: an array with an address anywhere in it, or an object with an
+# array of addresses or an object with an address. The address of an object itself, such as one of
+# the user, is none of a bookmark.
+_LIST = re.compile(
+    rb'\[.*%b|\{.*[:\[,]\s*(?:\[[^][{}]*|\{[^{}]*"[\w-]*(?:ur[il]|href|link)"\s*:\s*)%b'
+    % (_ADDRESS, _ADDRESS),
+    re.DOTALL | re.IGNORECASE,
+)
 # Lists with other things than bookmarks, or with bookmarks that stand elsewhere in the file, too.
 _OTHER_LISTS = frozenset("annos labels pinnedLinks rssSubscriptions tags".split())
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
@@ -64,7 +74,8 @@ _decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
-    data = decode(data).encode()  # UTF-8 without a BOM, as msgspec requires.
+    # UTF-8 without a BOM, as msgspec requires.
+    data = replace_lone_surrogates(decode(data)).encode()
     outermost_value = _check_syntax(data)
     if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")
@@ -136,23 +147,29 @@ class _Walk:
     ) -> Iterator[ImportedEntry]:
         members = _decode_object(value)
         if containers := _containers(members, is_outermost=depth == 0):
-            if lists := _unread_lists(members, containers):
+            if lists := _unread_lists(members, containers.keys()):
                 yield ImportedEntry(self._line, {"title": _title(members)}, f"has {lists}")
             # An export without `children` is no folder: its name, such as the user's, is no tag.
             if depth > 0 or "children" in members:
                 tags = (tags + self._tags_of_folder(members, name, depth))[:MAX_TAGS]
             for member_name, member in containers.items():
-                yield from self.entries_in(member, member_name, depth + 1, tags)
+                entries = self.entries_in(member, member_name, depth + 1, tags)
+                is_trash = member_name == "trash"  # Of Vivaldi and Opera.
+                yield from (ignored_entry(e.line) for e in entries) if is_trash else entries
             return
         entry = _read_object(value, self._line, tags + self._tags_of_ids(members.get("lists")))
         if entry.skip_reason == NO_URI:
-            if lists := _unread_lists(members, {}):
+            if lists := _unread_lists(members, ()):
                 entry = entry._replace(skip_reason=f"{NO_URI}, and has {lists}")
             elif _is_folder(members, name) and b"://" not in memoryview(value).tobytes():
                 return  # An empty folder.
             if depth == 0:  # The outermost object. Its list, if any, has an unknown name.
                 raise Malformed(f"The JSON object {entry.skip_reason}. {_ADVICE}")
         yield entry
+        # Other lists of an entry, such as one of pictures, have no bookmarks.
+        lists = _unread_lists(members, members.keys() - _CONTAINERS)
+        if lists and not entry.skip_reason:
+            yield entry._replace(skip_reason=f"has {lists}")
 
     def _tags_of_folder(self, members: _Members, name: str, depth: int) -> tuple[str, ...]:
         """Return the tags for a folder, none for one that a browser creates itself."""
@@ -183,9 +200,9 @@ def _is_folder(members: _Members, name: str) -> bool:
     return name in _FOLDER_LISTS or _text(members.get("type")) in _FOLDER_TYPES
 
 
-def _unread_lists(members: _Members, containers: _Members) -> str:
-    """Return a text with the names of the lists that are no containers, empty without any."""
-    known = _OTHER_LISTS | containers.keys()
+def _unread_lists(members: _Members, other_names: Collection[str]) -> str:
+    """Return a text with the names of the lists without `other_names`, empty without any."""
+    known = _OTHER_LISTS.union(other_names)
     lists = [name for name, value in members.items() if name not in known and _LIST.match(value)]
     return f"lists that are not read: {', '.join(lists)}" if lists else ""
 

@@ -73,8 +73,11 @@ def _find_charset(head: bytes) -> str | None:
     return meta[1].decode("ascii", "replace") if meta else None
 
 
-# linkding writes exactly these attributes, in this order.
+# linkding writes exactly these attributes, in this order. Those that it wrote before version 1.36
+# are Pinboard's, too, which means it by PRIVATE="1". Its title is "Pinboard Bookmarks".
 _LINKDING_ATTRIBUTES = ("href", "add_date", "last_modified", "private", "toread", "tags")
+_OLDER_LINKDING_ATTRIBUTES = ("href", "add_date", "private", "toread", "tags")
+_LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"  # The tag of archived bookmarks.
 
 
@@ -95,6 +98,7 @@ class _Reader:
 
     def read(self, text: str) -> Iterator[ImportedEntry]:
         """Yield the entries of a file."""
+        self._has_linkding_title = _LINKDING_TITLE in text[:_BEGINNING]
         for token in netscape.tokenize(text, _HANDLERS):
             if self._text_being_read == "description" and token.name in _MARKUP_IN_DESCRIPTION:
                 continue
@@ -165,7 +169,8 @@ class _Reader:
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
         unescaped = {name: netscape.unescape(value).strip() for name, value in attributes.items()}
         description = netscape.join_lines(self._texts["description"])
-        if tuple(attributes) == _LINKDING_ATTRIBUTES:
+        is_older = self._has_linkding_title and tuple(attributes) == _OLDER_LINKDING_ATTRIBUTES
+        if is_older or tuple(attributes) == _LINKDING_ATTRIBUTES:
             unescaped, description = _from_linkding(unescaped, description)
         values_by_role = group_by_role(unescaped.items())  # The role of HREF is `uri`.
         values_by_role["title"] = [netscape.one_line(self._texts["title"])]

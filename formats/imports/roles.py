@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from formats.imports.dates import parse_plausible_date
+from formats.imports.dates import is_unknown, parse_plausible_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
 # By role, the names of its columns and members, without regard to case, spaces, `_` and hyphens.
@@ -21,6 +21,7 @@ _NAMES_BY_ROLE = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
+    "maybe created": "time",  # Its number may also be a length of time.
 }
 # The same for roles of which one value counts: that of the first of these names. GitHub writes its
 # API's address as `url`, Zotero the date of a publication as `Date`.
@@ -29,7 +30,7 @@ _NAMES_BY_PREFERENCE = {
     "title": "customtitle title name giventitle websitetitle",
     "created": "importdate created createdat createdon createdtime creationdate creationtime "
     "datecreated timecreated dateadded timeadded added addedat addedon adddate addtime savedat "
-    "saved saveddate datesaved timestamp time date lastinteractiondate",
+    "saved saveddate datesaved timestamp date lastinteractiondate",
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "dateupdated lastupdate lastupdated",
 }
@@ -93,8 +94,10 @@ def fields_of_roles(
     if tags := merge_tags(own_tags, further_tags):
         fields["tags"] = tags
     for role in ("created", "modified"):
-        dates = map(parse_plausible_date, values_by_role.get(role, ()))
-        if first_date := next(filter(None, dates), None):
+        values = [value for value in values_by_role.get(role, ()) if not is_unknown(value)]
+        dates = map(parse_plausible_date, [*values, *values_by_role.get(f"maybe {role}", ())])
+        # Without any date, keep the first value: the importer reports it.
+        if first_date := next(filter(None, [*dates, *map(str, values)]), None):
             fields[role] = first_date
     return fields
 

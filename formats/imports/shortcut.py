@@ -9,9 +9,13 @@ from formats.imports.entry import ImportedEntry, entry_with_uri
 from formats.text import decode
 from storage.errors import Malformed
 
-SHORTCUT_BEGINNINGS = ("[InternetShortcut]", "[Desktop Entry]", "[{000214A0")
-_URL = re.compile(r"(?m)^[ \t]*URL[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
-_NAME = re.compile(r"(?m)^Name=(.*)")  # Only `.desktop` has a name.
+# A binary property list, or a section, maybe below comments. A link of Markdown has `](`.
+SHORTCUT_BEGINNING = re.compile(
+    r"(?i)bplist00|(?:\s|[#;].*\n)*\[(?:InternetShortcut|Desktop Entry|DEFAULT|\{000214.*)\](?!\()"
+)
+# KDE marks an address with variables by `[$e]`.
+_URL = re.compile(r"(?im)^[ \t]*URL(?:\[\$e\])?[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
+_NAME = re.compile(r"(?im)^Name=(.*)")  # Only `.desktop` has a name.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:

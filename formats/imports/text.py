@@ -53,19 +53,27 @@ _FORMS = (
 _FORMS_WITH_BLANKS = (
     re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
     re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s+(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
-    re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])\s++(?P<uri>{_WEB_URI})'),
+    re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])(?:\s+[-–—|]|:)?\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
-_LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
+_LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)]|\[\d{1,9}\])\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
+# A heading that is underlined: a line of its own, without an address.
+_UNDERLINED = re.compile(
+    r"(\A|\n[ \t]*\n) {0,3}((?!\d+[.)]|.*(?:\]\(|://))\w.*)\n {0,3}(=+|-{2,})[ \t]*(?=\n|\Z)"
+)
 _IN_BRACKETS = r"(?:[^\[\]\\]++|\\.|\[[^\[\]]*+\])*"
-_IN_PARENTHESES = r"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*\))*\))*"
+_PART = r"[^()\\]++|\\."
+_IN_PARENTHESES = rf"(?:{_PART}|\((?:{_PART}|\((?:{_PART}|\((?:{_PART})*\))*\))*\))*"
 _LINK = re.compile(
-    rf"(?<!!)\[(?P<title>{_IN_BRACKETS})\]\((?P<target>{_IN_PARENTHESES})\)"
+    rf"(?<![!\\])\[(?P<title>{_IN_BRACKETS})\]\((?P<target>{_IN_PARENTHESES})\)"
     rf"|(?:^|(?<=\s))<(?P<uri>{_URI})>"
 )
-_TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+[\"'].*)?")  # Maybe with a text in quotes.
-_PICTURE_OR_ESCAPE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)|\\([\[\]])")
+# Maybe with a text in quotes or parentheses.
+_TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+(?:[\"'].*|\([^()]*\)))?")
+_PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
 # By separator, the beginning of a row of CSV: an address before or behind the separator.
 _ROWS = {
     s: re.compile(rf'"?{_SCHEME}[^\s{s}]*\s*{s}|[^\t]*{s}\s*"?{_SCHEME}') for s in (",", ";")
@@ -91,19 +99,23 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
     _refuse_rows(beginning)
     # Only in Markdown, lines that begin with `#` are headings, not comments.
     is_markdown = any(_LINK.search(line) and not _match(_FORMS, line) for line in beginning)
+    if is_markdown:
+        text = _UNDERLINED.sub(lambda m: f"{m[1]}{'#' if '=' in m[3] else '##'} {m[2]}\n", text)
     tags_by_level: dict[int, tuple[str, ...]] = {}  # Of the headings above the line.
     for number, line in _lines(text, with_comments=is_markdown):
         if heading := _HEADING.fullmatch(line):
             level, name = len(heading[1]), heading[2].rstrip("# ")
             tags_by_level = {n: tags for n, tags in tags_by_level.items() if n < level}
+        links = _markdown_links(name) if heading else _links(line)
+        tags_of_headings = tuple(chain(*tags_by_level.values()))
+        for fields in links:
+            if tags_of_headings:
+                fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
+            yield entry_with_uri(number, fields)
+        if heading:
+            name = _LINK.sub(r"\g<title>", name)
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
-        elif links := _links(line):
-            tags_of_headings = tuple(chain(*tags_by_level.values()))
-            for fields in links:
-                if tags_of_headings:
-                    fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
-                yield entry_with_uri(number, fields)
-        elif not line.startswith("#"):
+        if not links and (line[0] != "#" or "://" in line):
             yield _unread_line(number, line, is_markdown)
 
 
@@ -111,7 +123,8 @@ def _unread_line(number: int, line: str, is_markdown: bool) -> ImportedEntry:
     """Return a line without an entry; prose of Markdown and lines such as `---` are ignored."""
     if "://" in line:
         return ImportedEntry(number, {"uri": line}, _TWO_READINGS)
-    if is_markdown or not any(map(str.isalnum, line)):
+    is_prose = is_markdown and not _LIST_MARKER.sub("", line).lower().startswith(_NEARLY_URIS)
+    if is_prose or not any(map(str.isalnum, line)):
         return ignored_entry(number)
     return ImportedEntry(number, {"uri": line}, _NOT_READ)
 
@@ -166,10 +179,12 @@ def _markdown_links(line: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for link in links:
         target = _TARGET.fullmatch((link["target"] or "").strip())
-        title = _PICTURE_OR_ESCAPE.sub(r"\1\2", link["title"] or "")
-        uri = link["uri"] or (target["uri"] if target else link["target"])
+        title = _ESCAPE.sub(r"\1", _PICTURE.sub(r"\1", link["title"] or ""))
+        uri = link["uri"] or _ESCAPE.sub(r"\1", target["uri"] if target else link["target"])
         own_tags = split_tags(tags.removesuffix("-->"))
         found.append({"uri": uri.strip(), "title": title.strip(), "tags": own_tags})
     if len(links) == 1 and (description := text[links[0].end() :].strip(" *_-–—:|")):
         found[0]["description"] = description
-    return found
+    # A description keeps an address behind the only link. Any other one beside a link is no title.
+    outside = text[: links[0].start()] if len(links) == 1 else _LINK.sub("", text)
+    return [] if "://" in _PICTURE.sub("", outside) else found

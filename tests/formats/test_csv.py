@@ -247,6 +247,14 @@ def test_the_columns_of_other_programs_are_recognized(head, row, more):
 
 
 @pytest.mark.parametrize(
+    "cell", ["20240102", "500000000", "45292.5", "2020", "12", "-5", "9" * 20]
+)
+def test_a_cell_that_is_no_date_is_kept_for_the_report(cell):
+    (entry,) = read(f"url,created\na:b,{cell}\n")
+    assert entry.fields == {"uri": "a:b", "created": cell}
+
+
+@pytest.mark.parametrize(
     "cell, tags",
     [
         ('"a, b"', ["a", "b"]),
@@ -304,21 +312,28 @@ UNCLOSED_QUOTE = "has a misplaced quotation mark: unexpected end of data"
 WRONG_QUOTE = "has a misplaced quotation mark: ',' expected after '\"'"
 
 
-def test_an_unclosed_quote_skips_all_rows_after_it_and_names_them():
+def test_the_rows_after_an_unclosed_quote_are_read():
     outcomes = lines_and_outcomes('url,title\na:1,1\na:2,"open\na:3,3\na:4,4\n')
-    assert outcomes == [(2, "a:1"), (3, f"{UNCLOSED_QUOTE}, up to line 5")]
+    assert outcomes == [(2, "a:1"), (3, UNCLOSED_QUOTE), (4, "a:3"), (5, "a:4")]
+
+
+def test_the_rows_after_each_of_many_unclosed_quotes_are_read():
+    outcomes = lines_and_outcomes("url,title\n" + 'a:1,"open\na:2,2\n' * 2001)
+    wrong, right = outcomes[::2], outcomes[1::2]
+    assert {outcome for _, outcome in wrong} == {WRONG_QUOTE, UNCLOSED_QUOTE}
+    assert right == [(line, "a:2") for line in range(3, 4005, 2)]
 
 
 def test_the_rows_after_a_wrong_quote_are_read():
     text = 'url,title\na:1,"two\nlines"\na:3,"open\na:4,4\na:5,"One, two"\na:6,x\n'
     outcomes = lines_and_outcomes(text)
-    assert outcomes == [(2, "a:1"), (4, f"{WRONG_QUOTE}, up to line 6"), (7, "a:6")]
+    assert outcomes == [(2, "a:1"), (4, WRONG_QUOTE), (5, "a:4"), (6, "a:5"), (7, "a:6")]
     assert lines_and_outcomes('url,title\na:1,"x"y\na:2,2\n') == [(2, WRONG_QUOTE), (3, "a:2")]
 
 
-def test_two_rows_that_one_unclosed_quote_joins_are_skipped():
+def test_the_second_of_two_rows_that_one_unclosed_quote_joins_is_read():
     outcomes = lines_and_outcomes('url,title,note\na:1,A,"open\na:2,B,"note b"\na:3,C,x\n')
-    assert outcomes == [(2, f"{WRONG_QUOTE}, up to line 3"), (4, "a:3")]
+    assert outcomes == [(2, WRONG_QUOTE), (3, "a:2"), (4, "a:3")]
 
 
 def test_a_quoted_row_of_several_lines_is_one_row():

@@ -673,6 +673,31 @@ EXPECTED = {
             ),
         ],
     ),
+    # linkding before version 1.36.
+    "linkding-1.35.html": (
+        "netscape",
+        [
+            (
+                6,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described\n\nNoted",
+                    "tags": ["a", "unread", "archived"],
+                    "created": "2022-04-15T05:20:00Z",
+                },
+            ),
+            (
+                8,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["shared"],
+                    "created": "2022-04-15T05:20:02Z",
+                },
+            ),
+        ],
+    ),
     # A response of linkding's API.
     "linkding.json": (
         "json",
@@ -1175,10 +1200,13 @@ EXPECTED = {
             (
                 7,
                 {"title": '"https://c.example/'},
-                "has a misplaced quotation mark: unexpected end of data, up to line 8",
+                "has a misplaced quotation mark: unexpected end of data",
             ),
+            (8, {"title": "C"}, "has no uri"),
         ],
     ),
+    # A shortcut of an old browser, in lower case.
+    "shortcut-lower-case.url": ("shortcut", [(4, {"uri": "https://a.example/"})]),
     # A shortcut of Linux.
     "shortcut.desktop": (
         "shortcut",
@@ -1293,6 +1321,7 @@ EXPECTED = {
                     "created": "2024-01-17T21:20:00Z",
                 },
             ),
+            (11, *NO_BOOKMARK),
         ],
     ),
     # w3m.

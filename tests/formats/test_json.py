@@ -5,8 +5,8 @@ import json
 import pytest
 
 from formats.imports.json import read_file
-from storage.bookmark import create
-from storage.errors import Malformed
+from storage.bookmark import clean, create
+from storage.errors import Invalid, Malformed
 from tests.formats.writing import write_list
 
 # --- Writing ---
@@ -152,6 +152,22 @@ def test_utf_8_and_utf_16_are_read_with_a_bom_and_without(charset):
     assert list(read_file(text.encode(charset))) == [(2, {"uri": "a:é😀"}, "")]
 
 
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00\\uD83D", "\\\\\\ud83dx"])
+def test_half_a_character_affects_its_entry_alone(half):
+    wrong, right = read(f'[{{"url": "a:1", "title": "{half}"}}, {{"url": "a:2", "title": "A"}}]')
+    assert right == (1, {"uri": "a:2", "title": "A"}, "")
+    with pytest.raises(Invalid, match="title"):
+        clean(wrong.fields)
+
+
+@pytest.mark.parametrize(
+    "escapes, title", [("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"), ("\\\\ud83d", "\\ud83d")]
+)
+def test_escapes_of_whole_characters_are_read(escapes, title):
+    (entry,) = read(f'[{{"url": "a:1", "title": "{escapes}"}}]')
+    assert entry.fields["title"] == title
+
+
 # --- Reading: the objects of other programs ---
 
 DATES = ("2023-01-02T03:04:05+0100", "2023-01-02T03:04:06.789Z")
@@ -263,6 +279,24 @@ def test_a_number_before_1990_or_after_tomorrow_is_no_date(number):
     assert read(json.dumps([{"url": "a:b", "time": number}]))[0].fields == {"uri": "a:b"}
 
 
+@pytest.mark.parametrize(
+    "value", [12, "12", -5, 10**20, "2020", 20240102, 45292.5, {"$date": "2024-01-02"}, ["2024"]]
+)
+@pytest.mark.parametrize("name, field", [("date_added", "created"), ("updated", "modified")])
+def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
+    (entry,) = read(json.dumps([{"url": "a:b", name: value}]))
+    with pytest.raises(Invalid, match=field):
+        clean(entry.fields)
+    (entry,) = read(json.dumps([{"url": "a:b", name: value, "date": 1704164645, "modified": 0}]))
+    assert entry.fields.get("created", "2024-01-02T03:04:05Z") == "2024-01-02T03:04:05Z"
+
+
+@pytest.mark.parametrize("value", [0, "0", 0.0, "", " ", None, False, True, "true", "0000-00-00"])
+def test_an_unknown_date_and_a_flag_are_no_dates(value):
+    value = {"url": "a:b", "saved": value, "updated": value}
+    assert read(json.dumps([value])) == [(1, {"uri": "a:b"}, "")]
+
+
 @pytest.mark.parametrize("uri", ["url", "uri", "href"])
 def test_the_status_unread_is_a_tag(uri):
     value = {uri: "a:b", "status": "unread", "tags": ["x"]}
@@ -366,11 +400,53 @@ def test_a_list_that_is_not_read_is_named():
     assert reason in read_error(json.dumps(objects[0]))
 
 
-@pytest.mark.parametrize("list", [[{"url": "a:2"}], ["https://a.example/2"]])
-def test_a_list_beside_a_known_one_is_named(list):
-    first, entry = read(json.dumps({"archive": list, "bookmarks": [{"url": "a:1"}], "tags": [{}]}))
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"url": "a:2"}],
+        ["https://a.example/2"],
+        [["Two", "https://a.example/2"]],
+        {"count": 1, "items": [{"title": "Two", "url": "a:2"}]},
+        {"count": 1, "k2": {"title": "Two", "tags": ["x"], "url": "a:2"}},
+        {"items": ["https://a.example/2"]},
+        {"rows": [["Two", "https://a.example/2"]]},
+    ],
+)
+def test_a_list_beside_a_known_one_is_named(value):
+    first, entry = read(json.dumps({"archive": value, "bookmarks": [{"url": "a:1"}], "tags": [{}]}))
     assert first.skip_reason == "has lists that are not read: archive"
     assert entry.fields == {"uri": "a:1"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"url": "https://a.example/2", "name": "Me"},
+        {"meta": {"next": "https://a.example/2"}},
+        {"windows": {"1": {"id": 1}}},
+        [{"name": "N"}],
+        [1],
+        "https://a.example/2",
+    ],
+)
+def test_a_value_that_is_no_list_of_bookmarks_is_not_named(value):
+    (entry,) = read(json.dumps({"about": value, "bookmarks": [{"url": "a:1"}]}))
+    assert entry == (1, {"uri": "a:1"}, "")
+
+
+def test_a_list_in_an_entry_with_an_address_is_named():
+    value = {"url": "a:1", "children": [{"url": "a:2"}], "pictures": [{"url": "a:3"}]}
+    entry, skipped = read(json.dumps({"bookmarks": [value]}))
+    assert (entry.fields, entry.skip_reason) == ({"uri": "a:1"}, "")
+    assert skipped == (1, {"uri": "a:1"}, "has lists that are not read: children")
+
+
+def test_the_folders_of_opera_are_read_and_its_trash_is_ignored():
+    names = ("speedDial", "unsorted", "userRoot", "trash")
+    folders = {name: {"name": name, "children": [{"url": f"a:{name}"}]} for name in names}
+    *found, trash = read(json.dumps({"roots": {"custom_root": folders}}))
+    assert [e.fields for e in found] == [{"uri": f"a:{name}"} for name in names[:3]]
+    assert trash == (1, {}, "is no bookmark")
 
 
 @pytest.mark.parametrize("value", [{"k1": {"url": "a:1"}}, {"items": [{"url": "a:1"}], "count": 1}])
@@ -381,7 +457,8 @@ def test_an_object_of_bookmarks_is_read_like_a_list(value):
 def test_a_folder_whose_addresses_are_not_read_is_no_empty_folder():
     group = {"name": "A", "pages": {"x": {"url": "https://a.example/"}}}
     (entry,) = read(json.dumps({"groups": [group]}))
-    assert (entry.fields, entry.skip_reason) == ({"title": "A"}, "has no uri")
+    reason = "has no uri, and has lists that are not read: pages"
+    assert (entry.fields, entry.skip_reason) == ({"title": "A"}, reason)
 
 
 def test_an_empty_folder_of_firefox_may_have_annotations():

@@ -246,6 +246,7 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
         ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
         ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
         ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
+        ('ADD_DATE="" PRIVATE="1" TOREAD="0" TAGS="a"', ["a", "private"]),
         ('SHORTCUTURL="a" ICON_URI="b"', None),
     ],
 )

@@ -75,6 +75,10 @@ def read(text):
         ("https://a.example/a b c", {"uri": "https://a.example/a", "title": "b c"}),
         ("https://a.example/ - A, b", {"uri": "https://a.example/", "title": "A, b"}),
         ("A b https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("[1] https://a.example/ A", {"uri": "https://a.example/", "title": "A"}),
+        ("A b - https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
         ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
     ],
 )
@@ -90,6 +94,9 @@ def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
         ("[A](x:y(z))", "x:y(z)", "A", []),
         ("1. [ ] [A \\[b\\]](x:y 'T')", "x:y", "A [b]", []),
         ("See [![A](p.png)](x:y)", "x:y", "A", []),
+        ("[A](x:y_\\(z\\))", "x:y_(z)", "A", []),
+        ("[A\\_b](x:y\\_\\)\\z)", "x:y_)\\z", "A_b", []),
+        ("[A](x:y (A title))", "x:y", "A", []),
         ("- [](x:y)", "x:y", "", []),
         ("- <x:y> <!-- TAGS: a -->", "x:y", "", ["a"]),
         ("* [[x:y][A [b] c]] :a:b_c:", "x:y", "A [b] c", ["a", "b_c"]),
@@ -107,10 +114,29 @@ def test_a_bookmarklet_may_have_balanced_parentheses():
     assert (entry.fields["uri"], entry.fields["description"]) == (uri, "text (see docs)")
 
 
+def test_an_address_behind_the_only_link_of_a_line_is_a_part_of_its_description():
+    (entry,) = read("![P](https://p.example/) [A](x:y) at https://a.example/")
+    assert entry.fields["description"] == "at https://a.example/"
+
+
 def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headings():
     entries = read("# B\n## C ##\n[1](a:1), <a:2>\n# D\n[3](a:3)\n")
     found = [(entry.line, entry.fields["uri"], entry.fields["tags"]) for entry in entries]
     assert found == [(3, "a:1", ["B", "C"]), (3, "a:2", ["B", "C"]), (5, "a:3", ["D"])]
+
+
+def test_the_links_of_a_heading_are_entries_and_their_titles_are_its_tag():
+    first, second, third = read("# B\n## [C](c:1) ##\n[1](a:1)\n## On https://a.example/\n")
+    assert first.fields == {"uri": "c:1", "title": "C", "tags": ["B"]}
+    assert second.fields["tags"] == ["B", "C"]
+    assert (third.line, third.skip_reason[:16]) == (4, "has two readings")
+
+
+def test_underlined_lines_of_markdown_are_headings():
+    text = "---\ntags: x\n---\n[0](a:0)\n\nB\n===\n\nC d\n---\n[1](a:1)\n\nE\n--\n\n[2](a:2)\n---\n"
+    entries = [entry for entry in read(text + "\n1. x\n---\n\nF\n=") if not entry.skip_reason]
+    found = [(entry.line, entry.fields["tags"]) for entry in entries]
+    assert found == [(4, []), (11, ["B", "C d"]), (16, ["B", "E"])]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +147,9 @@ def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headi
         'https://a.example/ "tag" word',
         '"A" https://a.example/',
         "one https://a.example/ two",
+        "- https://a.example/ and [C](https://c.example/)",
+        "https://a.example/ see [C](https://c.example/)",
+        "- [D](https://d.example/) [E](https://e.example/) https://f.example/",
     ],
 )
 def test_a_line_with_two_readings_is_skipped(line):
@@ -183,6 +212,12 @@ def test_prose_of_markdown_is_ignored_and_other_text_is_skipped():
     assert reasons == ["is no bookmark", "", "has two readings"]
     words, _ = read("Some prose.\nx:y\n")
     assert words.skip_reason == "does not begin with a uri"
+
+
+@pytest.mark.parametrize("line", ["www.a.example", "- WWW.a.example A", "* mailto:a@b.example Me"])
+def test_an_address_of_markdown_that_cannot_be_read_is_skipped(line):
+    skipped, _ = read(f"{line}\n[A](x:y)\n")
+    assert (skipped.fields, skipped.skip_reason) == ({"uri": line}, "does not begin with a uri")
 
 
 @pytest.mark.parametrize(
