@@ -6,9 +6,7 @@ fields, so that nothing typed is lost.
 
 from formats.html import frame
 from formats.html.editor import values_html
-from formats.html.parts import host_html, title_link
 from formats.html.view import Parameters, Site, list_address
-from storage.bookmark import Bookmark
 
 
 def write_login_page(
@@ -39,37 +37,18 @@ def write_login_page(
     return (frame.begin_login("Log in", site) + frame.single_column("Log in", main)).encode()
 
 
-# The heading and the button of a pending form by the beginning of its target.
-_PENDING = {
-    "/-/delete/": ("This is not deleted yet", "Delete"),
-    "/-/restore": ("This is not put back yet", "Put back"),
-    "/-/selected": ("This is not done yet", "Continue"),
-    "/": ("This is not saved yet", "Save"),
-}
-
-
-def write_pending_form(
-    site: Site, target: str, pending_fields: Parameters, bookmark: Bookmark | None
-) -> bytes:
+def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
     The user sent this form before the login. All its fields are hidden, so that the browser sends
-    them again exactly as they were. The page shows the values that a user has typed as text, and
-    the `bookmark` that a deletion is about.
+    them again exactly as they were. The page shows the values that a user has typed as text.
     """
-    heading, button = next(_PENDING[start] for start in _PENDING if target.startswith(start))
     address = list_address(site.path, dict(pending_fields).get("_list"))
-    buttons = frame.submit_button(button, frame.link_button("Cancel", address))
+    buttons = frame.submit_button("Continue", frame.link_button("Cancel", address))
     form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
-    main = (
-        f'{values_html(pending_fields)}<p role="status">You are logged in now.</p>\n'
-        f"{_named(bookmark) if bookmark else ''}{form}"
-    )
-    return frame.write_page(heading, main, site).encode()
-
-
-def _named(bookmark: Bookmark) -> str:
-    return f'<p dir="auto">{title_link(bookmark)} {host_html(bookmark.uri)}</p>\n'
+    note = '<p role="status">You are logged in now.</p>\n'
+    main = f"{values_html(pending_fields)}{note}{form}"
+    return frame.write_page("This is not done yet", main, site).encode()
 
 
 def write_logout_page(site: Site) -> bytes:

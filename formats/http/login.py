@@ -1,7 +1,5 @@
 """Logging in by a form, and out: the handlers of the paths below `/-/`."""
 
-from contextlib import suppress
-
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
@@ -14,8 +12,6 @@ from formats.http.request import query_parameters
 from formats.http.response import HTTPError, Response, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
-from storage.bookmark import Bookmark
-from storage.errors import StorageError
 
 
 def show_login(service: Service, request: Request) -> Response:
@@ -51,9 +47,7 @@ def log_in(service: Service, request: Request) -> Response:
         response.headers["WWW-Authenticate"] = BEARER
         return response
     if pending_fields:  # The user has sent a form without a login, and can send it again now.
-        bookmark = _bookmark_to_delete(service, target)
-        page = write_pending_form(site, target, pending_fields, bookmark)
-        response = respond_with(HTML, page)
+        response = respond_with(HTML, write_pending_form(site, target, pending_fields))
     else:
         response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
@@ -69,13 +63,6 @@ def log_out(service: Service, request: Request) -> Response:
     # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
-
-
-def _bookmark_to_delete(service: Service, target: str) -> Bookmark | None:
-    _, _, id = target.partition("/-/delete/")
-    with suppress(StorageError):
-        return service.store.get(id).bookmark
-    return None
 
 
 def _raise_404_without_tokens(service: Service) -> None:

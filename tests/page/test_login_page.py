@@ -85,7 +85,7 @@ def test_a_form_that_is_sent_after_the_login_has_ended_is_not_lost(private):
     private.leave(private.find(".editor .primary").click)
     assert private.find("h1").text == "Log in"
     log_in(private)
-    assert private.find("h1").text == "This is not saved yet"
+    assert private.find("h1").text == "This is not done yet"
     assert private.stored(**BEARER) == []
     private.leave(private.find("main .primary").click)
     (bookmark,) = private.stored(**BEARER)
