@@ -21,7 +21,7 @@ class Format(msgspec.Struct, frozen=True, eq=False):
     """A representation: its name, the media type of its responses, and its writer.
 
     A client may ask for it by `aliases`, too. `page_size` is the `limit` of a list without one, and
-    `query` has what else the writer of a list needs. If it has a `download_name`, browsers save the
+    `query` has further members of a list's query. If it has a `download_name`, browsers save the
     response under this name in place of showing it. A page (`is_page`) shows more than its
     resource, such as suggested tags, so its entity tag depends on its content.
     """

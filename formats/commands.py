@@ -359,7 +359,7 @@ def configured_application(
 def _configure(options: argparse.Namespace, is_private: bool) -> Any:
     """Return the configured application. Exit if it has no token and others may reach it."""
     file, token = options.token_file, os.environ.get("BOOKMARKS_TOKEN")
-    # Without a token, everybody could read and write, and without `--hosts` other bookmarks.
+    # Without a token, anyone could read and write, and without `--hosts` other bookmarks.
     for option, value in (("--token-file", file), ("--hosts", options.hosts)):
         variable = _environment_variable(option)
         if not value and "" in (value, os.environ.get(variable)):

@@ -9,7 +9,7 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import split_tags
 from storage.errors import Invalid, Malformed
 
-# A form of a million fields would take much memory; that of a list has one for each bookmark.
+# A form of a million fields would take much memory. A list's form has one for each bookmark.
 MAX_FIELDS = 2_000
 # The fields with tags, which commas separate. A form may send each of these fields several times:
 # the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.

@@ -87,8 +87,8 @@ def _choose_codec(data: bytes, find_label: _FindLabel | None) -> str:
 def find_codec(label: str) -> str | None:
     """Return the codec for a declared charset by the Encoding Standard, None if it is unknown."""
     encoding = webencodings.lookup("macintosh" if label.lower() in _MAC_LABELS else label)
-    # The caller found the label as ASCII text, so the file cannot be UTF-16, whatever it declares.
-    # Python has no codec for x-user-defined.
+    # The caller found the label as ASCII text, so the file cannot be UTF-16, even if it declares
+    # that. Python has no codec for x-user-defined.
     if encoding is None or encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return None
     # The Encoding Standard decodes gbk as gb18030, which has all of its characters and more.

@@ -119,7 +119,7 @@ class Collector:
         self._depth += 1
         around = self._open[-1] if self._open else None
         if self._pieces is not None:
-            return  # An element in a text: what is in it belongs to the text.
+            return  # An element in a text: its content belongs to the text.
         if around and self._is_text(tag, around):
             self._pieces, self._text_depth = [], self._depth
         # No entry has entries or folders inside it.
@@ -154,7 +154,7 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
     """Yield the folders and entries of a file. Raises Malformed after those before an error."""
     error = None
     if declared_charset(data) in ("", "utf-8"):
-        # Old programs write windows-1252 all the same, or blank lines before the declaration.
+        # Old programs write windows-1252 nevertheless, or blank lines before the declaration.
         text = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), decode(data), 1)
         data = text.encode("utf-8", "replace")
     try:

@@ -40,7 +40,7 @@ class Watch:
 
     Only the first folder must exist. The kernel queues an event inside the system call that changes
     a folder, so `read_events` returns every change that was finished before the call. A forked
-    child has to open a watch of its own. Writers compare `first_folder_identity`, the device and
+    child has to open another watch. Writers compare `first_folder_identity`, the device and
     inode of the first folder as it is watched, with those of the folder that they locked before: if
     they differ, the locked folder is not at its path any more.
     """

@@ -22,7 +22,7 @@ _MEDIA_TYPES = {
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
-_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to tell its versions apart.
+_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to distinguish its versions.
 
 
 @dataclass(frozen=True)

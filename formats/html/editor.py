@@ -125,7 +125,7 @@ def _digests(fields: Fields) -> dict[str, str]:
 
 def shown_version(entry: Entry) -> str:
     """Return the id and version of a bookmark, by which a form says what its page has shown."""
-    # 40 bits tell the versions of one bookmark apart, and lists have many of them.
+    # 40 bits distinguish the versions of one bookmark, and lists have many of them.
     return f"{entry.bookmark.id}:{entry.version & 0xFF_FFFF_FFFF:010x}"
 
 

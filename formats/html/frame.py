@@ -109,7 +109,7 @@ def _search(site: Site, filter: Parameters) -> str:
     )
 
 
-# What the search understands, each with an example.
+# The elements of a search expression, each with an example.
 SEARCH_EXAMPLES = (
     '<dl class="examples">\n'
     "<dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>\n"

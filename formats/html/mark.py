@@ -35,8 +35,8 @@ def _find(text: str, words: Iterable[str]) -> bytearray:
     `re` would keep a compiled pattern of each of the last 512 searches, in up to 1.5 GB.
     """
     folded, found = fold_text(text), bytearray(len(text))
-    # Folding replaces a character by none, one or several: "ﬁ" becomes "fi". So the place of each
-    # folded character in the text is needed.
+    # Folding replaces a character by none, one or several: "ﬁ" becomes "fi". The place of each
+    # folded character in the text is needed, therefore.
     places: Sequence[int] = range(len(text))
     if not text.isascii():  # Folding keeps the length of an ASCII text.
         places = [place for place, c in enumerate(text) for _ in _fold_character(c)]

@@ -1,4 +1,4 @@
-"""The page after bookmarks were changed or deleted: what was done, and what was left alone."""
+"""The page after bookmarks were changed or deleted, which lists those that were left alone."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The pages of forms that were not stored: what the user typed, and why."""
+"""The pages of forms that were not stored: the typed values, and the reasons."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page of what is rarely needed: downloads, feed, bookmarklet, import, similar addresses."""
+"""The page of rarely needed tools: downloads, feed, bookmarklet, import, similar addresses."""
 
 from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
 from formats.html.parts import title_link

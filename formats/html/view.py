@@ -1,4 +1,4 @@
-"""What a page, a list or a feed shows beside its bookmarks: addresses, filter and totals."""
+"""Data that a page, a list or a feed shows beside its bookmarks: addresses, filter, totals."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from storage.store import Page
 
 Parameters = list[tuple[str, str]]
 
-# What a form has done to a number of bookmarks. The form leads to a list with this number in the
+# The actions of a form on a number of bookmarks. The form leads to a list with this number in the
 # parameter of this name.
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
@@ -47,7 +47,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a writer may show beside its resource.
+    """Data that a writer may show beside its resource.
 
     `make_site` returns the service's address, which few formats need. `parameters` is the query of
     the request.

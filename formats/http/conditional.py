@@ -34,7 +34,7 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304 if the client of a GET has it already.
 
-    The chunks, which may take long to make, are made only if they are sent. `name` tells apart the
+    The chunks, which may take long to make, are made only if they are sent. `name` distinguishes
     representations of one resource in one format. Raises PreconditionFailed.
     """
     tag = f"{_version_text(resource)}.{name}{format.name}"
@@ -127,12 +127,12 @@ def _parse_entity_tags(header: str, strong: bool = False) -> list[str]:
 
 
 def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> bool:
-    """Return whether nothing has changed since If-Modified-Since, as far as dates can tell."""
+    """Return whether nothing has changed since If-Modified-Since, as far as dates show."""
     date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
     if date is None or _last_modified(resource) > date:
         return False
     # Dates are in whole seconds, so a client may have an older version with the same date. For a
-    # second after the change no date gets a 304; later only an ETag tells the versions apart.
+    # second after the change no date gets a 304; later only an ETag distinguishes the versions.
     return time.time() - resource.changed_at > 1
 
 

@@ -1,4 +1,4 @@
-"""What the handlers of the pages' forms share: reading a form, and showing it after an error."""
+"""Read the forms of the pages, and show a form again after an error."""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The pages for people below `/-/`: the forms of a bookmark, and what they do.
+"""The pages for people below `/-/`: the forms of a bookmark, and their effects.
 
 Each form has its own address, so a handler knows what its form means. If a form cannot be stored,
 the response is a page with the form, in which nothing that was typed is lost.

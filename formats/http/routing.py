@@ -31,7 +31,7 @@ _PATTERNS = {
 
 @dataclass
 class Service:
-    """What every handler needs: the store, who may use it, and the service's address."""
+    """The store, the access control and the address of the service, for every handler."""
 
     store: Store
     access_control: AccessControl

@@ -163,7 +163,7 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
 
 
 def _is_own_site(request: Request, base_url: str | None) -> bool | None:
-    """Return whether a page of this service sent the request, None if no header tells."""
+    """Return whether a page of this service sent the request, None if no header shows it."""
     if site := request.environ.get("HTTP_SEC_FETCH_SITE"):
         return None if site == "none" else site == "same-origin"  # "none": the user typed it.
     if (origin := request.environ.get("HTTP_ORIGIN")) is None:

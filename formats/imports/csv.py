@@ -135,7 +135,7 @@ def _read_row(names: list[str], row: list[str]) -> dict[str, object]:
 def _tags(cell: str) -> list[str]:
     """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
     if cell.startswith("["):
-        with suppress(ValueError, RecursionError):  # Where the cell is no JSON.
+        with suppress(ValueError, RecursionError):  # The cell may be no JSON.
             texts = [text for text in json.loads(cell) if isinstance(text, str)]
             return [tag for text in texts for tag in split_tags(text)]
         if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.

@@ -19,7 +19,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if "uri" in fields or element.kind == "post":
             yield entry_with_uri(element.line, fields)
-        if element.kind == "outline":  # That of a feed is an empty folder.
+        if element.kind == "outline":  # A feed is an empty folder.
             name = "" if "uri" in fields else element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
 

@@ -1,4 +1,4 @@
-"""The roles of columns and members: what they mean in files of other programs, by their names."""
+"""The roles (meanings) of columns and members in files of other programs, by their names."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
