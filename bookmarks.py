@@ -1,8 +1,7 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-Begin with ROUTES, the handlers for programs: each reads the request, then finds, checks and changes
-bookmarks, and responds. `formats.http.pages` has those for people, `formats.http.linkding` those
-for linkding's clients. Exceptions become responses by the table `problems.PROBLEMS`.
+Begin with ROUTES, the handlers for programs; `formats.http.pages` has those for people, and
+`formats.http.linkding` those for linkding's clients. `problems.PROBLEMS` has each error's status.
 """
 
 import functools
@@ -72,6 +71,8 @@ def get(service: Service, request: Request, id: str) -> Response:
     """GET /{id}: one bookmark."""
     entry, parameters = service.store.get(id), query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
+    if format.is_page:  # A page shows data of other bookmarks, too.
+        service.store.refresh()
     return respond(request, format, entry, format.write(entry, service.view(request, parameters)))
 
 
@@ -299,11 +300,10 @@ def make_host_app(
     reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
     control = AccessControl(encode_tokens(token), public_read, None)
 
-    # At most `max_open` applications stay open between requests. Python frees the longest unused
-    # one beyond that, with its index and inotify instance, when no request refers to it any more.
-    # No other host waits meanwhile: the cache has no lock.
+    # Python frees the longest unused application beyond `max_open`, with its index and inotify
+    # instance, when no request refers to it any more. No host waits: the cache has no lock.
     @functools.lru_cache(max_open)
-    def open_folder(folder: Path, _key: object) -> Application:
+    def open_folder(folder: Path, _has_token_file: bool) -> Application:
         return Application(Store(folder, one_machine), control)
 
     return hosts.HostApplication(Path(root), open_folder, control)

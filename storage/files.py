@@ -211,7 +211,7 @@ class Staged:
             os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
-        # Most content has no temporary name now. `check --repair` removes one that is left.
+        # Published content has no temporary name. `check --repair` removes one that is left.
         with suppress(OSError):
             os.unlink(self._temporary)
         _close(self.descriptor)

@@ -45,6 +45,10 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch: the next refresh compares all files."""
         self.watch.close()
+        self._forget()
+        self._must_rescan = True  # The next refresh compares all files instead of reading events.
+
+    def _forget(self) -> None:
         self.index = Index({})
         # The latest ctime of a file or folder. It only grows: replacing or removing a file is a
         # later change, of its folder.
@@ -53,16 +57,15 @@ class Follower:
         self._retry_at = 0.0  # When to read files again that failed, by the monotonic clock.
         # By folder and id: a hash of inode, size and times, to notice a change.
         self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        self._must_rescan = True  # The next refresh compares all files instead of reading events.
 
     def is_up_to_date(self) -> bool:
         """Return whether no file has changed since the last refresh. Needs no mutex."""
-        must_read = self._must_rescan or self._is_retry_due()
-        return not must_read and self.watch.has_no_event()
+        # Another thread sets `_must_rescan` before it takes events from the queue.
+        return self.watch.has_no_event() and not (self._must_rescan or self._is_retry_due())
 
     def _is_retry_due(self) -> bool:
-        """Return whether to read again each file that could not be read."""
-        return time.monotonic() >= self._retry_at
+        """Return whether to read again the files that could not be read."""
+        return bool(self._errors) and time.monotonic() >= self._retry_at
 
     @property
     def state(self) -> State:
@@ -90,7 +93,10 @@ class Follower:
         """
         # Events can be read only once: if this method raises, the next refresh has to rescan.
         must_rescan, self._must_rescan = self._must_rescan, True
+        folder = self.watch.first_folder_identity
         events = self.watch.read_events()
+        if self.watch.first_folder_identity != folder:  # The times of another folder do not count.
+            self._forget()
         if must_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,7 +179,7 @@ class Store:
         if not (host := host_of(key)):
             return []
         with self._mutex:
-            entries = list(self._follower.index.entries)  # As of the request's last refresh.
+            entries = list(self._follower.index.entries)  # As of the last refresh.
         # Searching for the text of the host first is six times as fast as parsing every uri.
         same_host = [e for e in entries if host in e.uri_key and host_of(e.uri_key) == host]
         others = [e for e in same_host if e.uri_key != key]
@@ -255,10 +256,9 @@ class Store:
 class Rehearsal(Store):
     """A store for a dry run: all of its transactions are one, which is never stored."""
 
-    def __init__(self, folder: Path, one_machine: bool = False) -> None:
-        """Open the folder as `Store` does."""
-        super().__init__(folder, one_machine)
-        self._rehearsed = Transaction(self)
+    @cached_property
+    def _rehearsed(self) -> "Transaction":
+        return Transaction(self)
 
     @contextmanager
     def transaction(self) -> Iterator["Transaction"]:

@@ -50,7 +50,8 @@ class Watch:
         self._folders = [str(folder) for folder in folders]  # `lstat` takes longer for a `Path`.
         self._one_machine = one_machine
         self._positions_by_watch: dict[int, int] = {}  # In `folders`, by watch descriptor.
-        self._identities: list[tuple[int, int] | None] = []  # Of the folders when it was opened.
+        # Of the folders when the watch was opened.
+        self._identities: list[tuple[int, int] | None] = [None for _ in folders]
         self._inotify: INotify | None = None
 
     @property

@@ -44,7 +44,7 @@ class Service:
         return Site(site.url, site.path, has_login, self._count_unread, host_tags)
 
     def _count_unread(self) -> int:
-        # As of the request's last refresh: the page of an error must not raise another error.
+        # As of the last refresh: the page of an error must not raise another error.
         return self.store.select(Query(tags=(UNREAD,), limit=0), is_refreshed=True).total
 
     def view(self, request: Request, parameters: Parameters = []) -> View:

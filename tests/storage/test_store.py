@@ -365,6 +365,21 @@ def test_a_change_in_place_moves_the_state_alike_in_every_process(store, a, tmp_
         assert states[-2].changed_at < states[-1].changed_at <= time.time()
 
 
+def test_the_state_of_a_folder_that_took_the_place_of_another_is_that_of_a_new_process(tmp_path):
+    data = tmp_path / "data"
+    store = Store(data)
+    put_bookmark(store, bookmark("a", title="Old"))
+    shutil.copytree(data, tmp_path / "restored")
+    time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
+    put_bookmark(store, bookmark("b", title="Later"))
+    later = store.state()
+    data.rename(tmp_path / "later")
+    (tmp_path / "restored").rename(data)
+    assert titles(store) == {"a": "Old"}
+    assert store.state() == Store(data).state()
+    assert store.state().changed_at < later.changed_at
+
+
 def test_files_read_before_the_system_had_too_many_open_files_are_not_lost(
     store, a, tmp_path, fail_to_open
 ):
@@ -613,6 +628,7 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
         (lambda: app.get("/?limit=1"), 1),
         (lambda: app.get("/?limit=1"), 1),  # From the cache.
         (lambda: app.get(f"/{id}?format=json"), 0),
+        (lambda: app.get(f"/{id}?format=html"), 1),
         (lambda: app.post_json("/", {"uri": "x:2"}), 1),
         (lambda: app.post_json(f"/{id}", {"title": "B"}), 1),
         (lambda: app.put_json(f"/{id}", whole), 1),
