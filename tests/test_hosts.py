@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -120,10 +121,12 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     hosts.post_json("/", {"uri": "x:y"}, headers=at("carol.example.com"), status=201)
     (root / "carol.example.com").rename(root / "moved")
     hosts.get("/", headers=at("carol.example.com"), status=404)
-    (root / "carol.example.com").mkdir()
-    assert uris(hosts, "carol.example.com") == []
-    (root / "carol.example.com").rename(root / "empty")
-    assert sorted(path.name for path in root.iterdir()) == [A, B, "empty", "moved"]
+    for _ in range(3):  # The file system may use the inode of the removed folder again.
+        (root / "carol.example.com").mkdir()
+        assert uris(hosts, "carol.example.com") == []
+        hosts.post_json("/", {"uri": "x:z"}, headers=at("carol.example.com"), status=201)
+        shutil.rmtree(root / "carol.example.com")
+    assert sorted(path.name for path in root.iterdir()) == [A, B, "moved"]
 
 
 @pytest.mark.parametrize("is_file", [True, False])

@@ -1,7 +1,9 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
 import re
+import stat
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +30,12 @@ _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 class HostApplication:
     """The WSGI callable that serves the folder `root/{host}` for each host name.
 
-    `open_folder` returns the application of a folder, the same one for the same arguments while
-    this one stays open. `access_control` has the tokens of hosts without a token file.
+    `open_folder` returns the application of a folder, and another one if the host has a token file:
+    cached responses depend on that. `access_control` has the tokens of hosts without such a file.
     """
 
     root: Path
-    open_folder: Callable[[Path, object], Any]
+    open_folder: Callable[[Path, bool], Any]
     access_control: AccessControl
 
     def open(self) -> None:
@@ -57,13 +59,13 @@ class HostApplication:
         """
         folder, file = self.root / host, self.root / f"{host}.tokens"
         try:
-            if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
+            is_served = _SERVED_HOST.fullmatch(host) and not files.is_missing(folder)
+            if not is_served or not stat.S_ISDIR(folder.lstat().st_mode):
                 raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
             # Only a file that is surely missing gives the host the tokens of the service.
             tokens = [] if files.is_missing(file) else credentials.read_tokens(file)
-            # Another folder may have taken the place, and cached responses depend on tokens.
-            status = folder.stat()
-            app = self.open_folder(folder, (status.st_dev, status.st_ino, bool(tokens)))
+            files.make_folder(folder / "bookmarks")  # The host's folder may be made again.
+            app = copy(self.open_folder(folder, bool(tokens)))
         except (StorageError, OSError) as error:
             raise Unavailable("The folder of this host or its tokens cannot be used.") from error
         default = self.access_control
