@@ -66,6 +66,17 @@ def decode(data: bytes, find_label: _FindLabel | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def require_valid_utf_16(data: bytes) -> None:
+    """Raise Malformed, which names the line, for invalid UTF-16, which `decode` would change."""
+    codec = _choose_codec(data, None)
+    try:
+        if codec.startswith("utf-16"):
+            data.decode(codec)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].decode(codec, "ignore").count("\n") + 1
+        raise Malformed(f"It is not valid UTF-16 in line {line}.") from None
+
+
 def _choose_codec(data: bytes, find_label: _FindLabel | None) -> str:
     """Return the codec for a file."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

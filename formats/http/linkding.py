@@ -207,14 +207,16 @@ def set_archived(service: Service, request: Request, number: str, verb: str) -> 
 
 def delete(service: Service, request: Request, number: str) -> Response:
     """linkding's DELETE /api/bookmarks/{number}/: delete the bookmark."""
+    id = service.store.id_of_number(int(number))  # 404 needs no lock.
     with service.store.transaction() as folder:
-        folder.delete(folder.get(service.store.id_of_number(int(number))))
+        folder.delete(folder.get(id))
     return Response(NO_CONTENT, {})
 
 
 def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
+    id = store.id_of_number(int(number))
     with store.transaction() as folder:
-        before = folder.get(store.id_of_number(int(number)))
+        before = folder.get(id)
         changes = _fields_to_store(sent, before.bookmark, keeps_stored_tags=False)
         after = rules.update(before.bookmark, changes)
         folder.put(after, before)
@@ -300,8 +302,7 @@ def _tag_document(store: Store, tag: str, count: int) -> dict[str, object]:
     """Return a tag as linkding shows it, with the date of the oldest of its `count` bookmarks."""
     last_in_list = Query(tags=(fold_tag(tag),), limit=1, offset=max(count - 1, 0))
     oldest = store.select(last_in_list, is_refreshed=True).entries
-    # A new tag has no bookmark.
-    date = oldest[0].bookmark.created if oldest else timestamp(time.time())
+    date = oldest[0].bookmark.created if oldest else timestamp(time.time())  # A new tag has none.
     return {
         "id": linkding_number(fold_tag(tag)),  # The ids of linkding are numbers.
         "name": tag.replace(" ", _LINKDING_SPACE),  # Clients read a name with a space as two.
@@ -316,13 +317,10 @@ def _respond(document: object, status: str = OK) -> Response:
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
     problem = problem_of(request, error, site)
-    errors: Sequence[tuple[str, str]] = problem.errors
-    if problem.status == 409:
-        errors = [("url", _URL_EXISTS)]
-    elif problem.status == 400:
-        errors = [("non_field_errors", problem.detail)]
+    errors_by_status = {409: ("url", _URL_EXISTS), 400: ("non_field_errors", problem.detail)}
+    own_error = errors_by_status.get(problem.status)
     reasons_by_member: dict[str, list[str]] = {}
-    for field, reason in errors:
+    for field, reason in [own_error] if own_error else problem.errors:
         reasons_by_member.setdefault(_MEMBER_BY_FIELD.get(field, field), []).append(reason)
     problem.status = _LINKDING_STATUS.get(problem.status, problem.status)
     response = _respond(reasons_by_member or {"detail": problem.detail}, problem.status_line)

@@ -26,7 +26,7 @@ PROBLEM_JSON = "application/problem+json"
 # Accept chooses between the page and a document, which is sent as PROBLEM_JSON in any case.
 _PAGE = Format("html", HTML, iter)
 _FORMATS = formats.table(
-    Format("problem", PROBLEM_JSON, iter), Format("json", "application/json", iter), _PAGE
+    Format("problem", PROBLEM_JSON, iter, aliases=("application/json",)), _PAGE
 )
 
 # The status of the response to a request that raises this exception.

@@ -13,7 +13,7 @@ from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from formats.json import parse_strictly, replace_lone_surrogates
 from formats.netscape import is_firefox_query
-from formats.text import decode
+from formats.text import decode, require_valid_utf_16
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
 from storage.errors import Malformed
 
@@ -74,6 +74,7 @@ _decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
+    require_valid_utf_16(data)
     # UTF-8 without a BOM, as msgspec requires.
     data = replace_lone_surrogates(decode(data)).encode()
     outermost_value = _check_syntax(data)

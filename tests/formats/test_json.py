@@ -134,8 +134,16 @@ def test_a_document_must_be_an_array_or_an_object(text):
     assert "must be an array or an object" in read_error(text)
 
 
-def test_utf_16_that_is_cut_off_is_malformed():
-    assert "in line 2" in read_error("[\n]".encode("utf-16") + b"\x00")
+@pytest.mark.parametrize(
+    "data, line",
+    [
+        ('[\n\n"'.encode("utf-16") + b"\x00\xd8" + '"]'.encode("utf-16-le"), 3),
+        ("[\n]".encode("utf-16") + b"\x00", 2),
+    ],
+    ids=["surrogate", "cut off"],
+)
+def test_invalid_utf_16_is_malformed(data, line):
+    assert read_error(data).endswith(f"in line {line}.")
 
 
 def test_a_character_of_utf_8_that_is_cut_off_is_malformed():
