@@ -1,7 +1,6 @@
 """JSON (RFC 8259): a bookmark is an object of its seven fields, a list an array of those."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -14,8 +13,6 @@ from storage.index import Entry
 from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
-# The escape of half a character. In a group, those of whole characters and of a backslash.
-_SURROGATE = re.compile(r"\\(?:(\\|u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w)|u[dD][89a-fA-F]\w\w)")
 _CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
 
 
@@ -84,14 +81,6 @@ def parse_strictly(text: str) -> object:
         # Python puts a position after messages such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Return a JSON text with the escape of NUL, which no field may have, for half a character.
-
-    Each text of a bookmark is checked, but msgspec would refuse the whole document.
-    """
-    return _SURROGATE.sub(lambda match: match[0] if match[1] else r"\u0000", text)
 
 
 def _reject_constant(name: str) -> None:

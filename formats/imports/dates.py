@@ -12,8 +12,11 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-_UNKNOWN_DATES_AND_FLAGS = ("", "true", "false", *TEXTS_OF_UNKNOWN_DATES)
-_DATABASES_UNKNOWN_DATE = "0000-00-00"  # MySQL writes it for an unknown date.
+# The second is 1970 in Chromium's microseconds since 1601, the third an unknown date of MySQL.
+_UNKNOWN_DATE = re.compile(
+    rf"|{'|'.join(TEXTS_OF_UNKNOWN_DATES)}|{SECONDS_FROM_1601_TO_1970}000000|0000-00-00.*"
+)
+_FLAG_OR_COUNT = re.compile("true|false|-?[0-9]{1,3}")
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
 _FORMATS = (
@@ -31,14 +34,8 @@ def parse_date(value: object) -> str | None:
     A number counts seconds since 1970; milliseconds if seconds would give a date outside the years
     1 to 9999; microseconds if milliseconds would, too.
     """
-    if isinstance(value, str):
-        text = value.strip()
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        # No date has more than 20 digits, and `int` would fail for infinity and NaN.
-        text = str(int(value)) if abs(value) < 1e20 else ""
-    else:
-        return None
-    if not text or len(text) > _MAX_LENGTH or text in TEXTS_OF_UNKNOWN_DATES:
+    text = str(value).strip()
+    if len(text) > _MAX_LENGTH or _UNKNOWN_DATE.fullmatch(text):
         return None
     number = _NUMBER.fullmatch(text)
     return _from_number(int(number[1])) if number else _from_text(text)
@@ -50,13 +47,13 @@ def parse_date_or_keep(value: object) -> str | None:
     None for a text that stands for an unknown date, and for any other value.
     """
     text = value.strip() if isinstance(value, str) else ""
-    return None if is_unknown(text) else parse_date(value) or text
+    return None if _UNKNOWN_DATE.fullmatch(text) else parse_date(value) or text
 
 
 def is_unknown(value: object) -> bool:
-    """Return whether a value stands for an unknown date, or is a flag, such as `saved: true`."""
-    text = str(value).strip().lower().removesuffix(".0")  # Numbers of JSON are floats.
-    return text in _UNKNOWN_DATES_AND_FLAGS or text.startswith(_DATABASES_UNKNOWN_DATE)
+    """Return whether a value is an unknown date, or a flag or count, such as `saved: true`."""
+    text = str(value).strip().lower()
+    return any(pattern.fullmatch(text) for pattern in (_UNKNOWN_DATE, _FLAG_OR_COUNT))
 
 
 def parse_plausible_date(value: object) -> str | None:
@@ -86,24 +83,18 @@ def _from_number(number: int) -> str | None:
 def _from_text(text: str) -> str | None:
     with suppress(Invalid):  # Most dates are RFC 3339, which the rule of `created` parses.
         return str(clean({"created": text})["created"])
-    readings = {_parse(parse, text.upper()) for parse in _PARSERS} - {None}
+    upper = text.upper()  # `fromisoformat` reads no lower-case t and z.
+    in_formats = (_parse(datetime.strptime, upper, format) for format in _FORMATS)
+    readings = {_parse(datetime.fromisoformat, upper), *in_formats} - {None}
     # In 02/01/2023, the first number may be the day or the month: such a text is no date.
     if readings:
         return readings.pop() if len(readings) == 1 else None
     return _parse(parsedate_to_datetime, text)
 
 
-def _parse(parse: Callable[[str], datetime], text: str) -> str | None:
+def _parse(parse: Callable[..., datetime], *texts: str) -> str | None:
     with suppress(ValueError, OverflowError):
-        moment = parse(text)
+        moment = parse(*texts)
         utc = moment.astimezone(UTC) if moment.tzinfo else moment
         return utc.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
     return None
-
-
-def _parser(format: str) -> Callable[[str], datetime]:
-    return lambda text: datetime.strptime(text, format)
-
-
-# `fromisoformat` reads no lower-case t and z.
-_PARSERS = (datetime.fromisoformat, *map(_parser, _FORMATS))

@@ -11,20 +11,21 @@ from msgspec import Raw
 from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
-from formats.json import parse_strictly, replace_lone_surrogates
+from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
-from formats.text import decode, require_valid_utf_16
+from formats.text import MAX_ENTRY, decode, require_valid_utf_16
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
 from storage.errors import Malformed
 
-# The names of members that contain entries and folders, in arrays or objects. Those of the first
-# set contain folders only, those of the second are the folders that Chromium creates itself.
+# The names of members that contain entries and folders: arrays of folders, arrays of both, and
+# objects, which Chromium, Opera, Vivaldi and Tab Session Manager write.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
-_CHROMIUM_FOLDERS = frozenset(
-    "roots bookmark_bar bookmark_menu other synced custom_root speedDial unsorted userRoot".split()
-)
 _ENTRY_LISTS = frozenset("bookmarks cards children data items links posts results tabs".split())
-_CONTAINERS = _FOLDER_LISTS | _CHROMIUM_FOLDERS | _ENTRY_LISTS | {"trash"}
+_ROOT_OBJECTS = frozenset(
+    "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
+    "pinboard trash".split()
+)
+_CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_OBJECTS
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 # An account of floccus has these members. It is no bookmark, because its url is a sync server's.
@@ -36,16 +37,9 @@ _INNER_MEMBERS = (
     ("meta_info", "Description", "description"),
 )
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
-_OBJECTS = re.compile(rb"(?:\[\s*)?\{")  # An object, or an array of objects.
-_ADDRESS = rb'"[a-z][a-z0-9+.-]{0,99}:[^\s"]'
-# A value that may have bookmarks: an array with an address anywhere in it, or an object with an
-# array of addresses or an object with an address. The address of an object itself, such as one of
-# the user, is none of a bookmark.
-_LIST = re.compile(
-    rb'\[.*%b|\{.*[:\[,]\s*(?:\[[^][{}]*|\{[^{}]*"[\w-]*(?:ur[il]|href|link)"\s*:\s*)%b'
-    % (_ADDRESS, _ADDRESS),
-    re.DOTALL | re.IGNORECASE,
-)
+_ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
+# A value may have bookmarks if an array of objects, arrays or texts is in it, and an address.
+_LIST, _ADDRESS = re.compile(rb'\[\s*[\[{"]'), re.compile(rb'"[A-Za-z][\w+.-]{0,99}:[^\s"]')
 # Lists with other things than bookmarks, or with bookmarks that stand elsewhere in the file, too.
 _OTHER_LISTS = frozenset("annos labels pinnedLinks rssSubscriptions tags".split())
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
@@ -76,7 +70,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one if any part is malformed."""
     require_valid_utf_16(data)
     # UTF-8 without a BOM, as msgspec requires.
-    data = replace_lone_surrogates(decode(data)).encode()
+    data = decode(data).encode()
     outermost_value = _check_syntax(data)
     if _type(outermost_value) not in (_ARRAY, _OBJECT):
         raise Malformed("The JSON document must be an array or an object.")
@@ -160,22 +154,23 @@ class _Walk:
             return
         entry = _read_object(value, self._line, tags + self._tags_of_ids(members.get("lists")))
         if entry.skip_reason == NO_URI:
+            is_folder = name in _FOLDER_LISTS or _text(members.get("type")) in _FOLDER_TYPES
             if lists := _unread_lists(members, ()):
                 entry = entry._replace(skip_reason=f"{NO_URI}, and has {lists}")
-            elif _is_folder(members, name) and b"://" not in memoryview(value).tobytes():
+            elif is_folder and b"://" not in memoryview(value).tobytes():
                 return  # An empty folder.
             if depth == 0:  # The outermost object. Its list, if any, has an unknown name.
                 raise Malformed(f"The JSON object {entry.skip_reason}. {_ADVICE}")
         yield entry
-        # Other lists of an entry, such as one of pictures, have no bookmarks.
-        lists = _unread_lists(members, members.keys() - _CONTAINERS)
+        # Other lists of an entry, such as the links in a text, have no bookmarks.
+        lists = _unread_lists(members, members.keys() - {"children"})
         if lists and not entry.skip_reason:
             yield entry._replace(skip_reason=f"has {lists}")
 
     def _tags_of_folder(self, members: _Members, name: str, depth: int) -> tuple[str, ...]:
         """Return the tags for a folder, none for one that a browser creates itself."""
         # Firefox marks its own folders by `root`, Chromium by `folderType` or a name like `other`.
-        if name in _CHROMIUM_FOLDERS or members.keys() & {"root", "folderType"}:
+        if name in _ROOT_OBJECTS or members.keys() & {"root", "folderType"}:
             return ()
         parent = members.get("parentId")
         tags_around = self._tags_of_id(msgspec.json.decode(parent)) if parent else ()
@@ -197,15 +192,16 @@ class _Walk:
         return tuple(tag for id in array[:MAX_TAGS] for tag in self._tags_of_id(id))[:MAX_TAGS]
 
 
-def _is_folder(members: _Members, name: str) -> bool:
-    return name in _FOLDER_LISTS or _text(members.get("type")) in _FOLDER_TYPES
-
-
 def _unread_lists(members: _Members, other_names: Collection[str]) -> str:
     """Return a text with the names of the lists without `other_names`, empty without any."""
     known = _OTHER_LISTS.union(other_names)
-    lists = [name for name, value in members.items() if name not in known and _LIST.match(value)]
+    lists = [name for name in members if name not in known and _may_have_bookmarks(members[name])]
     return f"lists that are not read: {', '.join(lists)}" if lists else ""
+
+
+def _may_have_bookmarks(value: Raw) -> bool:
+    beginning = memoryview(value)[:MAX_ENTRY]  # Searching more would block other threads.
+    return bool(_LIST.search(beginning) and _ADDRESS.search(beginning))
 
 
 def _containers(members: _Members, is_outermost: bool) -> _Members:
@@ -224,9 +220,11 @@ def _containers(members: _Members, is_outermost: bool) -> _Members:
 
 def _is_container(name: str, value: Raw, is_outermost: bool) -> bool:
     """Return whether a member's value is for entries or folders, by its name and type."""
+    if _type(value) == _OBJECT:
+        return name in _ROOT_OBJECTS or (is_outermost and name in _ENTRY_LISTS)
     if name in _FOLDER_LISTS and not is_outermost:  # An entry of Karakeep has ids in `lists`.
-        return _OBJECTS.match(value) is not None
-    return name in _CONTAINERS and _type(value) in (_ARRAY, _OBJECT)
+        return _ARRAY_OF_OBJECTS.match(value) is not None
+    return name in _CONTAINERS and _type(value) == _ARRAY
 
 
 def _type(value: Raw) -> bytes:

@@ -35,8 +35,8 @@ _NAMES_BY_PREFERENCE = {
     "dateupdated lastupdate lastupdated",
 }
 _SEPARATORS = re.compile(r"[\s_-]")
-_TRUE_WORDS, _FALSE_WORDS = ("1", "1.0", "true", "yes"), ("0", "0.0", "false", "no")
-# By role of a flag or state, the tags for its words. A JSON number such as 1 is read as 1.0.
+_TRUE_WORDS, _FALSE_WORDS = ("1", "true", "yes"), ("0", "false", "no")
+# By role of a flag or state, the tags for its words.
 _TAGS_BY_WORD = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {"true": "shared", "no": "private"},  # linkding writes true, Pinboard yes and no.
@@ -72,6 +72,8 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
     for role, _, value in sorted(ranked, key=lambda member: member[1]):
         # Drop 0, too, which equals False: programs write 0 for unknown dates.
         if role and (value not in (None, "", [], False) or role == "read"):
+            if isinstance(value, float) and value.is_integer():  # All numbers of JSON are floats.
+                value = int(value)
             values_by_role.setdefault(role, []).append(value)
     return values_by_role
 
@@ -94,7 +96,7 @@ def fields_of_roles(
     if tags := merge_tags(own_tags, further_tags):
         fields["tags"] = tags
     for role in ("created", "modified"):
-        values = [value for value in values_by_role.get(role, ()) if not is_unknown(value)]
+        values = [v for v in values_by_role.get(role, ()) if not is_unknown(v)]
         dates = map(parse_plausible_date, [*values, *values_by_role.get(f"maybe {role}", ())])
         # Without any date, keep the first value: the importer reports it.
         if first_date := next(filter(None, [*dates, *map(str, values)]), None):
