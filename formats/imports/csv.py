@@ -19,6 +19,7 @@ from storage.errors import Malformed
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
+_PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -30,20 +31,21 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
     number, position = 1, 0  # Of the line in which the row begins.
-    end_of_retry = 0  # Up to here, each line is read alone, because an unclosed quote joined them.
+    end_of_retry = 0  # Up to here each line is read alone, because an unclosed quote joined them.
     for line in lines:
         if line.isspace():  # A file may have 32 million blank lines.
             continue
         start = lines.tell() - len(line)
         number += text.count("\n", position, start)
         position = start
-        cells, error = _read_cells(line, iter(()) if start < end_of_retry else lines, delimiter)
-        if error and lines.tell() > start + len(line):
+        is_alone = start < end_of_retry
+        cells, error = _read_cells(line, iter(()) if is_alone else lines, delimiter)
+        if error not in ("", TOO_LARGE) and lines.tell() > start + len(line):
             end_of_retry = lines.tell()
             lines.seek(start + len(line))
         row = text[start : lines.tell()]
-        if not error and not row.endswith("\n") and len(cells) < len(names):
-            error = CUT_OFF
+        if not error and len(cells) < len(names) and (is_alone or not row.endswith("\n")):
+            error = _PART_OF_ROW if is_alone else CUT_OFF
         if error:
             yield _skip(number, row, row.rstrip("\n"), error)
         else:

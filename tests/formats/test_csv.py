@@ -247,7 +247,7 @@ def test_the_columns_of_other_programs_are_recognized(head, row, more):
 
 
 @pytest.mark.parametrize(
-    "cell", ["20240102", "500000000", "45292.5", "2020", "12", "-5", "9" * 20]
+    "cell", ["20240102", "500000000", "45292.5", "2020", "9" * 20]
 )
 def test_a_cell_that_is_no_date_is_kept_for_the_report(cell):
     (entry,) = read(f"url,created\na:b,{cell}\n")
