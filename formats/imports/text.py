@@ -72,6 +72,8 @@ _LINK = re.compile(
 # Maybe with a text in quotes or parentheses.
 _TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+(?:[\"'].*|\([^()]*\)))?")
 _PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
+_NO_LINK = re.compile(_PICTURE.pattern + r"|`[^`]*`|<img\s[^>]*>", re.IGNORECASE)
+_BARE_ADDRESS = re.compile(rf"{_SCHEME}[^\s<>\"`]+")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
 # By separator, the beginning of a row of CSV: an address before or behind the separator.
@@ -113,7 +115,7 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
                 fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
             yield entry_with_uri(number, fields)
         if heading:
-            name = _LINK.sub(r"\g<title>", name)
+            name = _LINK.sub(r"\g<title>", _PICTURE.sub("", name))
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
         if not links and (line[0] != "#" or "://" in line):
             yield _unread_line(number, line, is_markdown)
@@ -161,10 +163,8 @@ def _fields(match: re.Match[str]) -> dict[str, Any]:
     """Return the fields of a line that has one of the forms."""
     texts = {name: text.strip() for name, text in match.groupdict().items() if text is not None}
     fields: dict[str, Any] = {n: texts[n] for n in ("uri", "title") if n in texts}
-    if "tags" in texts:
-        fields["tags"] = split_tags(texts["tags"])
-    if "colon_tags" in texts:
-        fields["tags"] = split_tags(texts["colon_tags"].replace(":", ","))
+    if tags := texts.get("tags", texts.get("colon_tags", "").replace(":", ",")):
+        fields["tags"] = split_tags(tags)
     if "quoted_tags" in texts:
         quoted = [tag for tag in _QUOTED.findall(texts["quoted_tags"]) if tag.strip()]
         # In newsboat, `~` begins a title, and `!` hides the feed.
@@ -183,8 +183,10 @@ def _markdown_links(line: str) -> list[dict[str, Any]]:
         uri = link["uri"] or _ESCAPE.sub(r"\1", target["uri"] if target else link["target"])
         own_tags = split_tags(tags.removesuffix("-->"))
         found.append({"uri": uri.strip(), "title": title.strip(), "tags": own_tags})
-    if len(links) == 1 and (description := text[links[0].end() :].strip(" *_-–—:|")):
+    # Behind the only link is its description, with any address. Any other address is a link, too.
+    behind = text[links[0].end() :] if len(links) == 1 else ""
+    if description := behind.strip(" *_-–—:|"):
         found[0]["description"] = description
-    # A description keeps an address behind the only link. Any other one beside a link is no title.
-    outside = text[: links[0].start()] if len(links) == 1 else _LINK.sub("", text)
-    return [] if "://" in _PICTURE.sub("", outside) else found
+    outside = _NO_LINK.sub("", _LINK.sub("", text.removesuffix(behind)))
+    addresses = _BARE_ADDRESS.findall(outside) if links else ()
+    return [*found, *({"uri": address.rstrip(".,:;!?)*_~"), "tags": []} for address in addresses)]

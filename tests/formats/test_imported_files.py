@@ -144,7 +144,7 @@ EXPECTED = {
                     "tags": ["one", "two_words"],
                 },
             ),
-            (2, {"uri": "https://b.example/", "title": "", "tags": []}),
+            (2, {"uri": "https://b.example/", "title": ""}),
             (3, {"uri": "https://c.example/x", "title": "C", "tags": ["tagc"]}),
         ],
     ),

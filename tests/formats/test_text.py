@@ -64,8 +64,8 @@ def read(text):
         ("https://a.example/", {"uri": "https://a.example/"}),
         ("  https://a.example/ \r", {"uri": "https://a.example/"}),
         ("x:y\tA title\ta,b c", {"uri": "x:y", "title": "A title", "tags": ["a", "b c"]}),
-        ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b", "tags": []}),
-        ("x:y\tA", {"uri": "x:y", "title": "A", "tags": []}),
+        ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b"}),
+        ("x:y\tA", {"uri": "x:y", "title": "A"}),
         ("x:y | A | b", {"uri": "x:y", "title": "A | b"}),
         ("x:y | A |", {"uri": "x:y", "title": "A |"}),
         ("x:y | ", {"uri": "x:y", "title": ""}),
@@ -105,7 +105,9 @@ def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
     ],
 )
 def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
-    assert read(f"\n{line}\n") == [(2, {"uri": uri, "title": title, "tags": tags}, "")]
+    (entry,) = read(f"\n{line}\n")
+    assert {"tags": [], **entry.fields} == {"uri": uri, "title": title, "tags": tags}
+    assert (entry.line, entry.skip_reason) == (2, "")
 
 
 def test_a_bookmarklet_may_have_balanced_parentheses():
@@ -140,6 +142,22 @@ def test_underlined_lines_of_markdown_are_headings():
 
 
 @pytest.mark.parametrize(
+    "line, uris",
+    [
+        ("- https://a.example/ and [C](https://c.example/)", "c a"),
+        ("https://a.example/ see [C](https://c.example/)", "c a"),
+        ("- [D](https://d.example/) [E](https://e.example/) (https://f.example/).", "d e f"),
+        ("- [I](https://i.example/): [P](https://p.example/) `git clone https://x`", "i p"),
+        ('- <img src="https://x/i.png"> [H](https://h.example/)', "h"),
+        ("- ![x](https://x/i.png) [H](https://h.example/)", "h"),
+    ],
+)
+def test_an_address_beside_a_link_of_markdown_is_a_link_too(line, uris):
+    found = [entry.fields["uri"] for entry in read(line)]
+    assert found == [f"https://{name}.example/" for name in uris.split()]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "https://a.example/ see https://b.example/",
@@ -147,9 +165,6 @@ def test_underlined_lines_of_markdown_are_headings():
         'https://a.example/ "tag" word',
         '"A" https://a.example/',
         "one https://a.example/ two",
-        "- https://a.example/ and [C](https://c.example/)",
-        "https://a.example/ see [C](https://c.example/)",
-        "- [D](https://d.example/) [E](https://e.example/) https://f.example/",
     ],
 )
 def test_a_line_with_two_readings_is_skipped(line):
@@ -187,7 +202,7 @@ def test_a_list_whose_every_line_may_be_a_row_of_csv_is_refused(lines):
 )
 def test_an_address_may_contain_a_separator_that_another_line_lacks(uri):
     assert [entry.fields["uri"] for entry in read(f"{uri}\nhttps://2.example/")][0] == uri
-    assert read(f"{uri}\tA") == [(1, {"uri": uri, "title": "A", "tags": []}, "")]
+    assert read(f"{uri}\tA") == [(1, {"uri": uri, "title": "A"}, "")]
 
 
 @pytest.mark.parametrize(
