@@ -177,7 +177,7 @@ class _Reader:
         values_by_role["description"] = [description]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
-        # All numbers in these attributes are dates, but `fields_of_roles` drops unlikely ones.
+        # All numbers in these attributes are dates, also those that are unlikely elsewhere.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             if date := parse_date_or_keep(attributes.get(attribute)):
                 fields[field] = date

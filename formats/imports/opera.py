@@ -36,10 +36,9 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         if record["kind"] == _FOLDER_END:
             folders.close()
         elif record["kind"] == "#FOLDER":
-            name = str(fields.get("title", ""))
             is_top = folders.depth == 0  # Browsers create their own folders only at the top.
-            is_trash = _TRASH_FOLDER in record["members"]
-            folders.open((_TRASH,) if is_trash else folder_tags(name, may_be_built_in=is_top))
+            tags = folder_tags(str(fields.get("title", "")), may_be_built_in=is_top)
+            folders.open((_TRASH,) if _TRASH_FOLDER in record["members"] else tags)
         elif _TRASH in folders.tags or record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:

@@ -15,7 +15,7 @@ SHORTCUT_BEGINNING = re.compile(
 )
 # KDE marks an address with variables by `[$e]`.
 _URL = re.compile(r"(?im)^[ \t]*URL(?:\[\$e\])?[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
-_NAME = re.compile(r"(?im)^Name=(.*)")  # Only `.desktop` has a name.
+_NAME = re.compile(r"(?im)^Name=[ \t]*(\S.*)")  # Only `.desktop` has a name.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
