@@ -40,7 +40,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         position = start
         is_alone = start < end_of_retry
         cells, error = _read_cells(line, iter(()) if is_alone else lines, delimiter)
-        if error not in ("", TOO_LARGE) and lines.tell() > start + len(line):
+        if error and lines.tell() > start + len(line):
             end_of_retry = lines.tell()
             lines.seek(start + len(line))
         row = text[start : lines.tell()]

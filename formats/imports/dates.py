@@ -12,7 +12,7 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-# The second is 1970 in Chromium's microseconds since 1601, the third an unknown date of MySQL.
+# 1970 in numbers that count from 1970 or 1601, and an unknown date of MySQL.
 _UNKNOWN_DATE = re.compile(
     rf"|{'|'.join(TEXTS_OF_UNKNOWN_DATES)}|{SECONDS_FROM_1601_TO_1970}000000|0000-00-00.*"
 )

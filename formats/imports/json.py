@@ -39,7 +39,7 @@ _INNER_MEMBERS = (
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"  # Firefox's name of this annotation.
 _ARRAY_OF_OBJECTS = re.compile(rb"\[\s*\{")
 # A value may have bookmarks if an array of objects, arrays or texts is in it, and an address.
-_LIST, _ADDRESS = re.compile(rb'\[\s*[\[{"]'), re.compile(rb'"[A-Za-z][\w+.-]{0,99}:[^\s"]')
+_LIST, _ADDRESS = re.compile(rb'\[\s*[\[{"]'), re.compile(rb'"[A-Za-z][\w+.-]{0,99}://[^\s"]')
 # Lists with other things than bookmarks, or with bookmarks that stand elsewhere in the file, too.
 _OTHER_LISTS = frozenset("annos labels pinnedLinks rssSubscriptions tags".split())
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
@@ -47,6 +47,7 @@ _MAX_CHAIN = 20  # Folders of which each names its parent. A damaged file may ha
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
 _OBJECT, _ARRAY, _TEXT = b"{", b"[", b'"'  # The first bytes of JSON values of these types.
+_NULL = b"null"
 _Members = dict[str, Raw]  # By name, the values of an object, which are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
@@ -55,19 +56,26 @@ _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P
 
 
 class _NamedFolder(msgspec.Struct):
-    """A folder that others name by its id: a list of Karakeep, or a collection of Linkwarden."""
+    """A folder that others name by its id: a list of Karakeep, or a collection of Linkwarden.
 
-    id: Any = None
+    Ids are only compared, so they are not decoded: a number may be too large.
+    """
+
+    id: Raw = Raw(_NULL)
     name: Any = ""
-    parentId: Any = None
+    parentId: Raw = Raw(_NULL)
 
 
-_TagsAndParent = tuple[tuple[str, ...], object]
+_TagsAndParent = tuple[tuple[str, ...], bytes]
 _decode_folders = msgspec.json.Decoder(list[_NamedFolder]).decode
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Raises Malformed before the first one if any part is malformed."""
+    """Yield each entry.
+
+    Raises Malformed before the first one if any part is malformed; further on, if an object that
+    contains lists has the same name twice.
+    """
     require_valid_utf_16(data)
     # UTF-8 without a BOM, as msgspec requires.
     data = decode(data).encode()
@@ -90,14 +98,15 @@ def _check_syntax(data: bytes) -> Raw:
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
 
-def _read_named_folders(outermost_value: Raw) -> Iterator[tuple[str, _TagsAndParent]]:
+def _read_named_folders(outermost_value: Raw) -> Iterator[tuple[bytes, _TagsAndParent]]:
     """Yield the id, the tags and the id of the parent of each folder that has an id."""
     members = _decode_object(outermost_value) if _type(outermost_value) == _OBJECT else {}
     for name in _FOLDER_LISTS & members.keys():
         with suppress(msgspec.ValidationError):  # Of an array of other things than objects.
             for folder in _decode_folders(members[name]):
-                tags = folder_tags(str(folder.name or ""), folder.parentId is None)
-                yield str(folder.id), (tags, folder.parentId)
+                parent = bytes(folder.parentId)
+                tags = folder_tags(str(folder.name or ""), may_be_built_in=parent == _NULL)
+                yield bytes(folder.id), (tags, parent)
 
 
 class _Walk:
@@ -106,7 +115,8 @@ class _Walk:
     def __init__(self, data: bytes, outermost_value: Raw) -> None:
         self._data = data
         self._position, self._line = 0, 1  # The position in the file, and its line.
-        self._named_folders = dict(_read_named_folders(outermost_value))
+        # No parent ends a chain of folders, so it has no tags and no parent.
+        self._named_folders = dict(_read_named_folders(outermost_value)) | {_NULL: ((), _NULL)}
 
     def entries_in(
         self, value: Raw, name: str = "", depth: int = 0, tags: tuple[str, ...] = ()
@@ -172,24 +182,23 @@ class _Walk:
         # Firefox marks its own folders by `root`, Chromium by `folderType` or a name like `other`.
         if name in _ROOT_OBJECTS or members.keys() & {"root", "folderType"}:
             return ()
-        parent = members.get("parentId")
-        tags_around = self._tags_of_id(msgspec.json.decode(parent)) if parent else ()
+        tags_around = self._tags_of_id(bytes(members.get("parentId", _NULL)))
         # Built-in folders are at the top, or inside one root folder, as in Firefox's backups. Each
         # folder around them is an object and an array.
         return tags_around + folder_tags(_title(members), may_be_built_in=depth < 4)
 
-    def _tags_of_id(self, id: object) -> tuple[str, ...]:
+    def _tags_of_id(self, id: bytes) -> tuple[str, ...]:
         """Return the tags of the folder of this id and of those around it, the outermost first."""
         tags: tuple[str, ...] = ()
         for _ in range(_MAX_CHAIN):
-            own_tags, id = self._named_folders.get(str(id), ((), None))
+            own_tags, id = self._named_folders.get(id, ((), _NULL))
             tags = own_tags + tags
         return tags
 
     def _tags_of_ids(self, ids: Raw | None) -> tuple[str, ...]:
         """Return the tags of the folders in an array of ids, none for any other value."""
-        array = msgspec.json.decode(ids) if ids and _type(ids) == _ARRAY else []
-        return tuple(tag for id in array[:MAX_TAGS] for tag in self._tags_of_id(id))[:MAX_TAGS]
+        array = _decode_array(ids)[:MAX_TAGS] if ids and _type(ids) == _ARRAY else []
+        return tuple(tag for id in array for tag in self._tags_of_id(bytes(id)))[:MAX_TAGS]
 
 
 def _unread_lists(members: _Members, other_names: Collection[str]) -> str:

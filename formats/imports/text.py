@@ -52,7 +52,7 @@ _FORMS = (
 # The forms with blanks, in which a line with two addresses has two readings.
 _FORMS_WITH_BLANKS = (
     re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
-    re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s+(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
+    re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s++(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
     re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])(?:\s+[-–—|]|:)?\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
@@ -71,9 +71,10 @@ _LINK = re.compile(
 )
 # Maybe with a text in quotes or parentheses.
 _TARGET = re.compile(r"<?(?P<uri>[^\s<>]*)>?(?:\s+(?:[\"'].*|\([^()]*\)))?")
-_PICTURE = re.compile(r"!\[([^\[\]]*)\]\([^()]*\)")
-_NO_LINK = re.compile(_PICTURE.pattern + r"|`[^`]*`|<img\s[^>]*>", re.IGNORECASE)
-_BARE_ADDRESS = re.compile(rf"{_SCHEME}[^\s<>\"`]+")
+_PICTURE = re.compile(rf"!\[([^\[\]]*)\]\({_IN_PARENTHESES}\)")
+_NO_LINK = re.compile(_PICTURE.pattern + r"|`[^`]*`|<img\s[^<>]*>", re.IGNORECASE)
+# Without the characters around an address, such as a `)` whose `(` is not a part of it.
+_BARE_ADDRESS = re.compile(rf"{_SCHEME}(?:[^\s<>\"”`|\[\]()]|\([^\s()]*\))+(?<![.,:;!?*_~'])")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
 # By separator, the beginning of a row of CSV: an address before or behind the separator.
@@ -189,4 +190,4 @@ def _markdown_links(line: str) -> list[dict[str, Any]]:
         found[0]["description"] = description
     outside = _NO_LINK.sub("", _LINK.sub("", text.removesuffix(behind)))
     addresses = _BARE_ADDRESS.findall(outside) if links else ()
-    return [*found, *({"uri": address.rstrip(".,:;!?)*_~"), "tags": []} for address in addresses)]
+    return [*found, *({"uri": address, "tags": []} for address in addresses)]

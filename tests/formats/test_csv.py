@@ -317,6 +317,13 @@ def test_the_rows_after_an_unclosed_quote_are_read():
     assert outcomes == [(2, "a:1"), (3, UNCLOSED_QUOTE), (4, "a:3"), (5, "a:4")]
 
 
+def test_the_rows_after_an_unclosed_quote_are_read_in_a_large_file_too():
+    rows = "".join(f"a:{number},{'x' * 1000}\n" for number in range(2000))
+    outcomes = lines_and_outcomes(f'url,title\na:1,"open\n{rows}')
+    assert outcomes[0][0] == 2 and outcomes[0][1].startswith("is larger than")
+    assert outcomes[1:] == [(number + 3, f"a:{number}") for number in range(2000)]
+
+
 def test_the_rows_after_each_of_many_unclosed_quotes_are_read():
     outcomes = lines_and_outcomes("url,title\n" + 'a:1,"open\na:2,2\n' * 2001)
     wrong, right = outcomes[::2], outcomes[1::2]

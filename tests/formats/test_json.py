@@ -293,7 +293,7 @@ def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
     with pytest.raises(Invalid, match=field):
         clean(entry.fields)
     (entry,) = read(json.dumps([{"url": "a:b", name: value, "date": 1704164645, "modified": 0}]))
-    assert entry.fields.get("created", "2024-01-02T03:04:05Z") == "2024-01-02T03:04:05Z"
+    assert entry.fields["created"] == "2024-01-02T03:04:05Z"
 
 
 @pytest.mark.parametrize(
@@ -399,9 +399,9 @@ def test_a_separator_is_no_bookmark(type):
 
 
 def test_a_list_that_is_not_read_is_named():
-    objects = [{"pages": [{"url": "a:1"}], "title": "T", "other pages": [{"url": "a:2"}], "x": [1]}]
+    objects = [{"pages": [{"url": "a://1"}], "title": "T", "others": [{"url": "a://2"}], "x": [1]}]
     (entry,) = read(json.dumps(objects))
-    reason = "has no uri, and has lists that are not read: pages, other pages"
+    reason = "has no uri, and has lists that are not read: pages, others"
     assert (entry.fields["title"], entry.skip_reason) == ("T", reason)
     (entry,) = read(json.dumps({"groups": objects}))
     assert entry.skip_reason == reason
@@ -411,11 +411,11 @@ def test_a_list_that_is_not_read_is_named():
 @pytest.mark.parametrize(
     "value",
     [
-        [{"url": "a:2"}],
+        [{"url": "a://2"}],
         ["https://a.example/2"],
         [["Two", "https://a.example/2"]],
-        {"count": 1, "items": [{"title": "Two", "url": "a:2"}]},
-        {"count": 1, "k2": {"title": "Two", "tags": ["x"], "url": "a:2"}},
+        {"count": 1, "items": [{"title": "Two", "url": "a://2"}]},
+        {"count": 1, "k2": {"title": "Two", "tags": ["x"], "url": "a://2"}},
         {"items": ["https://a.example/2"]},
         {"rows": [["Two", "https://a.example/2"]]},
     ],
@@ -433,6 +433,7 @@ def test_a_list_beside_a_known_one_is_named(value):
         {"meta": {"next": "https://a.example/2"}},
         {"windows": {"1": {"id": 1}}},
         [{"name": "N"}],
+        [{"message": "Error:42"}],
         [1],
         "https://a.example/2",
     ],
@@ -443,7 +444,7 @@ def test_a_value_that_is_no_list_of_bookmarks_is_not_named(value):
 
 
 def test_a_list_in_an_entry_with_an_address_is_named():
-    value = {"url": "a:1", "children": [{"url": "a:2"}], "pictures": [{"url": "a:3"}]}
+    value = {"url": "a:1", "children": [{"url": "a://2"}], "pictures": [{"url": "a://3"}]}
     entry, skipped = read(json.dumps({"bookmarks": [value]}))
     assert (entry.fields, entry.skip_reason) == ({"uri": "a:1"}, "")
     assert skipped == (1, {"uri": "a:1"}, "has lists that are not read: children")
@@ -481,9 +482,25 @@ def test_a_name_that_an_object_of_lists_has_twice_is_malformed():
         list(entries)
 
 
+def test_a_folder_without_an_id_gives_its_tags_to_its_own_entries_only():
+    folders = [{"name": name, "parentId": None, "links": [{"url": name}]} for name in ("A", "B")]
+    entries = read(json.dumps({"collections": folders}))
+    assert [entry.fields["tags"] for entry in entries] == [["A"], ["B"]]
+    document = {"bookmarks": [{"url": "a:b", "lists": [None]}], "lists": folders}
+    assert "tags" not in read(json.dumps(document))[0].fields
+
+
+@pytest.mark.parametrize("number", ["1e999", "1" * 5000])
+def test_an_id_of_a_folder_may_be_too_large_for_a_number(number):
+    lists = f'[{{"id": {number}, "name": "A"}}]'
+    (entry,) = read(f'{{"bookmarks": [{{"url": "a:b", "lists": [{number}]}}], "lists": {lists}}}')
+    assert entry.fields == {"uri": "a:b", "tags": ["A"]}
+    assert read(f'{{"bookmarks": [{{"parentId": {number}, "children": [{{"url": "a:b"}}]}}]}}')
+
+
 def test_folders_that_name_each_other_as_their_parents_end():
     folders = [{"id": 1, "name": "A", "parentId": 2}, {"id": 2, "name": "B", "parentId": 1}]
-    document = {"bookmarks": [{"url": "a:b", "lists": ["1"]}], "lists": folders}
+    document = {"bookmarks": [{"url": "a:b", "lists": [1]}], "lists": folders}
     (entry,) = read(json.dumps(document))
     assert set(entry.fields["tags"]) == {"A", "B"}
 

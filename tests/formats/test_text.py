@@ -150,11 +150,21 @@ def test_underlined_lines_of_markdown_are_headings():
         ("- [I](https://i.example/): [P](https://p.example/) `git clone https://x`", "i p"),
         ('- <img src="https://x/i.png"> [H](https://h.example/)', "h"),
         ("- ![x](https://x/i.png) [H](https://h.example/)", "h"),
+        ("- ![x](https://x/i_(1).png) [H](https://h.example/)", "h"),
+        ("[A](https://a.example/)|https://b.example/|[C](https://c.example/)", "a c b"),
+        ("[A](https://a.example/) (see 'https://b.example/') [C](https://c.example/)", "a c b"),
+        ("[A](https://a.example/) [or https://b.example/] [C](https://c.example/)", "a c b"),
     ],
 )
 def test_an_address_beside_a_link_of_markdown_is_a_link_too(line, uris):
     found = [entry.fields["uri"] for entry in read(line)]
     assert found == [f"https://{name}.example/" for name in uris.split()]
+
+
+def test_an_address_beside_a_link_of_markdown_ends_as_in_gfm():
+    """GitHub Flavored Markdown, section 6.9: a parenthesis is a part of it if its pair is, too."""
+    entries = read("(https://a.example/b_(c)), then [D](https://d.example/)")
+    assert [entry.fields["uri"] for entry in entries[1:]] == ["https://a.example/b_(c)"]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +173,7 @@ def test_an_address_beside_a_link_of_markdown_is_a_link_too(line, uris):
         "https://a.example/ see https://b.example/",
         'https://a.example/ He said "no"',
         'https://a.example/ "tag" word',
+        'https://a.example/  "open tag',
         '"A" https://a.example/',
         "one https://a.example/ two",
     ],

@@ -47,6 +47,7 @@ REPETITIONS = [
     *(("text", b"* [[", part) for part in (b"[", b"]", b"][", b"]]", b" :", b"* [[a:b]]\n")),
     *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
     *(("text", b"", part) for part in (b"[a](b", b"[[a]", b"](", b" a", b'a://b "', b"[a](b)")),
+    *(("text", b"[a](b) ", part) for part in (b"<img ", b"`", b"![", b"![a](", b"a://b(")),
     *(("text", b"a://b ", part) for part in (b'"', b'"a" ', b"a://b ", b"\\", b"<a:b> ", b"   a")),
     *(
         ("outline", b"<opml>", part)
