@@ -236,7 +236,7 @@ class Application(Service):
         request = Request(environ)
         try:
             self.access_control.check(request)
-            response = self._cache.get(request, self._respond)
+            response = self._cache.get(request, bool(self.access_control.tokens), self._respond)
         except Exception as error:
             response = self._respond_problem(request, error)
         return responses.send(request, response, start_response)
@@ -303,7 +303,7 @@ def make_host_app(
     # Python frees the longest unused application beyond `max_open`, with its index and inotify
     # instance, when no request refers to it any more. No host waits: the cache has no lock.
     @functools.lru_cache(max_open)
-    def open_folder(folder: Path, _has_token_file: bool) -> Application:
+    def open_folder(folder: Path) -> Application:
         return Application(Store(folder, one_machine), control)
 
     return hosts.HostApplication(Path(root), open_folder, control)

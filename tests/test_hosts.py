@@ -129,6 +129,14 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     assert sorted(path.name for path in root.iterdir()) == [A, B, "moved"]
 
 
+def test_bookmarks_that_are_moved_away_and_back_do_not_look_deleted(hosts, root):
+    hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201)
+    (root / A / "bookmarks").rename(root / A / "away")
+    hosts.get("/", headers=at(A), status=503)
+    (root / A / "away").rename(root / A / "bookmarks")
+    assert uris(hosts, A) == ["x:y"]
+
+
 @pytest.mark.parametrize("is_file", [True, False])
 def test_a_root_that_is_no_folder_is_an_error(tmp_path, is_file):
     root = tmp_path / "missing"
@@ -178,9 +186,12 @@ def test_a_token_file_that_is_a_folder_or_a_broken_link_refuses_every_request(ho
     hosts.get("/", headers=at(A), status=503)
 
 
-def test_a_token_file_that_cannot_be_looked_at_refuses_every_request(hosts, root, monkeypatch):
+@pytest.mark.parametrize("functions, status", [(("stat", "lstat"), 401), (("open",), 503)])
+def test_a_token_file_that_cannot_be_looked_at_still_protects_its_host(
+    hosts, root, monkeypatch, functions, status
+):
     write_tokens(root, TOKEN)
-    for function in ("lstat", "open"):
+    for function in functions:
         call = getattr(os, function)
 
         def fail(path, *arguments, call=call, **options):
@@ -189,7 +200,7 @@ def test_a_token_file_that_cannot_be_looked_at_refuses_every_request(hosts, root
             return call(path, *arguments, **options)
 
         monkeypatch.setattr(os, function, fail)
-    hosts.get("/", headers=at(A), status=503)
+    hosts.get("/", headers=at(A), status=status)
 
 
 def test_a_token_file_that_is_a_pipe_or_a_device_refuses_every_request(hosts, root):
@@ -303,7 +314,7 @@ def test_no_token_opens_a_folder_again_and_responses_follow_the_tokens(hosts, ro
             hosts.get("/", headers=at(A, **BEARER), status=200)
         gone = hosts.get(f"/{deleted}", headers=at(A, **headers), status=410)
         assert gone.headers["Cache-Control"].startswith(scope)
-    assert inotify_instances() == before + 1  # One folder with tokens, and one without.
+    assert inotify_instances() == before
 
 
 def test_failed_logins_are_logged_at_a_bounded_rate_however_many_folders_are_closed(root, caplog):
@@ -405,6 +416,27 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
     may_open.set()
     thread.join()
     assert listed == [[]]
+
+
+def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypatch):
+    hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201)
+    hosts = webtest.TestApp(make_host_app(root))
+    made, both, Store = [], threading.Barrier(2), bookmarks.Store
+
+    def open_at_once(folder, one_machine):
+        made.append(Store(folder, one_machine))
+        both.wait(10)
+        return made[-1]
+
+    monkeypatch.setattr(bookmarks, "Store", open_at_once)
+    listed = []
+    threads = [threading.Thread(target=lambda: listed.append(uris(hosts, A))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert listed == [["x:y"]] * 2
+    assert sorted(bool(store.change_count) for store in made) == [False, True]
 
 
 def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):

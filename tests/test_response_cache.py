@@ -141,11 +141,11 @@ def test_a_response_is_made_again_only_after_a_change():
         return response(b"x")
 
     for _ in range(5):
-        responses.get(Request.blank("/"), make)
+        responses.get(Request.blank("/"), False, make)
     assert len(made) == 1
     store.change_count += 1
     for _ in range(5):
-        responses.get(Request.blank("/"), make)
+        responses.get(Request.blank("/"), False, make)
     assert len(made) == 2
 
 
@@ -157,8 +157,15 @@ def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():
         store.change_count += 1
         return response(b"x")
 
-    made = [responses.get(Request.blank("/"), make) for _ in range(3)]
+    made = [responses.get(Request.blank("/"), False, make) for _ in range(3)]
     assert len({id(one) for one in made}) == 3
+
+
+def test_a_response_with_tokens_is_another_one():
+    responses = ResponseCache(FakeStore())
+    request, make = Request.blank("/"), lambda _: response()
+    made = [responses.get(request, has_tokens, make) for has_tokens in (False, True) * 2]
+    assert made[0] is made[2] and made[1] is made[3] and made[0] is not made[1]
 
 
 @pytest.fixture
@@ -176,7 +183,7 @@ def count_made():
             return response(bytes(size))
 
         for path in paths:
-            responses.get(Request.blank(path), make)
+            responses.get(Request.blank(path), False, make)
         return len(made)
 
     return count_made
@@ -198,7 +205,7 @@ def test_a_full_cache_is_emptied_and_filled_again(count_made, monkeypatch):
 def test_a_response_to_a_condition_that_depends_on_time_is_not_cached(header):
     responses = ResponseCache(FakeStore())
     request = Request.blank("/", headers={header: '"x"'})
-    made = [responses.get(request, lambda _: response()) for _ in range(3)]
+    made = [responses.get(request, False, lambda _: response()) for _ in range(3)]
     assert len({id(one) for one in made}) == 3
 
 
@@ -208,7 +215,7 @@ def memory_of_cache(paths, make):
     try:
         responses = ResponseCache(FakeStore())
         for path in paths:
-            responses.get(Request.blank(path), make)
+            responses.get(Request.blank(path), False, make)
         return tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

@@ -38,19 +38,24 @@ class ResponseCache:
     def __init__(self, store: Store) -> None:
         self._store = store
         # Each response with the change count that the store had before the response was made.
-        self._responses: dict[tuple[str | None, ...], tuple[int, Response]] = {}
+        self._responses: dict[tuple[object, ...], tuple[int, Response]] = {}
         self._size = 0  # Replaced responses count too, until the cache is emptied.
 
-    def get(self, request: Request, make: Callable[[Request], Response]) -> Response:
-        """Return the cached response to this request, or what `make` returns."""
+    def get(
+        self, request: Request, has_tokens: bool, make: Callable[[Request], Response]
+    ) -> Response:
+        """Return the cached response to this request, or what `make` returns.
+
+        A response depends on whether the service `has_tokens`, but not on which.
+        """
         environ = request.environ
         # The pages below `/-/` depend on cookies, which the key has not.
-        is_cookie_needed = environ.get("PATH_INFO", "")[:3] == "/-/"
-        if is_cookie_needed or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        depends_on_cookies = environ.get("PATH_INFO", "")[:3] == "/-/"
+        if depends_on_cookies or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return make(request)
         if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
             return make(request)
-        key = tuple(map(environ.get, _KEY_VARIABLES))
+        key = (has_tokens, *map(environ.get, _KEY_VARIABLES))
         if cached := self._responses.get(key):
             try:
                 if cached[0] == self._store.refresh():
@@ -62,7 +67,7 @@ class ResponseCache:
         change_count = self._store.change_count
         response = make(request)
         # The header Link may repeat the query four times.
-        size = OVERHEAD + len(response.body) + 5 * sum(map(len, filter(None, key)))
+        size = OVERHEAD + len(response.body) + 5 * sum(map(len, filter(None, key[1:])))
         # Where each request compares all files, that takes longer than to make a response.
         if size <= MAX_RESPONSE_SIZE and not self._store.compares_each_time():
             if self._size + size > MAX_SIZE:

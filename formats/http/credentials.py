@@ -37,7 +37,7 @@ def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
         )
 
 
-def read_tokens(file: Path) -> list[bytes]:
+def read_tokens(file: Path) -> tuple[bytes, ...]:
     """Return the tokens in the token file of a host. Raises StorageError or OSError."""
     data, _ = files.read(os.path.realpath(file))  # Refuses a pipe, which might never end.
     tokens = encode_tokens(parse_tokens(data, str(file)))
@@ -63,16 +63,16 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
     return tokens
 
 
-def encode_tokens(token: str | Sequence[str] | None) -> list[bytes]:
+def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
     """Return one token or several as bytes, without white space around them. Raises Invalid."""
     if token is None:
-        return []
+        return ()
     tokens = [text.strip() for text in ([token] if isinstance(token, str) else token)]
     # An empty list or text is a mistake, such as an environment variable that was not filled in.
     if not tokens or "" in tokens:
         raise Invalid([("token", "must not be empty: give BOOKMARKS_TOKEN a value, or unset it")])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
-    return [text.encode(errors="surrogateescape") for text in tokens]
+    return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
 
 def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:

@@ -1,13 +1,12 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
 import re
-import stat
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from webob import Request
 
@@ -30,12 +29,12 @@ _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 class HostApplication:
     """The WSGI callable that serves the folder `root/{host}` for each host name.
 
-    `open_folder` returns the application of a folder, and another one if the host has a token file:
-    cached responses depend on that. `access_control` has the tokens of hosts without such a file.
+    `open_folder` returns the application of a folder. `access_control` has the tokens of hosts
+    without a token file.
     """
 
     root: Path
-    open_folder: Callable[[Path, bool], Any]
+    open_folder: Callable[[Path], Any]
     access_control: AccessControl
 
     def open(self) -> None:
@@ -49,9 +48,9 @@ class HostApplication:
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
             return send(request, add_common_headers(response, False, False), start_response)
-        return app(environ, start_response)  # type: ignore[no-any-return]
+        return app(environ, start_response)
 
-    def _application_of(self, host: str) -> Any:
+    def _application_of(self, host: str) -> WSGIApplication:
         """Return the application of the host's folder, with the tokens of its token file, if any.
 
         The tokens are read at each request, so that a removed token ends at once. Raises HTTPError
@@ -59,15 +58,16 @@ class HostApplication:
         """
         folder, file = self.root / host, self.root / f"{host}.tokens"
         try:
-            is_served = _SERVED_HOST.fullmatch(host) and not files.is_missing(folder)
-            if not is_served or not stat.S_ISDIR(folder.lstat().st_mode):
+            if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
                 raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
             # Only a file that is surely missing gives the host the tokens of the service.
-            tokens = [] if files.is_missing(file) else credentials.read_tokens(file)
-            files.make_folder(folder / "bookmarks")  # The host's folder may be made again.
-            app = copy(self.open_folder(folder, bool(tokens)))
+            own = {} if files.is_missing(file) else {"tokens": credentials.read_tokens(file)}
+            if files.is_missing(folder / "tombstones"):  # The host's folder may be made again.
+                files.make_folder(folder / "bookmarks")
+            # Threads that open a folder at once get an application each, of which one is kept.
+            self.open_folder(folder)
+            app = copy(self.open_folder(folder))
         except (StorageError, OSError) as error:
             raise Unavailable("The folder of this host or its tokens cannot be used.") from error
-        default = self.access_control
-        app.access_control = replace(default, tokens=tokens or default.tokens, base_url=f"//{host}")
-        return app
+        app.access_control = replace(self.access_control, base_url=f"//{host}", **own)
+        return app  # type: ignore[no-any-return]
