@@ -376,7 +376,7 @@ def _configure(options: argparse.Namespace, is_private: bool) -> Any:
         app = options.make_host_app(options.hosts, max_open=options.max_open, **settings)
     else:
         app = options.make_app(options.data, base_url=options.base_url, **settings)
-    if options.public_read and not app.access_control.tokens:
+    if options.public_read and not (app.access_control.tokens or options.hosts):
         text = "--public-read does nothing without a token: everybody can read and write."
         logging.getLogger("bookmarks").warning(text)
     if not (app.access_control.tokens or options.no_auth or is_private):

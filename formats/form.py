@@ -47,7 +47,7 @@ def read_multipart(body: bytes, parameters: Mapping[str, str]) -> dict[str, obje
 def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the names and values of a multipart form, in order. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
-    reason = "cannot be a file here. Send a file of bookmarks to POST /-/import"
+    reason = "cannot be a file here. A file of bookmarks goes to POST /-/import"
     if files := [(part.name, reason) for part in parts if part.file_name]:
         raise Invalid(files)
     return [(part.name, _decode(part.value)) for part in parts]

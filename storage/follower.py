@@ -22,7 +22,7 @@ BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
 _TIME_RESOLUTION_NS = 2_000_000_000
 _READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
 RETRY_SECONDS = 1.0  # A file that the system could not read is read again after this time.
-_MAX_CHANGES = 500  # For more changed files than this, making a new index is faster.
+_MAX_CHANGES_IN_PLACE = 500  # For more changed files than this, making a new index is faster.
 
 _File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
 
@@ -33,7 +33,7 @@ class Follower:
     A bookmark that was read before stays in the index as it was while the system cannot read its
     file: clients would take its absence for a deletion. `change_count` grows with every change of
     the index. Not thread-safe: `Store` holds a mutex except to read `change_count`, to call
-    `is_up_to_date`, and to call `reset` while no other thread uses the store.
+    `is_up_to_date`, and to call `reset` in a forked child, which has no other thread.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
@@ -203,7 +203,7 @@ class Follower:
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         """Set the item of each id in the index, or remove the ids whose item is None."""
-        if len(items) > _MAX_CHANGES:
+        if len(items) > _MAX_CHANGES_IN_PLACE:
             self.index = Index({**self.index.items, **items})
         else:
             for id, item in items.items():

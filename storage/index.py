@@ -143,7 +143,7 @@ class Index:
         if old and not new:
             start = bisect_left(self._ids_by_number, linkding_number(id), key=linkding_number)
             del self._ids_by_number[self._ids_by_number.index(id, start)]
-        if isinstance(new, Entry):
+        if isinstance(new, Entry):  # Before the old one is removed, whose place it may take.
             self._insert(new, old)
         if isinstance(old, Entry):
             self._remove(old)

@@ -102,7 +102,8 @@ class Store:
 
     def close(self) -> None:
         """Close the inotify watch. The next call reads the folder again."""
-        self._follower.reset()
+        with self._mutex:
+            self._follower.reset()
 
     # --- Reading ---
 
@@ -188,7 +189,7 @@ class Store:
     def select(self, query: Query, is_refreshed: bool = False) -> Page:
         """Return the page of the matches that the query asks for, with its deletions and state.
 
-        With `is_refreshed`, the caller has brought the index up to date for the same request.
+        With `is_refreshed`, the index stays as of the last refresh, which the request caused.
         """
         with self._mutex:
             if not is_refreshed:
@@ -290,6 +291,7 @@ class Transaction:
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
+        self.published: set[str] = set()  # Ids whose new files or tombstones have their names.
         self._synced_last: dict[Path, int] = {}  # By folder: a published file's descriptor.
         self._to_remove: list[Path] = []  # The files of the bookmarks that have a tombstone now.
 
@@ -398,10 +400,12 @@ class Transaction:
             file.publish() if put.before else file.publish_new()
             self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
             put.entry.changed_at = file.changed_at
+            self.published.add(put.entry.bookmark.id)
         for entry, file in deletions:
             self._read_version(entry)  # Raises Busy.
             file.publish_new()
             self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
+            self.published.add(entry.bookmark.id)
             self._to_remove.append(self._path(entry.bookmark.id))
 
     def sync(self) -> None:
@@ -417,7 +421,8 @@ class Transaction:
             if self._to_remove:
                 files.sync_folder(self._folders[BOOKMARKS])
         except StorageError as error:  # `check --repair` removes the files later.
-            log.warning("Files of deleted bookmarks remain: %s", error)
+            folder = self._folders[BOOKMARKS]
+            log.warning("Files of deleted bookmarks remain in %s: %s", folder, error)
 
     def _stage(self, staged: ExitStack, kind: int, data: bytes, id: str) -> files.Staged:
         return staged.enter_context(files.Staged(self._folders[kind], id + SUFFIX, data))

@@ -390,11 +390,11 @@ def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data,
 )
 def test_a_body_of_another_type_is_415_and_names_where_files_go(app, media_type):
     response = app.post("/", b"x", headers={"Content-Type": media_type}, status=415)
-    assert "Send a file of bookmarks to POST /-/import." in response.json["detail"]
+    assert "A file of bookmarks goes to POST /-/import." in response.json["detail"]
 
 
 @pytest.mark.parametrize("file", [{"bookmarks": []}, {"guid": "root________", "children": []}])
 def test_an_object_that_is_a_whole_file_is_422_and_names_where_files_go(app, file):
     errors = app.post_json("/", file, status=422).json["errors"]
     (uri,) = [error["reason"] for error in errors if error["field"] == "uri"]
-    assert uri == "is required. Send a file of bookmarks to POST /-/import"
+    assert uri == "is required. A file of bookmarks goes to POST /-/import"

@@ -61,7 +61,7 @@ class HostApplication:
             if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
                 raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
             # Only a file that is surely missing gives the host the tokens of the service.
-            own = {} if files.is_missing(file) else {"tokens": credentials.read_tokens(file)}
+            tokens = () if files.is_missing(file) else credentials.read_tokens(file)
             if files.is_missing(folder / "tombstones"):  # The host's folder may be made again.
                 files.make_folder(folder / "bookmarks")
             # Threads that open a folder at once get an application each, of which one is kept.
@@ -69,5 +69,6 @@ class HostApplication:
             app = copy(self.open_folder(folder))
         except (StorageError, OSError) as error:
             raise Unavailable("The folder of this host or its tokens cannot be used.") from error
-        app.access_control = replace(self.access_control, base_url=f"//{host}", **own)
+        default = self.access_control
+        app.access_control = replace(default, tokens=tokens or default.tokens, base_url=f"//{host}")
         return app  # type: ignore[no-any-return]

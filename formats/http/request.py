@@ -23,7 +23,7 @@ log = logging.getLogger("bookmarks")
 
 # In bytes. MAX_BODY limits a body with one bookmark or a form, MAX_FILE a file to import.
 MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
-_SEND_FILES = "Send a file of bookmarks to POST /-/import"
+_SEND_FILES = "A file of bookmarks goes to POST /-/import"
 URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
 
 

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from webob import Request
@@ -14,6 +15,7 @@ from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
 from formats.http.site import requested_site
 from storage.bookmark import ID
+from storage.errors import StorageError
 from storage.query import Query
 from storage.store import Store
 
@@ -44,7 +46,9 @@ class Service:
         return Site(site.url, site.path, has_login, self._count_unread, host_tags)
 
     def _count_unread(self) -> int:
-        # As of the last refresh: the page of an error must not raise another error.
+        with suppress(StorageError):  # The page of an error must not raise another error.
+            if not self.store.compares_each_time():
+                self.store.refresh()
         return self.store.select(Query(tags=(UNREAD,), limit=0), is_refreshed=True).total
 
     def view(self, request: Request, parameters: Parameters = []) -> View:

@@ -53,21 +53,23 @@ def _change(
     retagging = _retagging(action, fields)
     shown = set(fields.get("_shown", "").split())
     for batch in _batches(ids):
-        stored = Outcome(is_deletion=outcome.is_deletion)
+        stored, failure = Outcome(is_deletion=outcome.is_deletion), None
         try:
             with service.store.transaction() as folder:
                 for id in batch:
                     _change_one(folder, id, shown, retagging, stored)
         except StorageError as error:
-            if not outcome.done:
-                raise
-            # The page must say what was done before, and how many bookmarks are left.
-            left = len(ids) - len(outcome.done) - len(outcome.newer) - len(outcome.failed)
-            outcome.failed += [(None, error)] * left
-            break
+            failure = error  # An error may follow the first of several files.
+            stored.done = [each for each in stored.done if each.id in folder.published]
         outcome.done += stored.done
         outcome.newer += stored.newer
         outcome.failed += stored.failed
+        if failure:  # The page must say what is done, and how many bookmarks are left.
+            if not outcome.done:
+                raise failure
+            left = len(ids) - len(outcome.done) - len(outcome.newer) - len(outcome.failed)
+            outcome.failed += [(None, failure)] * left
+            break
     if outcome.failed and not outcome.done and not outcome.newer:
         raise outcome.failed[0][1]
     site, list_query = service.site(request), fields.get("_list")

@@ -11,7 +11,8 @@ import webtest
 import formats
 from bookmarks import make_app
 from formats.form import MAX_FIELDS
-from storage.errors import Busy
+from storage import files
+from storage.errors import Busy, Unavailable
 from storage.store import Transaction
 
 PAGE = {"Accept": "text/html"}
@@ -1030,6 +1031,42 @@ def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
     (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
     form.submit(status=303)
     assert len(app.get("/").json) == 250
+
+
+def test_a_deletion_that_stops_at_one_file_can_be_put_back_as_far_as_it_went(app, monkeypatch):
+    uris = [f"https://{number}.example/" for number in range(9)]
+    app.post("/-/import", "\n".join(uris), content_type="text/plain")
+    form = app.get("/", headers=PAGE).forms["many"]
+    sent = [("selected", bookmark["id"]) for bookmark in app.get("/").json]
+    sent += [("_shown", form["_shown"].value), ("do", "delete")]
+    publish, calls = files.Staged.publish_new, []
+
+    def publish_five(self):
+        calls.append(self)
+        if len(calls) > 5:
+            raise Unavailable("The disk cannot be written: Input/output error.")
+        publish(self)
+
+    monkeypatch.setattr(files.Staged, "publish_new", publish_five)
+    page = app.post("/-/selected", sent, headers=PAGE, status=200)
+    monkeypatch.undo()
+    assert "4 bookmarks left alone: The disk cannot be written" in page.text
+    assert len(app.get("/").json) == 4
+    (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
+    form.submit(status=303)
+    assert sorted(each["uri"] for each in app.get("/").json) == uris
+
+
+def test_the_page_of_a_change_has_the_number_of_unread_bookmarks_after_it(app, add):
+    add("https://a.example/", tags=["unread"])
+    form = app.get("/", headers=PAGE).forms["many"]
+    (id,) = [bookmark["id"] for bookmark in app.get("/").json]
+    sent = [("selected", id), ("_shown", form["_shown"].value), ("do", "delete")]
+    page = app.post("/-/selected", sent, headers=PAGE, status=200)
+    assert "Unread" not in page.html.header.text
+    made = {"uri": "https://b.example/", "tags": ["unread"]}
+    page = app.post_json("/", made, headers=PAGE, status=201)
+    assert "Unread 1" in page.html.header.text
 
 
 def test_a_search_for_accents_alone_marks_nothing(app, add):
