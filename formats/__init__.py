@@ -67,9 +67,7 @@ LISTS = table(
 )
 # A feed is always sorted by date, and has the deletions too.
 _FEED_QUERY: Mapping[str, object] = {"deletions": True, "sort": NEWEST_FIRST}
-FEEDS = table(
-    Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, _FEED_QUERY)
-)
+FEEDS = table(Format("atom", "application/atom+xml", atom.write, _XML_TYPES, 50, _FEED_QUERY))
 # The writers of one bookmark take its Entry and a View.
 ONE_BOOKMARK = table(
     Format("json", "application/json", json.write_bookmark),

@@ -31,13 +31,8 @@ from storage.store import Rehearsal, Store
 
 # The format of an exported file by its suffix. The format `html` is the service's own page, which
 # nothing can import.
-EXPORT_SUFFIXES = {
-    ".html": "netscape",
-    ".xbel": "xbel",
-    ".csv": "csv",
-    ".json": "json",
-    ".txt": "text",
-}
+EXPORT_SUFFIXES = {".html": "netscape", ".txt": "text"}
+EXPORT_SUFFIXES |= {f".{name}": name for name in ("xbel", "csv", "json")}
 # An export writes to these directly, and replaces other files by a rename. With `>> FILE` the link
 # /dev/stdout leads to FILE, and replacing FILE would lose its old lines.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")

@@ -26,6 +26,7 @@ _KEY_VARIABLES = (
 # Requests with these are not cached. If-Match is rare in a GET. The outcome of dates depends on the
 # clock: one in the future has no effect, nor has If-Modified-Since within a second of a change.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}  # The key has If-None-Match.
+_Make = Callable[[Request], Response]
 
 
 class ResponseCache:
@@ -41,9 +42,7 @@ class ResponseCache:
         self._responses: dict[tuple[object, ...], tuple[int, Response]] = {}
         self._size = 0  # Replaced responses count too, until the cache is emptied.
 
-    def get(
-        self, request: Request, has_tokens: bool, make: Callable[[Request], Response]
-    ) -> Response:
+    def get(self, request: Request, has_tokens: bool, make: _Make) -> Response:
         """Return the cached response to this request, or what `make` returns.
 
         A response depends on whether the service `has_tokens`, but not on which.
