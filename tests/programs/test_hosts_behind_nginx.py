@@ -42,6 +42,8 @@ def front(tmp_path, machines):
             assert servers.count(written) == 1
             location = documented_block("nginx", "proxy_next_upstream")
             servers = servers.replace(written, location)
+            servers, count = re.subn(r" *proxy_set_header .* \$http_host;\n", "", servers)
+            assert count == 2
             return upstream + re.sub("server_name [^;]*", "server_name *.example.com", servers)
 
         front = stack.enter_context(nginx(tmp_path, services[0], edit=edit))
@@ -78,6 +80,18 @@ def test_a_cached_response_is_served_to_its_host_only(front):
     for _ in range(2):
         assert send(front, first, "GET", "/a").status == 410
         assert send(front, second, "GET", "/a").status == 200
+
+
+def test_a_request_that_names_two_hosts_is_one_to_the_host_that_nginx_has_chosen(front, machines):
+    for host in HOSTS:
+        assert send(front, host, "PUT", "/a", put_body("x:a")).status == 201
+    first, *_ = (host for host in HOSTS if stored(machines, host) == [1, 0])
+    second, *_ = (host for host in HOSTS if stored(machines, host) == [0, 1])
+    assert send(front, second, "DELETE", "/a").status == 204
+    assert send(front, second, "GET", f"http://{first}/a").status == 200
+    assert send(front, second, "POST", f"http://{first}/", {"uri": "x:b"}).status == 201
+    assert stored(machines, first) == [2, 0]
+    assert stored(machines, second) == [0, 0]
 
 
 def test_the_hosts_of_a_stopped_machine_are_unavailable_and_move_to_no_other(front, machines):
