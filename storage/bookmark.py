@@ -158,6 +158,7 @@ def _check_item(index: int, value: object) -> str:
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
+        # Before `_check_tag`, whose cache must not keep long texts.
         return _check_tag(_check_length(_check_string(value).strip(), MAX_TAG))
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None

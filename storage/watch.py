@@ -169,7 +169,7 @@ def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
 
 @functools.cache
 def warn_once(text: str) -> None:
-    """Log a warning, unless this process has logged it: one may open thousands of folders."""
+    """Log a warning once in a process, however many folders it opens."""
     log.warning(text)
 
 

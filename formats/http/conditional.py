@@ -34,8 +34,9 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304 if the client of a GET has it already.
 
-    The chunks, which may take long to make, are made only if they are sent. `name` distinguishes
-    representations of one resource in one format. Raises PreconditionFailed.
+    The chunks, which may take long to make, are made only if they are sent, or for the entity tag
+    of a page. `name` distinguishes representations of one resource in one format. Raises
+    PreconditionFailed.
     """
     tag = f"{_version_text(resource)}.{name}{format.name}"
     if format.is_page:

@@ -23,7 +23,7 @@ LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in aga
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # Reading the tokens raises it.
+    with suppress(OSError):  # Reading the tokens raises the error.
         if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 

@@ -52,7 +52,7 @@ class AccessControl:
 
     If there are `tokens`, a request needs one of them or a login, except for the paths that match
     _PUBLIC_PATH. If `public_read` is true too, GET and HEAD need neither. `base_url` is the
-    service's own address; `//HOST` stands for this host with any scheme and port.
+    service's own address; `//HOST` stands for this host with the scheme of the request.
     """
 
     tokens: Sequence[bytes]
@@ -121,8 +121,8 @@ class AccessControl:
     def _check_host(self, request: Request) -> None:
         host = requested_host(request)
         # DNS rebinding: a page of another site makes the name of its own host lead to this service,
-        # and may then read and write here. Tokens prevent this, because that page knows none.
-        # Browsers always send Host.
+        # and may then read and write here. Tokens prevent this, because that page knows none. Only
+        # browsers can be misled so, and they always send Host.
         if host and not self.tokens and not _is_own_host(host, self.base_url):
             raise HTTPError(421, _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host))
 
