@@ -9,11 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
 import pytest
 import webtest
+from webob import Request
 
 from bookmarks import make_app
 from storage.errors import Unavailable
@@ -267,7 +270,10 @@ def test_the_command_fails_if_it_may_not_create_the_data_folder(unwritable):
 
 READ_ONLY = """
 import sys
+import threading
+import time
 import webtest
+from webob import Request
 from bookmarks import make_app
 
 app = webtest.TestApp(make_app(sys.argv[1]))
@@ -346,3 +352,22 @@ def test_a_closed_application_frees_its_inotify_instance_and_serves_again(data, 
     write_file(data, "by-hand")
     listed = json.loads(call(app, "GET", "/")[2])
     assert [each["id"] for each in listed] == [json.loads(made)["id"], "by-hand"]
+
+
+def test_an_application_can_be_closed_while_it_serves_requests(data):
+    application, has_closed, statuses = make_app(data), threading.Event(), set()
+
+    def request_until_closed():
+        while not has_closed.is_set():
+            statuses.add(Request.blank("/?limit=1").get_response(application).status_int)
+
+    threads = [threading.Thread(target=request_until_closed) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        time.sleep(0.005)  # So that requests open the watch again.
+        application.close()
+    has_closed.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == {200}
