@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role
-from formats.text import decode
+from formats.text import MAX_ENTRY, decode
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _FOLDER_END = "-"
-# A line with the kind of the record, and below it a line `name=value` for each member. The last
-# pass of `*+` must not fail half-way: https://github.com/python/cpython/issues/100061.
-_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$(?P<members>(?:\n(?:[^#\n-].*)?)*+)")
+# The line with the kind of a record, with a line `name=value` for each member below it; or the end
+# of the file.
+_RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$|\Z")
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _TRASH_FOLDER = "TRASH FOLDER=YES"
 _TRASH = "\0"  # Stands for the trash folder among the tags: no other tag has a control character.
@@ -26,11 +27,13 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders, line_number, line_start = Folders(), 1, 0
-    for record in _RECORD.finditer(text):
+    for record, next_record in pairwise(_RECORD.finditer(text)):
         line_number += text.count("\n", line_start, record.start())
         line_start = record.start()
-        lines = (line.strip().partition("=") for line in record["members"].split("\n"))
-        members = ((name, value.replace(_LINE_BREAK, "\n")) for name, _, value in lines)
+        record_text = text[record.end() : next_record.start()]
+        lines = (line for line in record_text[:MAX_ENTRY].split("\n") if "=" in line)
+        parts = (line.strip().partition("=") for line in lines)
+        members = ((name, value.replace(_LINE_BREAK, "\n")) for name, _, value in parts)
         values_by_role = group_by_role(members)  # The role of a member URL is `uri`.
         fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
         if record["kind"] == _FOLDER_END:
@@ -38,8 +41,10 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         elif record["kind"] == "#FOLDER":
             is_top = folders.depth == 0  # Browsers create their own folders only at the top.
             tags = folder_tags(str(fields.get("title", "")), may_be_built_in=is_top)
-            folders.open((_TRASH,) if _TRASH_FOLDER in record["members"] else tags)
+            folders.open((_TRASH,) if _TRASH_FOLDER in record_text else tags)
         elif _TRASH in folders.tags or record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
         else:
-            yield entry_with_uri(line_number, fields)
+            entry = entry_with_uri(line_number, fields)
+            reason = TOO_LARGE if len(record_text) > MAX_ENTRY else entry.skip_reason
+            yield entry._replace(skip_reason=reason)

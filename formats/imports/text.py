@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags, merge_tags
-from formats.text import decode
+from formats.text import MAX_ENTRY, decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 
@@ -51,17 +51,13 @@ _FORMS = (
 )
 # The forms with blanks, in which a line with two addresses has two readings.
 _FORMS_WITH_BLANKS = (
-    re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*"\s*)+)'),
+    re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*+"\s*+)+)'),
     re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s++(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
     re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])(?:\s+[-–—|]|:)?\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
 _LIST_MARKER = re.compile(r"\A(?:[-+*]|\d{1,9}[.)]|\[\d{1,9}\])\s+(?:\[[ xX]\]\s+)?")
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
-# A heading that is underlined: a line of its own, without an address.
-_UNDERLINED = re.compile(
-    r"(\A|\n[ \t]*\n) {0,3}((?!\d+[.)]|.*(?:\]\(|://))\w.*)\n {0,3}(=+|-{2,})[ \t]*(?=\n|\Z)"
-)
 _IN_BRACKETS = r"(?:[^\[\]\\]++|\\.|\[[^\[\]]*+\])*"
 _PART = r"[^()\\]++|\\."
 _IN_PARENTHESES = rf"(?:{_PART}|\((?:{_PART}|\((?:{_PART}|\((?:{_PART})*\))*\))*\))*"
@@ -102,23 +98,26 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
     _refuse_rows(beginning)
     # Only in Markdown, lines that begin with `#` are headings, not comments.
     is_markdown = any(_LINK.search(line) and not _match(_FORMS, line) for line in beginning)
-    if is_markdown:
-        text = _UNDERLINED.sub(lambda m: f"{m[1]}{'#' if '=' in m[3] else '##'} {m[2]}\n", text)
     tags_by_level: dict[int, tuple[str, ...]] = {}  # Of the headings above the line.
     for number, line in _lines(text, with_comments=is_markdown):
+        if len(line) > MAX_ENTRY:
+            yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
+            continue
         if heading := _HEADING.fullmatch(line):
             level, name = len(heading[1]), heading[2].rstrip("# ")
             tags_by_level = {n: tags for n, tags in tags_by_level.items() if n < level}
         links = _markdown_links(name) if heading else _links(line)
         tags_of_headings = tuple(chain(*tags_by_level.values()))
+        has_links = False
         for fields in links:
+            has_links = True
             if tags_of_headings:
                 fields["tags"] = merge_tags(fields.get("tags", []), tags_of_headings)
             yield entry_with_uri(number, fields)
         if heading:
             name = _LINK.sub(r"\g<title>", _PICTURE.sub("", name))
             tags_by_level[level] = folder_tags(name, may_be_built_in=level == 1)
-        if not links and (line[0] != "#" or "://" in line):
+        if not has_links and (line[0] != "#" or "://" in line):
             yield _unread_line(number, line, is_markdown)
 
 
@@ -135,7 +134,7 @@ def _unread_line(number: int, line: str, is_markdown: bool) -> ImportedEntry:
 def _lines(text: str, with_comments: bool = False) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         if (line := line.strip()) and (with_comments or not line.startswith("#")):
-            yield number, line
+            yield number, line[: MAX_ENTRY + 1]  # No other thread runs while a pattern is searched.
 
 
 def _refuse_rows(lines: list[str]) -> None:
@@ -145,15 +144,14 @@ def _refuse_rows(lines: list[str]) -> None:
             raise Malformed(_NO_HEADER.format(separator))
 
 
-def _links(line: str) -> list[dict[str, Any]]:
-    """Return the fields of each link in a line."""
-    if match := _match(_FORMS, line):
-        return [_fields(match)]
+def _links(line: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each link in a line."""
+    match = _match(_FORMS, line)
     item = _LIST_MARKER.sub("", line)
-    if links := _markdown_links(item):
-        return links
-    match = _match(_FORMS_WITH_BLANKS, item) if item.count("://") < 2 else None
-    return [_fields(match)] if match else []
+    if not match and _LINK.search(item):
+        yield from _markdown_links(item)
+    elif match := match or (_match(_FORMS_WITH_BLANKS, item) if item.count("://") < 2 else None):
+        yield _fields(match)
 
 
 def _match(forms: tuple[re.Pattern[str], ...], line: str) -> re.Match[str] | None:
@@ -174,20 +172,24 @@ def _fields(match: re.Match[str]) -> dict[str, Any]:
     return fields
 
 
-def _markdown_links(line: str) -> list[dict[str, Any]]:
-    text, _, tags = line.partition(" <!-- TAGS: ")  # As buku writes them.
-    links = list(_LINK.finditer(text))
-    found: list[dict[str, Any]] = []
-    for link in links:
+def _markdown_links(line: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each link, and of each address beside links."""
+    text, _, tags = line.partition(" <!-- TAGS: ")  # buku writes them behind the only link.
+    first, second = islice(chain(_LINK.finditer(text), (None, None)), 2)
+    if not first:
+        return
+    details: dict[str, Any] = {"tags": split_tags(tags.removesuffix("-->"))}  # Of the first link.
+    behind = text[first.end() : second.start() if second else None]
+    description = behind.strip(" *_-–—:|,").rstrip(" ([")
+    if " " in description or (description and not second):  # Not "and" between two links.
+        details["description"] = description
+    for link in _LINK.finditer(text):
         target = _TARGET.fullmatch((link["target"] or "").strip())
         title = _ESCAPE.sub(r"\1", _PICTURE.sub(r"\1", link["title"] or ""))
         uri = link["uri"] or _ESCAPE.sub(r"\1", target["uri"] if target else link["target"])
-        own_tags = split_tags(tags.removesuffix("-->"))
-        found.append({"uri": uri.strip(), "title": title.strip(), "tags": own_tags})
-    # Behind the only link is its description, with any address. Any other address is a link, too.
-    behind = text[links[0].end() :] if len(links) == 1 else ""
-    if description := behind.strip(" *_-–—:|"):
-        found[0]["description"] = description
-    outside = _NO_LINK.sub("", _LINK.sub("", text.removesuffix(behind)))
-    addresses = _BARE_ADDRESS.findall(outside) if links else ()
-    return [*found, *({"uri": address, "tags": []} for address in addresses)]
+        yield {"uri": uri.strip(), "title": title.strip(), **details}
+        details = {}
+    # An address behind the only link is a part of its description. Any other is a link, too.
+    beside = text if second else text[: first.start()]
+    for address in _BARE_ADDRESS.finditer(_NO_LINK.sub("", _LINK.sub("", beside))):
+        yield {"uri": address[0]}

@@ -1460,3 +1460,11 @@ def test_only_top_folders_of_opera_may_be_its_own():
     text += "#FOLDER\n\tNAME=Favorites\n\n#URL\n\tURL=a:b\n\n-\n\n-\n"
     (entry,) = FILE_READERS["opera"](text.encode())
     assert entry.fields["tags"] == ["Favorites"]
+
+
+def test_a_record_of_opera_of_several_mebibytes_is_skipped():
+    large = "#URL\n\tURL=a:b\n" + "\n" * 3_000_000
+    text = f"Opera Hotlist version 2.0\n\n{large}#URL\n\tURL=a:c\n"
+    skipped, entry = FILE_READERS["opera"](text.encode())
+    assert skipped == (3, {"uri": "a:b"}, "is larger than 1,048,576 characters")
+    assert entry == (3_000_005, {"uri": "a:c"}, "")

@@ -3,8 +3,7 @@
 import pytest
 
 from formats.imports.text import read_file
-from storage.bookmark import clean
-from storage.errors import Invalid, Malformed
+from storage.errors import Malformed
 
 # --- Writing ---
 
@@ -134,11 +133,11 @@ def test_the_links_of_a_heading_are_entries_and_their_titles_are_its_tag():
     assert (third.line, third.skip_reason[:16]) == (4, "has two readings")
 
 
-def test_underlined_lines_of_markdown_are_headings():
-    text = "---\ntags: x\n---\n[0](a:0)\n\nB\n===\n\nC d\n---\n[1](a:1)\n\nE\n--\n\n[2](a:2)\n---\n"
-    entries = [entry for entry in read(text + "\n1. x\n---\n\nF\n=") if not entry.skip_reason]
-    found = [(entry.line, entry.fields["tags"]) for entry in entries]
-    assert found == [(4, []), (11, ["B", "C d"]), (16, ["B", "E"])]
+def test_the_text_between_the_first_link_of_a_line_and_the_next_is_its_description():
+    tool, demo = read("- [A](a:1) - A tool. ([Demo](a:2)) and `more` <!-- TAGS: x,y -->\n")
+    assert (tool.fields["description"], tool.fields["tags"]) == ("A tool.", ["x", "y"])
+    assert demo.fields == {"uri": "a:2", "title": "Demo"}
+    assert "description" not in read("[A](a:1) and [B](a:2)")[0].fields
 
 
 @pytest.mark.parametrize(
@@ -255,8 +254,9 @@ def test_a_line_that_does_not_begin_with_a_uri_is_skipped(line):
     assert last.line == 2
 
 
-def test_a_line_of_several_mebibytes_does_not_affect_the_next():
-    large, last = read("data:," + "x" * 3_000_000 + "\nx:y\n")
-    assert last == (2, {"uri": "x:y"}, "")
-    with pytest.raises(Invalid, match="uri"):
-        clean(large.fields)
+@pytest.mark.parametrize("begin", ["data:,", "- [A](x:y) [](x:y)"])
+def test_a_line_of_several_mebibytes_is_skipped(begin):
+    large, last = read(begin + "x" * 3_000_000 + "\nx:y\n")
+    assert last.fields["uri"] == "x:y"
+    assert (large.line, large.skip_reason) == (1, "is larger than 1,048,576 characters")
+    assert large.fields["uri"].startswith(begin)

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -75,6 +76,32 @@ def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
         times.append(time.process_time() - started)
         assert count <= size
     assert times[1] < 8 * times[0] + 0.2
+
+
+@pytest.mark.parametrize(
+    "format, begin, part",
+    [
+        ("text", b"- ", b"[](x)"),
+        ("text", b"- [a](b:c) <!-- TAGS: ", b"[](x) a,"),
+        ("text", b"- " + b"[](x)" * 20_000 + b" <!-- TAGS: ", b"ab,"),
+        ("text", b"# " + b"ab," * 100 + b"\n", b"[](x)"),
+        ("text", b"- [a](b:c) [d](e:f) ", b"a://b "),
+        ("text", b"a://b ", b'"a" '),
+        ("text", b"a://b\tc\t", b"ab,"),
+        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"\n"),
+        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"a=\n"),
+    ],
+)
+def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, part):
+    data = begin + part * (200_000 // len(part))
+    tracemalloc.start()
+    try:
+        for _ in FILE_READERS[format](data):
+            pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50 * len(data)
 
 
 @pytest.mark.parametrize("repeated", ['"\n', '"x","\n', "x,"])
