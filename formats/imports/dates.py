@@ -16,15 +16,20 @@ _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _UNKNOWN_DATE = re.compile(
     rf"|{'|'.join(TEXTS_OF_UNKNOWN_DATES)}|{SECONDS_FROM_1601_TO_1970}000000|0000-00-00.*"
 )
-_FLAG_OR_COUNT = re.compile("true|false|-?[0-9]{1,3}")
+# Flags, counts, words, and the year 1, from which .NET counts.
+_NO_DATE = re.compile("true|false|-?[0-9]{1,3}|-|n/a|-62135596800")
 _WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
 _MAX_LENGTH = 64  # In characters. Longer texts are no dates.
+# `parsedate_to_datetime` ignores every part that it does not know, such as PM.
+_RFC_5322 = re.compile(r"(?i)([a-z]{3}, )?\d\d? [a-z]{3} \d{4} [\d:]{5,8}( GMT| UTC?| [+-]\d{4})?")
 _FORMATS = (
     *("%B %d, %Y %I:%M %p", "%B %d, %Y"),  # Notion
     "%B %d, %Y at %I:%M%p",  # IFTTT
     "%Y-%m-%d %H:%M:%S UTC",
     "%Y/%m/%d %H:%M:%S %z",
     *("%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"),  # The first is wallabag's.
+    "%m/%d/%Y, %I:%M:%S %p",  # JavaScript's `toLocaleString` in English
+    "%a %b %d %H:%M:%S %z %Y",  # Twitter
 )
 
 
@@ -32,7 +37,8 @@ def parse_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for any other value.
 
     A number counts seconds since 1970; milliseconds if seconds would give a date outside the years
-    1 to 9999; microseconds if milliseconds would, too.
+    1 to 9999; microseconds if milliseconds would, too. Microseconds that would give a date after
+    2338 count from 1601, as Chromium writes them.
     """
     text = str(value).strip()
     if len(text) > _MAX_LENGTH or _UNKNOWN_DATE.fullmatch(text):
@@ -51,45 +57,44 @@ def parse_date_or_keep(value: object) -> str | None:
 
 
 def is_unknown(value: object) -> bool:
-    """Return whether a value is an unknown date, or a flag or count, such as `saved: true`."""
+    """Return whether a value stands for no date, such as `n/a`, or `true` in `saved: true`."""
     text = str(value).strip().lower()
-    return any(pattern.fullmatch(text) for pattern in (_UNKNOWN_DATE, _FLAG_OR_COUNT))
+    return any(pattern.fullmatch(text) for pattern in (_UNKNOWN_DATE, _NO_DATE))
 
 
 def parse_plausible_date(value: object) -> str | None:
     """Return a date as RFC 3339 text, None for an unlikely number. Keep a text that is no date.
 
-    A number may count other things than time, so it must give a date between 1990 and tomorrow. A
-    number that gives a later date is read as microseconds since 1601, which Chromium writes.
+    A number may count other things than time, so it must give a date between 1990 and tomorrow.
     """
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return parse_date_or_keep(value)
     date = parse_date(value)
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
-    if date and date > tomorrow:  # Such a number counts from 1601.
-        microseconds_since_1601 = int(float(str(value)))  # `float` also reads the text "1.0".
-        date = _from_number(microseconds_since_1601 // 1_000_000 - SECONDS_FROM_1601_TO_1970)
     return date if date and _WEB_BEGAN < date < tomorrow else None
 
 
 def _from_number(number: int) -> str | None:
     """Return the date of a number of seconds, or else of milliseconds or microseconds."""
-    for units_per_second in (1, 1_000, 1_000_000):
+    from_microseconds = number // 1_000_000
+    if from_microseconds > SECONDS_FROM_1601_TO_1970:  # From 1970, it would be after 2338.
+        from_microseconds -= SECONDS_FROM_1601_TO_1970
+    for seconds in (number, number // 1_000, from_microseconds):
         with suppress(OverflowError):  # Beyond the years 1 to 9999: try the next smaller unit.
-            return (EPOCH + timedelta(seconds=number // units_per_second)).isoformat() + "Z"
+            return (EPOCH + timedelta(seconds=seconds)).isoformat() + "Z"
     return None
 
 
 def _from_text(text: str) -> str | None:
     with suppress(Invalid):  # Most dates are RFC 3339, which the rule of `created` parses.
         return str(clean({"created": text})["created"])
+    if _RFC_5322.fullmatch(text):
+        return _parse(parsedate_to_datetime, text)
     upper = text.upper()  # `fromisoformat` reads no lower-case t and z.
     in_formats = (_parse(datetime.strptime, upper, format) for format in _FORMATS)
     readings = {_parse(datetime.fromisoformat, upper), *in_formats} - {None}
     # In 02/01/2023, the first number may be the day or the month: such a text is no date.
-    if readings:
-        return readings.pop() if len(readings) == 1 else None
-    return _parse(parsedate_to_datetime, text)
+    return readings.pop() if len(readings) == 1 else None
 
 
 def _parse(parse: Callable[..., datetime], *texts: str) -> str | None:

@@ -35,7 +35,7 @@ _NAMES_BY_PREFERENCE = {
     "dateupdated lastupdate lastupdated",
 }
 _SEPARATORS = re.compile(r"[\s_-]")
-_TRUE_WORDS, _FALSE_WORDS = ("1", "true", "yes"), ("0", "false", "no")
+_TRUE_WORDS, _FALSE_WORDS = "1 true t yes y on x".split(), "0 false f no n off".split()
 # By role of a flag or state, the tags for its words.
 _TAGS_BY_WORD = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),

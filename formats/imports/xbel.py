@@ -1,14 +1,17 @@
 """Read XBEL documents: this service's own, and those of KDE, GNOME and browser extensions."""
 
+import re
 from collections.abc import Iterator
 
 from formats import xbel
-from formats.imports.dates import parse_date, parse_date_or_keep
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import Folders, folder_tags, merge_tags
+from formats.imports.folders import Folders, folder_tags
+from formats.imports.roles import fields_of_roles, group_by_role
 from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
 from storage.bookmark import split_tags
+
+_YEAR, _MONTH = re.compile(r"\A[0-9]{4}\Z"), re.compile(r"\A[0-9]{4}-[0-9]{2}\Z")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -43,19 +46,16 @@ def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> Importe
     fields = xbel.element_fields(entry)
     if not is_ours:
         fields.pop("id", None)
-    if tags := merge_tags(_own_tags(entry), tags_of_folders):
-        fields["tags"] = tags
-    kde_seconds, *_ = entry.texts.get(xbel.KDE_TIME, [""])
-    fields["created"] = _read_date(entry.attributes.get("added", "")) or parse_date(kde_seconds)
-    fields["modified"] = _read_date(entry.attributes.get("modified", ""))
-    present = {name: value for name, value in fields.items() if value is not None}
-    return entry_with_uri(entry.line, present)
+    dates = [(name, _with_day(fields.pop(name, ""))) for name in ("created", "modified")]
+    kde_times = [("time", seconds) for seconds in entry.texts.get(xbel.KDE_TIME, ())]
+    values_by_role = group_by_role([*fields.items(), *dates, *kde_times])
+    fields |= fields_of_roles(values_by_role, _own_tags(entry), tags_of_folders)
+    return entry_with_uri(entry.line, fields)
 
 
-def _read_date(value: str) -> str | None:
+def _with_day(date: object) -> str:
     # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
-    omitted_end_by_length = {len("2002"): "-01-01", len("2002-09"): "-01"}
-    return parse_date_or_keep(value + omitted_end_by_length.get(len(value), ""))
+    return _MONTH.sub(r"\g<0>-01", _YEAR.sub(r"\g<0>-01", str(date)))
 
 
 def _own_tags(entry: Element) -> list[str]:

@@ -254,6 +254,11 @@ def test_a_cell_that_is_no_date_is_kept_for_the_report(cell):
     assert entry.fields == {"uri": "a:b", "created": cell}
 
 
+@pytest.mark.parametrize("cell", ["0", "-62135596800", "n/a", "N/A", "-"])
+def test_a_cell_for_an_unknown_date_is_ignored(cell):
+    assert read(f"url,created\na:b,{cell}\n")[0].fields == {"uri": "a:b"}
+
+
 @pytest.mark.parametrize(
     "cell, tags",
     [
@@ -283,6 +288,8 @@ def test_tags_are_split_at_the_separators_of_other_programs(cell, tags):
         ("true,Yes,no", ["x", "private", "unread"]),
         ("0,false,", ["x"]),
         ("2,public,maybe", ["x"]),
+        ("t,on,f", ["x", "private", "unread"]),
+        ("X,Y,off", ["x", "private", "unread"]),
     ],
 )
 def test_private_toread_and_unread_become_tags_if_they_are_true(cells, tags):

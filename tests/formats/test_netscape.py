@@ -182,6 +182,9 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
         ("05/05/2024 03:05:06", "2024-05-05T03:05:06Z"),
         ("20020901t120000z", "2002-09-01T12:00:00Z"),
         ("January 2, 2023", "2023-01-02T00:00:00Z"),
+        ("13300000000000000", "2022-06-18T04:26:40Z"),
+        ("12/24/2024, 3:05:06 PM", "2024-12-24T15:05:06Z"),
+        ("Tue Dec 24 15:05:06 +0100 2024", "2024-12-24T14:05:06Z"),
     ],
 )
 def test_dates_are_read_in_the_forms_that_programs_write(value, date):
@@ -202,6 +205,11 @@ def test_dates_are_read_in_the_forms_that_programs_write(value, date):
         "2016-02-30T00:00:00Z",
         "0001-01-01T00:00:00+23:59",
         "Thu, 99 Foo 2016 99:99:99 +9999",
+        "Dec 24, 2024, 3:05 PM",
+        "Dec 24 2024 3:05 PM",
+        "Tue Dec 24 2024 15:05:06 GMT+0100",
+        "24 Dec 2024 03:05 PM",
+        "24 Dec 2024 15:05 CET",
         "02/01/2023",
         "02/01/2023 03:04:05",
         "02/01/2023 3:04 PM",

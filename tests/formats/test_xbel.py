@@ -232,6 +232,8 @@ def fields_of(attributes):
         ('added="2001-02-03T04:05Z"', {"created": "2001-02-03T04:05:00Z"}),
         ('added="1032015210" modified=""', {"created": "2002-09-14T14:53:30Z"}),
         ('added="yesterday" visited="2001"', {"created": "yesterday"}),
+        ('added="soon" modified="99999999999"', {"created": "soon", "modified": "99999999999"}),
+        ('added="13300000000000000"', {"created": "2022-06-18T04:26:40Z"}),
     ],
 )
 def test_attributes_become_fields(attributes, fields):
