@@ -51,8 +51,10 @@ _FORMS = (
 )
 # The forms with blanks, in which a line with two addresses has two readings.
 _FORMS_WITH_BLANKS = (
-    re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;])\s+(?P<quoted_tags>(?:"[^"]*+"\s*+)+)'),
-    re.compile(rf'(?P<uri>{_URI_BEFORE_TITLE})\s++(?:[-–—:|]\s+)?(?![",;])(?P<title>.*)(?<!")'),
+    re.compile(rf'(?P<uri>{_WEB_URI})(?<![,;:])\s+(?P<quoted_tags>(?:"[^"]*+"\s*+)+)'),
+    re.compile(
+        rf'(?P<uri>{_URI_BEFORE_TITLE})(?<!:)(?:\s+[-–—:|]|:)?\s++(?![",;])(?P<title>.*)(?<!")'
+    ),
     re.compile(rf'(?P<title>[^\s"].*?)(?<![\s,;])(?:\s+[-–—|]|:)?\s++(?P<uri>{_WEB_URI})'),
     re.compile(rf"(?P<uri>{_URI})"),
 )
@@ -73,9 +75,11 @@ _NO_LINK = re.compile(_PICTURE.pattern + r"|`[^`]*`|<img\s[^<>]*>", re.IGNORECAS
 _BARE_ADDRESS = re.compile(rf"{_SCHEME}(?:[^\s<>\"”`|\[\]()]|\([^\s()]*\))+(?<![.,:;!?*_~'])")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _NEARLY_URIS = ("www.", "mailto:")  # The beginnings of lines that are addresses, and no prose.
-# By separator, the beginning of a row of CSV: an address before or behind the separator.
+# By separator, the beginning of a row of CSV: an address before or behind the separator. There are
+# blanks around the `|` of OneTab, which is no separator. A link of Markdown has `](`.
 _ROWS = {
-    s: re.compile(rf'"?{_SCHEME}[^\s{s}]*\s*{s}|[^\t]*{s}\s*"?{_SCHEME}') for s in (",", ";")
+    s: re.compile(rf'(?!.*\]\()(?:"?{_SCHEME}[^\s{s}]*{blanks}[{s}]|.*[{s}]{blanks}"?{_SCHEME})')
+    for s, blanks in ((",", r"\s*"), (";", r"\s*"), ("|", ""))
 }
 _MAX_ROW = 4096  # Characters of a line that decide whether it is a row.
 
@@ -138,7 +142,11 @@ def _lines(text: str, with_comments: bool = False) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_rows(lines: list[str]) -> None:
-    """Raise Malformed if each line is a row of CSV. Our own lines have tabs, and are no rows."""
+    """Raise Malformed if each line is a row of CSV, except a first line without an address.
+
+    Our own lines have tabs, and are no rows.
+    """
+    lines = lines[1:] if lines and "://" not in lines[0] else lines
     for separator, row in _ROWS.items():
         if lines and all("\t" not in line and row.match(line[:_MAX_ROW]) for line in lines):
             raise Malformed(_NO_HEADER.format(separator))

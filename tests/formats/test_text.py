@@ -77,6 +77,7 @@ def read(text):
         ("[1] https://a.example/ A", {"uri": "https://a.example/", "title": "A"}),
         ("A b - https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
         ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+        ("https://a.example: A", {"uri": "https://a.example", "title": "A"}),
         ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
         ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
     ],
@@ -174,6 +175,8 @@ def test_an_address_beside_a_link_of_markdown_ends_as_in_gfm():
         'https://a.example/ "tag" word',
         'https://a.example/  "open tag',
         '"A" https://a.example/',
+        'https://a.example: "A"',
+        "https://a.example:: A",
         "one https://a.example/ two",
     ],
 )
@@ -194,10 +197,13 @@ def test_a_line_with_two_readings_is_skipped(line):
         ["https://1.example/a,12", "https://2.example/b,7"],
         ["One;https://1.example/", 'Two; "https://2.example/"'],
         ["# A comment", "https://1.example/Paris,Texas"],
+        ["Adresse,Titel", "https://1.example/,One"],
+        ["Links 2024", "https://1.example/;One", "https://2.example/;Two"],
+        ["Adresse|Titel", "https://1.example/|One", 'Two|"https://2.example/"'],
     ],
 )
 def test_a_list_whose_every_line_may_be_a_row_of_csv_is_refused(lines):
-    with pytest.raises(Malformed, match=r"first line .* url[,;]title; or, .* write a tab"):
+    with pytest.raises(Malformed, match=r"first line .* url[,;|]title; or, .* write a tab"):
         read("\n".join(lines))
 
 
