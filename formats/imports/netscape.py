@@ -91,6 +91,7 @@ class _Reader:
         self._entries: list[ImportedEntry] = []
         self._folders = Folders()
         self._next_heading: tuple[Token, str] | None = None  # It names the list that follows it.
+        self._has_heading = False  # Of a list. Only the first one can be the file's title.
         self._open: Token | None = None  # The link or heading.
         # Its texts: both have a "title", a link also has a "description".
         self._texts: defaultdict[str, list[str]] = defaultdict(list)
@@ -191,7 +192,8 @@ class _Reader:
         is_top = self._folders.depth < 2
         # Internet Explorer writes FOLDED and creates Links at the top; users create other Links.
         is_from_explorer = is_top and name == "Links" and "folded" in attributes
-        is_title_of_file = heading.name == "h1" and list == "dl"
+        is_title_of_file = heading.name == "h1" and list == "dl" and not self._has_heading
+        self._has_heading = True
         if is_root or is_from_explorer or is_title_of_file:
             return ()
         if attributes.get("id") == "com.apple.ReadingList":  # Safari's pages to read later.

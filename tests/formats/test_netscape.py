@@ -315,6 +315,12 @@ def test_a_folder_ends_with_its_list():
     assert [entry.fields.get("tags") for entry in read(text)] == [["A"], None, None]
 
 
+def test_only_the_first_heading_of_a_file_can_be_its_title():
+    lists = (f"<H1>{name}</H1>\n<DL><p>\n{link('HREF=a:b')}\n</DL><p>\n" for name in "AB")
+    first, second = read("".join(lists))
+    assert ("tags" in first.fields, second.fields["tags"]) == (False, ["B"])
+
+
 @pytest.mark.parametrize("depth", [99, 101, 5000])
 def test_folders_below_the_deepest_level_have_the_tags_of_their_parent(depth):
     text = "".join(f"<DT><H3>{n}</H3>\n<DL>\n" for n in range(depth)) + "<A HREF='a:b'>T</A>"
