@@ -52,6 +52,7 @@ _Members = dict[str, Raw]  # By name, the values of an object, which are not dec
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
 # Every message of msgspec gives a position, except the one for a file whose end is missing.
+_HINT = ("trailing characters", "trailing characters: put [ ] around all, and commas between")
 _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
@@ -93,7 +94,7 @@ def _check_syntax(data: bytes) -> Raw:
         raise Malformed("The JSON is nested too deeply.") from None
     except msgspec.DecodeError as error:
         match = _ERROR_WITH_POSITION.fullmatch(str(error))
-        reason = match["reason"] if match else "its end is missing"
+        reason = match["reason"].replace(*_HINT) if match else "its end is missing"
         line = data.count(b"\n", 0, int(match["position"]) if match else len(data)) + 1
         raise Malformed(f"The JSON is malformed in line {line}: {reason}.") from None
 
@@ -133,7 +134,7 @@ class _Walk:
             raise Malformed("An object that contains a list has the same name twice.")
         self._advance(start + 1)  # So that an inner `[` is not found at the outer one.
         if _type(value) not in (_ARRAY, _OBJECT):
-            yield ImportedEntry(self._line, {}, skip_reason="is no object")
+            yield ImportedEntry(self._line, {"uri": _text(value)}, skip_reason="is no object")
         elif depth > _MAX_DEPTH:
             yield ImportedEntry(self._line, {}, skip_reason="is nested too deeply")
         elif _type(value) == _ARRAY:
@@ -165,9 +166,10 @@ class _Walk:
         entry = _read_object(value, self._line, tags + self._tags_of_ids(members.get("lists")))
         if entry.skip_reason == NO_URI:
             is_folder = name in _FOLDER_LISTS or _text(members.get("type")) in _FOLDER_TYPES
+            values = (v for n, v in members.items() if n not in _OTHER_LISTS)
             if lists := _unread_lists(members, ()):
                 entry = entry._replace(skip_reason=f"{NO_URI}, and has {lists}")
-            elif is_folder and b"://" not in memoryview(value).tobytes():
+            elif is_folder and b"://" not in b"".join(values):
                 return  # An empty folder.
             if depth == 0:  # The outermost object. Its list, if any, has an unknown name.
                 raise Malformed(f"The JSON object {entry.skip_reason}. {_ADVICE}")

@@ -553,3 +553,22 @@ def nested_folders(depth):
 def test_folders_of_firefox_may_be_nested_up_to_a_limit(depth, reason):
     entries = [e for e in read(nested_folders(depth)) if e.skip_reason != "is no object"]
     assert [entry.skip_reason for entry in entries] == [reason]
+
+
+def test_a_text_in_a_list_is_skipped_and_named():
+    assert read('["https://a.example/", 5]') == [
+        (1, {"uri": "https://a.example/"}, "is no object"),
+        (1, {"uri": ""}, "is no object"),
+    ]
+
+
+def test_lines_of_json_are_malformed_and_the_message_says_what_to_do():
+    with pytest.raises(Malformed, match=r"line 2: trailing characters: put \[ \] around all"):
+        read('{"url": "a:b"}\n{"url": "a:c"}\n')
+
+
+def test_an_empty_folder_of_firefox_may_have_an_address_in_its_annotations():
+    folder = {"title": "F", "type": "text/x-moz-place-container"}
+    feed = folder | {"annos": [{"name": "livemark/feedURI", "value": "http://a.example/rss"}]}
+    (entry,) = read(json.dumps(folder | {"children": [feed, {"uri": "a:b"}]}))
+    assert entry.fields["uri"] == "a:b"
