@@ -18,7 +18,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if "uri" in fields or element.kind == "post":
-            yield entry_with_uri(element.line, fields)
+            # The report of a post without an address shows its title.
+            yield entry_with_uri(element.line, {"title": fields.get("description", "")} | fields)
         if element.kind == "outline":  # A feed is an empty folder.
             name = "" if "uri" in fields else element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))

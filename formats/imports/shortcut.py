@@ -15,18 +15,30 @@ SHORTCUT_BEGINNING = re.compile(
 )
 # KDE marks an address with variables by `[$e]`.
 _URL = re.compile(r"(?im)^[ \t]*URL(?:\[\$e\])?[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
+_PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safari or its program."
+_FURTHER = "is not the first address of a file of one"
 _NAME = re.compile(r"(?im)^Name=[ \t]*(\S.*)")  # Only `.desktop` has a name.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the one entry, whose title the file's name must give. Raises Malformed for others."""
+    """Yield the one entry, whose title the file's name must give; skip further addresses.
+
+    Raises Malformed for a file without an address and for a list of bookmarks.
+    """
     text = f"URL={_binary_url(data)}" if data.startswith(b"bplist00") else decode(data)
-    url, name = _URL.search(text), _NAME.search(text)
-    if not url:
-        raise Malformed("It has no address under the name URL.")
-    line = text.count("\n", 0, url.start()) + 1
+    if "<key>Children</key>" in text:
+        raise Malformed(_PROPERTY_LIST)
+    name = _NAME.search(text)
     title = {"title": name[1].strip()} if name else {}
-    yield entry_with_uri(line, {"uri": unescape(url[2]) if url[2] else url[1], **title})
+    line, position, reason = 1, 0, ""
+    for url in _URL.finditer(text):
+        line += text.count("\n", position, url.start())
+        position = url.start()
+        entry = entry_with_uri(line, {"uri": unescape(url[2]) if url[2] else url[1], **title})
+        yield entry._replace(skip_reason=reason or entry.skip_reason)
+        reason = _FURTHER
+    if not reason:
+        raise Malformed(_PROPERTY_LIST if "<plist" in text else "It has no address named URL.")
 
 
 def _binary_url(data: bytes) -> str:
@@ -35,5 +47,5 @@ def _binary_url(data: bytes) -> str:
     except (plistlib.InvalidFileException, RecursionError):
         values = None
     if not isinstance(values, dict) or not isinstance(values.get("URL"), str):
-        raise Malformed("It is a property list of macOS: export the bookmarks from Safari.")
+        raise Malformed(_PROPERTY_LIST)
     return str(values["URL"])

@@ -1,5 +1,6 @@
 """Golden files: small files in the style of other programs, and the entries read from each."""
 
+import plistlib
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
+from storage.errors import Malformed
 from storage.importer import IGNORED
 
 FOLDER = Path(__file__).parent / "files"
@@ -1460,6 +1462,43 @@ def test_only_top_folders_of_opera_may_be_its_own():
     text += "#FOLDER\n\tNAME=Favorites\n\n#URL\n\tURL=a:b\n\n-\n\n-\n"
     (entry,) = FILE_READERS["opera"](text.encode())
     assert entry.fields["tags"] == ["Favorites"]
+
+
+# --- Shortcuts ---
+
+
+PLIST = '<plist version="1.0"><dict>\n{}</dict></plist>'
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("[InternetShortcut]\nURL=a:1\n\n[InternetShortcut]\nURL=a:2\n", 5),
+        ("[Desktop Entry]\nName=A\nURL=a:1\n[Desktop Entry]\nURL[$e]=a:2\n", 5),
+        (PLIST.format("<key>URL</key><string>a:1</string>\n<key>URL</key><string>a:2</string>"), 3),
+    ],
+)
+def test_a_further_address_of_a_shortcut_is_skipped(text, line):
+    first, second = FILE_READERS["shortcut"](text.encode())
+    assert (first.fields["uri"], first.skip_reason) == ("a:1", "")
+    assert (second.line, second.fields["uri"]) == (line, "a:2")
+    assert second.skip_reason == "is not the first address of a file of one"
+
+
+@pytest.mark.parametrize("key", ["Children", "Title"])
+def test_a_property_list_of_bookmarks_is_refused(key):
+    url = "<dict><key>URL</key><string>a:1</string></dict>" if key == "Children" else ""
+    values = {key: [{"URLString": "a:1"}]}
+    xml = PLIST.format(f"<key>{key}</key><array>{url}</array>").encode()
+    for data in (xml, plistlib.dumps(values, fmt=plistlib.FMT_BINARY)):
+        with pytest.raises(Malformed, match="export the bookmarks"):
+            list(FILE_READERS["shortcut"](data))
+
+
+def test_a_post_without_an_address_is_named_by_its_description():
+    data = b'<posts><post description="A title" tag="x"/></posts>'
+    (entry,) = FILE_READERS["outline"](data)
+    assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
 
 
 def test_a_record_of_opera_of_several_mebibytes_is_skipped():
