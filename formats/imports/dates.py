@@ -18,8 +18,6 @@ _UNKNOWN_DATE = re.compile(
 )
 # Flags, counts, words, and the year 1, from which .NET counts.
 _NO_DATE = re.compile("true|false|-?[0-9]{1,3}|-|n/a|-62135596800")
-_WEB_BEGAN = "1990"  # No bookmark is older, so a number that gives an earlier date is no date.
-_MAX_LENGTH = 64  # In characters. Longer texts are no dates.
 # `parsedate_to_datetime` ignores every part that it does not know, such as PM.
 _RFC_5322 = re.compile(r"(?i)([a-z]{3}, )?\d\d? [a-z]{3} \d{4} [\d:]{5,8}( GMT| UTC?| [+-]\d{4})?")
 _FORMATS = (
@@ -34,44 +32,35 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, None for any other value.
+    """Return a date as RFC 3339 text, None for an unknown date, and any other text as it is.
 
-    A number counts seconds since 1970; milliseconds if seconds would give a date outside the years
-    1 to 9999; microseconds if milliseconds would, too. Microseconds that would give a date after
-    2338 count from 1601, as Chromium writes them.
+    The importer reports such a text. A number counts seconds since 1970; milliseconds if seconds
+    would give a date outside the years 1 to 9999; microseconds if milliseconds would, too.
+    Microseconds that would give a date after 2338 count from 1601, as Chromium writes them.
     """
     text = str(value).strip()
-    if len(text) > _MAX_LENGTH or _UNKNOWN_DATE.fullmatch(text):
+    if _UNKNOWN_DATE.fullmatch(text):
         return None
     number = _NUMBER.fullmatch(text)
-    return _from_number(int(number[1])) if number else _from_text(text)
+    return (_from_number(int(number[1])) if number else _from_text(text)) or text
 
 
-def parse_date_or_keep(value: object) -> str | None:
-    """Return a date as RFC 3339 text, and a text that is no date as it is: the importer reports it.
+def parse_plausible_date(value: object) -> str | None:
+    """Return the same as `parse_date`, but None for an unlikely number and for an array or object.
 
-    None for a text that stands for an unknown date, and for any other value.
+    A number may count other things than time, so it must give a date between 1990, before the
+    oldest bookmarks, and tomorrow.
     """
-    text = value.strip() if isinstance(value, str) else ""
-    return None if _UNKNOWN_DATE.fullmatch(text) else parse_date(value) or text
+    date = parse_date(value)
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
+    is_text = isinstance(value, str) and not _NUMBER.fullmatch(value.strip())
+    return date if is_text or (date and "1990" < date < tomorrow) else None
 
 
 def is_unknown(value: object) -> bool:
     """Return whether a value stands for no date, such as `n/a`, or `true` in `saved: true`."""
     text = str(value).strip().lower()
     return any(pattern.fullmatch(text) for pattern in (_UNKNOWN_DATE, _NO_DATE))
-
-
-def parse_plausible_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, None for an unlikely number. Keep a text that is no date.
-
-    A number may count other things than time, so it must give a date between 1990 and tomorrow.
-    """
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        return parse_date_or_keep(value)
-    date = parse_date(value)
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
-    return date if date and _WEB_BEGAN < date < tomorrow else None
 
 
 def _from_number(number: int) -> str | None:
@@ -90,9 +79,9 @@ def _from_text(text: str) -> str | None:
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
         return _parse(parsedate_to_datetime, text)
-    upper = text.upper()  # `fromisoformat` reads no lower-case t and z.
-    in_formats = (_parse(datetime.strptime, upper, format) for format in _FORMATS)
-    readings = {_parse(datetime.fromisoformat, upper), *in_formats} - {None}
+    in_formats = (_parse(datetime.strptime, text, format) for format in _FORMATS)
+    # `fromisoformat` reads no lower-case t and z.
+    readings = {_parse(datetime.fromisoformat, text.upper()), *in_formats} - {None}
     # In 02/01/2023, the first number may be the day or the month: such a text is no date.
     return readings.pop() if len(readings) == 1 else None
 

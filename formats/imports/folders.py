@@ -79,10 +79,7 @@ class Folders:
         is_full = not tags or len(self.tags) >= MAX_TAGS
         self._tags_by_depth.append(self.tags if is_full else (self.tags + tags)[:MAX_TAGS])
 
-    def close(self) -> None:
-        """Close the innermost open folder. A damaged file may close more than it opened."""
-        self.close_to(max(0, self.depth - 1))
-
     def close_to(self, depth: int) -> None:
         """Close the innermost folders, until `depth` of them are open."""
-        del self._tags_by_depth[depth + 1 :]
+        # A damaged file may close more folders than it opened.
+        del self._tags_by_depth[max(0, depth) + 1 :]

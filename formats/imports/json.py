@@ -26,7 +26,6 @@ _ROOT_OBJECTS = frozenset(
     "pinboard trash".split()
 )
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_OBJECTS
-_SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 # An account of floccus has these members. It is no bookmark, because its url is a sync server's.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
@@ -262,7 +261,7 @@ def _read_object(raw: Raw, line: int, tags_of_folders: tuple[str, ...]) -> Impor
     if not tags_of_folders and _is_from_own_export(value):  # Our exports have no folders.
         return entry_with_uri(line, value)
     fields = fields_of_members(value, tags_of_folders)
-    is_separator = value.get("type") in _SEPARATOR_TYPES
+    is_separator = value.get("type") in ("separator", "text/x-moz-place-separator")
     is_floccus_account = _FLOCCUS_ACCOUNT_MEMBERS <= value.keys()  # Its url is a sync server's.
     if is_separator or is_floccus_account or is_firefox_query(fields.get("uri")):
         return ignored_entry(line)

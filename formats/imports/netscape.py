@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from formats import netscape
-from formats.imports.dates import parse_date_or_keep
+from formats.imports.dates import parse_date
 from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.roles import fields_of_roles, group_by_role
@@ -26,11 +26,13 @@ _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")  # Names of folders.
+# No entry goes on in the next part of the file.
+_ENDS_OF_LINKS_AND_HEADINGS = ("dt", *(f"/{name}" for name in _HEADINGS), PART_END, FILE_END)
 _LISTS = ("dl", "ul", "ol")
 # In a description, these tags are markup: there they begin and end no entry and no folder.
-_MARKUP_IN_DESCRIPTION = ("a", "ul", "/ul", "ol", "/ol")
+_MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
 # The open title or description also ends at these tags, which have no other effect.
-_TAGS_THAT_END_TEXT = "/dd /dt html /html head /head body /body title /title".split()
+_TAGS_THAT_END_TEXT = "/a /dd /dt html /html head /head body /body title /title".split()
 _META_CHARSET = re.compile(rb"(?i)<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})")
 _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)  # It ends the head of the file.
 
@@ -117,17 +119,12 @@ class _Reader:
         self.end_link_or_heading(token)
         self._open, self._text_being_read = token, "title"
 
-    def end_title(self, token: Token) -> None:
-        """Handle </A>: end the title."""
-        if self._text_being_read == "title":
-            self._text_being_read = ""
-
     def begin_description(self, token: Token) -> None:
         """Handle <DD>: begin the description of the entry."""
         self._text_being_read = "description" if self._open and self._open.name == "a" else ""
 
     def end_text(self, token: Token) -> None:
-        """Handle </DD> and the like: the texts that follow belong to no entry."""
+        """Handle </A>, </DD> and the like: the texts that follow belong to no entry."""
         self._text_being_read = ""
 
     def begin_list(self, token: Token) -> None:
@@ -139,7 +136,7 @@ class _Reader:
     def end_list(self, token: Token) -> None:
         """Handle </DL>, </UL> and </OL>: close the folder."""
         self.end_link_or_heading(token)
-        self._folders.close()
+        self._folders.close_to(self._folders.depth - 1)
 
     def add_separator(self, token: Token) -> None:
         """Handle <HR>: a separator."""
@@ -180,7 +177,7 @@ class _Reader:
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
         # All numbers in these attributes are dates, also those that are unlikely elsewhere.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
-            if date := parse_date_or_keep(attributes.get(attribute)):
+            if date := parse_date(attributes.get(attribute, "")):
                 fields[field] = date
         return fields
 
@@ -217,14 +214,10 @@ def _from_linkding(attributes: dict[str, str], description: str) -> tuple[dict[s
 _HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
     netscape.TEXT: _Reader.add_text,
     **dict.fromkeys(("a", *_HEADINGS), _Reader.begin_link_or_heading),
-    "/a": _Reader.end_title,
     "dd": _Reader.begin_description,
     **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.
-    **dict.fromkeys((f"/{name}" for name in _HEADINGS), _Reader.end_link_or_heading),
+    **dict.fromkeys(_ENDS_OF_LINKS_AND_HEADINGS, _Reader.end_link_or_heading),
     **dict.fromkeys(_LISTS, _Reader.begin_list),
     **dict.fromkeys((f"/{name}" for name in _LISTS), _Reader.end_list),
-    "dt": _Reader.end_link_or_heading,
     "hr": _Reader.add_separator,
-    PART_END: _Reader.end_link_or_heading,  # No entry goes on in the next part of the file.
-    FILE_END: _Reader.end_link_or_heading,
 }

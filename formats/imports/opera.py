@@ -11,12 +11,10 @@ from formats.text import MAX_ENTRY, decode
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
-_FOLDER_END = "-"
 # The line with the kind of a record, with a line `name=value` for each member below it; or the end
 # of the file.
 _RECORD = re.compile(r"(?m)^(?P<kind>#[A-Z]+|-)[ \t]*$|\Z")
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
-_TRASH_FOLDER = "TRASH FOLDER=YES"
 _TRASH = "\0"  # Stands for the trash folder among the tags: no other tag has a control character.
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
 
@@ -36,15 +34,15 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         members = ((name, value.replace(_LINE_BREAK, "\n")) for name, _, value in parts)
         values_by_role = group_by_role(members)  # The role of a member URL is `uri`.
         fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
-        if record["kind"] == _FOLDER_END:
-            folders.close()
+        if record["kind"] == "-":  # The end of a folder.
+            folders.close_to(folders.depth - 1)
         elif record["kind"] == "#FOLDER":
-            is_top = folders.depth == 0  # Browsers create their own folders only at the top.
-            tags = folder_tags(str(fields.get("title", "")), may_be_built_in=is_top)
-            folders.open((_TRASH,) if _TRASH_FOLDER in record_text else tags)
+            # Browsers create their own folders only at the top.
+            tags = folder_tags(str(fields.get("title", "")), may_be_built_in=folders.depth == 0)
+            folders.open((_TRASH,) if "TRASH FOLDER=YES" in record_text else tags)
         elif _TRASH in folders.tags or record["kind"] in _IGNORED_RECORDS:
             yield ignored_entry(line_number)
+        elif len(record_text) > MAX_ENTRY:
+            yield ImportedEntry(line_number, fields, TOO_LARGE)
         else:
-            entry = entry_with_uri(line_number, fields)
-            reason = TOO_LARGE if len(record_text) > MAX_ENTRY else entry.skip_reason
-            yield entry._replace(skip_reason=reason)
+            yield entry_with_uri(line_number, fields)

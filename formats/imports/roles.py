@@ -16,8 +16,7 @@ _NAMES_BY_ROLE = {
     "private": "private",
     "unread": "toread unread isunread readlater",
     "read": "read isread",
-    "starred": "starred isstarred favorite isfavorite favorited favourite isfavourite favourited "
-    "important",
+    "starred": "starred isstarred favorite isfavorite favorited favourite favourited important",
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",

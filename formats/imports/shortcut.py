@@ -3,6 +3,7 @@
 import plistlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from html import unescape
 
 from formats.imports.entry import ImportedEntry, entry_with_uri
@@ -16,7 +17,6 @@ SHORTCUT_BEGINNING = re.compile(
 # KDE marks an address with variables by `[$e]`.
 _URL = re.compile(r"(?im)^[ \t]*URL(?:\[\$e\])?[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
 _PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safari or its program."
-_FURTHER = "is not the first address of a file of one"
 _NAME = re.compile(r"(?im)^Name=[ \t]*(\S.*)")  # Only `.desktop` has a name.
 
 
@@ -36,16 +36,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         position = url.start()
         entry = entry_with_uri(line, {"uri": unescape(url[2]) if url[2] else url[1], **title})
         yield entry._replace(skip_reason=reason or entry.skip_reason)
-        reason = _FURTHER
+        reason = "is not the first address of a file of one"
     if not reason:
         raise Malformed(_PROPERTY_LIST if "<plist" in text else "It has no address named URL.")
 
 
 def _binary_url(data: bytes) -> str:
-    try:
+    with suppress(plistlib.InvalidFileException, RecursionError):
         values = plistlib.loads(data, fmt=plistlib.FMT_BINARY)
-    except (plistlib.InvalidFileException, RecursionError):
-        values = None
-    if not isinstance(values, dict) or not isinstance(values.get("URL"), str):
-        raise Malformed(_PROPERTY_LIST)
-    return str(values["URL"])
+        if isinstance(values, dict) and isinstance(values.get("URL"), str):
+            return str(values["URL"])
+    raise Malformed(_PROPERTY_LIST)

@@ -49,16 +49,19 @@ REPETITIONS = [
     *(("text", b"a://b", part) for part in (b";", b", ", b'"', b" ", b";A b\na://c", b"//")),
     *(("text", b"", part) for part in (b"[a](b", b"[[a]", b"](", b" a", b'a://b "', b"[a](b)")),
     *(("text", b"[a](b) ", part) for part in (b"<img ", b"`", b"![", b"![a](", b"a://b(")),
+    *(("text", b"a://b", part) for part in (b":", b": ", b"|", b"|a", b"\n|a://b", b" -", b"](")),
     *(("text", b"a://b ", part) for part in (b'"', b'"a" ', b"a://b ", b"\\", b"<a:b> ", b"   a")),
     *(
         ("outline", b"<opml>", part)
         for part in (b"<outline>", b"<outline text='a'/>", b"<post href='a:b'/>", b"x", b"<a ")
     ),
     *(("shortcut", b"", part) for part in (b"URL=", b"URL", b"\n", b" ", b"<key>URL</key> ")),
+    *(("shortcut", b"", part) for part in (b"URL=a:b\n", b"<key>URL</key><string>a:b\n", b"Name=")),
     *(
         ("opera", b"Opera Hotlist version 2.0\n", part)
         for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
     ),
+    *(("opera", b"Opera Hotlist version 2.0\n#URL\n", part) for part in (b"\n", b"- ", b"a=b\n")),
 ]
 
 
