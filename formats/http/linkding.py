@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -79,11 +80,11 @@ def _quote_tag(searched: re.Match[str]) -> str:
 
 
 def _parse_date_parameter(values: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, or "", which sorts before every date. Raises Invalid."""
-    date = parse_date(values.get(name))
-    if values.get(name) and not date:
-        raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])
-    return date or ""
+    """Return the date in a parameter, the first of all dates if it is missing. Raises Invalid."""
+    date = parse_date(values.get(name) or "0001-01-01T00:00:00Z")
+    with suppress(Invalid):
+        return str(rules.clean({"created": date})["created"])
+    raise Invalid([(name, "must be a date, such as 2025-01-01T00:00:00Z")])
 
 
 def _respond_page(
@@ -293,8 +294,7 @@ def _bookmark_document(bookmark: Bookmark) -> dict[str, object]:
         "date_added": bookmark.created.replace("Z", ".000000Z"),  # The app Pinkt needs a fraction.
         "date_modified": bookmark.modified.replace("Z", ".000000Z"),
         # Null: the service fetches no page, so it does not know these.
-        **dict.fromkeys(("favicon_url", "preview_image_url")),
-        **dict.fromkeys(("website_title", "website_description")),
+        **dict.fromkeys("favicon_url preview_image_url website_title website_description".split()),
     }
 
 
