@@ -31,7 +31,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
     except ValueError:  # The only other error of parse_qsl is that of too many fields.
-        raise Malformed(f"It has more than {MAX_FIELDS:,} fields. Send fewer at once.") from None
+        raise Malformed(f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:

@@ -81,8 +81,7 @@ def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) ->
     values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
     hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
     button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
-    # Multipart, because URL-encoding could make long bookmarks too large for the service.
-    form = frame.post_form(f"{site.path}/-/restore", hidden, button, frame.ENCTYPE_MULTIPART)
+    form = frame.post_form(f"{site.path}/-/restore", hidden, button)
     return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
 
 

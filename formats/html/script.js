@@ -245,9 +245,9 @@
   async function send(form, button) {
     const action = button.getAttribute("formaction") || form.getAttribute("action");
     const data = new FormData(form, button);
-    const isMultipart = form.enctype === "multipart/form-data";
-    const body = isMultipart ? data : new URLSearchParams(data);
-    const options = { method: "POST", body, keepalive: !isMultipart }; // Only for small bodies.
+    const body = form === bar ? new URLSearchParams(data) : data;
+    const keepalive = form === bar && String(body).length < 60_000; // Browsers refuse it for more.
+    const options = { method: "POST", body, keepalive };
     sent += 1;
     const answer = await load(new URL(action, location).pathname, options);
     answered += 1;
