@@ -1,9 +1,13 @@
 """Acting in the list in place, in a real browser: what stays, what is added, and failures."""
 
+import json
+import urllib.request
+
 import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
+TOKEN = "a-token-of-enough-characters"
 LOSE_ANSWERS = (
     "const send = fetch; window.fetch = async (address, init) => { const answer = await "
     "send(address, init); if (init.method === 'POST') throw new TypeError(); return answer; };"
@@ -232,6 +236,36 @@ def test_putting_back_without_an_answer_keeps_the_notice(browser):
     assert notices(browser)[0].startswith("Deleted: T001")
 
 
+def test_what_is_too_large_to_be_kept_at_a_login_keeps_its_notice(browser, serve):
+    browser.command("Network.clearBrowserCookies")
+    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    browser.expect(401)
+    body = json.dumps([{"uri": f"x:{n}", "description": "é" * 60_000} for n in range(12)]).encode()
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/-/import", body, headers))
+    browser.open()
+    browser.fill(token=TOKEN)
+    browser.leave(browser.find("main .primary").click)
+    browser.find("[name=selected]").click()
+    browser.find(".bar label input").click()
+    press_in_bar(browser, "Delete")
+    browser.wait(lambda: browser.titles() == [])
+    cookies = browser.driver.get_cookies()
+    browser.command("Network.clearBrowserCookies")
+    browser.find(".gone button").click()
+    assert browser.find(".gone .notice + .notice a").text == "Log in in another tab."
+    for cookie in cookies:
+        browser.driver.add_cookie(cookie)
+    browser.find(".gone button").click()
+    browser.wait(lambda: len(browser.titles()) == 12)
+    press(browser, "x:3")
+    browser.wait(lambda: len(browser.titles()) == 11)
+    browser.leave(browser.link("Log in").click)
+    browser.leave(browser.find("main button").click)
+    assert not browser.driver.execute_script("return sessionStorage['bookmarks-deleted']")
+    browser.console_messages()  # Chromium reports that it has cleared its cache.
+
+
 # --- Double clicks and Back ---
 
 
@@ -254,3 +288,22 @@ def test_a_list_that_back_shows_acts_in_place(browser, filled):
     browser.all(".list .actions button")[0].click()
     browser.find(".gone")
     assert browser.find("html") == page
+
+
+# --- On phones ---
+
+
+def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.command("Emulation.setDeviceMetricsOverride", **size)
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    for path, selector in [
+        ("/tags", ".controls a"), ("/?q=none", ".nothing a"), ("/", "#more a, .bar label"),
+    ]:  # fmt: skip
+        browser.open(path)
+        if box := browser.all(".list [name=selected]"):
+            box[0].click()
+        assert all(target.rect["height"] >= 44 for target in browser.all(selector)), path
+    covered = "scrollTo(0, 1e6); const bottom = (s) => document.querySelector(s)"
+    covered += ".getBoundingClientRect(); return bottom('.bar').top - bottom('#more ~ p').bottom"
+    assert browser.driver.execute_script(covered) > 0
