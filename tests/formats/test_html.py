@@ -565,8 +565,10 @@ def test_all_bookmarks_of_a_page_of_a_thousand_are_changed_deleted_and_put_back(
 
 def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
     fields = [("do", "delete"), *[("selected", "a")] * MAX_FIELDS]
-    page = app.post("/-/selected", fields, headers=PAGE, status=400)
-    assert "More than 2,000 fields or checked boxes. Send fewer." in page.html.main.text
+    multipart = app.encode_multipart(fields, [])
+    for type, body in (("application/x-www-form-urlencoded", urlencode(fields)), multipart):
+        page = app.post("/-/selected", body, PAGE | {"Content-Type": type}, status=400)
+        assert "More than 2,000 fields or checked boxes. Send fewer." in page.html.main.text
 
 
 # --- Reading later ---
