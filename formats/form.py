@@ -11,6 +11,7 @@ from storage.errors import Invalid, Malformed
 
 # A form of a million fields would take much memory. A list's form has one for each bookmark.
 MAX_FIELDS = 2_000
+_TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
 # The fields with tags, which commas separate. A form may send each of these fields several times:
 # the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
 # `tag_names` is the name in linkding's API.
@@ -31,7 +32,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
     except ValueError:  # The only other error of parse_qsl is that of too many fields.
-        raise Malformed(f"It has more than {MAX_FIELDS:,} fields. Send fewer at once.") from None
+        raise Malformed(_TOO_MANY) from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
@@ -75,9 +76,11 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     parts: list[_Part] = []
     try:
         boundary = parameters["boundary"].encode("utf-8")
-        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
+        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS + 1) as parser:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
+                    if len(parts) == MAX_FIELDS:
+                        raise Malformed(_TOO_MANY)
                     parts.append(_Part(event.name, event.filename, bytearray()))
                 elif event is not None:  # The parser yields None at the end of each part.
                     parts[-1].value.extend(event)

@@ -473,7 +473,7 @@ def test_a_wrong_token_beside_a_login_is_401(client, public_read):
 def test_log_out_clears_the_cookie(client, public_read, target):
     app = client(public_read=public_read)
     log_in(app)
-    (link,) = app.get("/", headers=BROWSER, status=200).html.find_all("a", string="Login")
+    (link,) = app.get("/", headers=BROWSER, status=200).html.find_all("a", string="Log in")
     page = app.get(link["href"], headers=BROWSER, status=200)
     (form,) = [form for form in page.forms.values() if form.action == "/-/logout"]
     response = form.submit(headers=BROWSER | OWN, status=303)
@@ -520,7 +520,7 @@ def test_a_public_page_is_the_same_for_all_readers_and_links_to_the_login(client
         assert response.headers["Cache-Control"] == "private, no-cache"
         pages.add(response.text)
     (page,) = pages
-    assert '<a href="/-/login">Login</a>' in page
+    assert '<a href="/-/login">Log in</a>' in page
 
 
 def test_no_page_that_a_login_shows_is_kept_by_the_browser(client):
@@ -550,3 +550,32 @@ def test_log_in_on_a_public_page_leads_back_to_that_page(client):
         headers = BROWSER | ({"Referer": referrer} if referrer else {})
         form = app.get("/-/login", headers=headers, status=200).form
         assert form["next"].value == target
+
+
+# --- Forms after the end of a login ---
+
+
+def test_after_an_import_without_a_login_the_page_of_its_form_is_shown(client):
+    app = client()
+    headers = BROWSER | {"Referer": "http://localhost/-/tools"}
+    files = [("file", "a.txt", b"https://a.example/")]
+    page = app.post("/-/import", upload_files=files, headers=headers, status=401)
+    assert page.form["next"].value == "/-/tools"
+    page = app.post("/-/import", upload_files=files, headers=BROWSER, status=401)
+    assert page.form["next"].value == "/"
+
+
+@pytest.mark.parametrize(
+    "path, fields, label",
+    [
+        ("/-/delete/a", {"_shown": "x"}, "Delete"),
+        ("/-/selected", {"do": "delete"}, "Delete"),
+        ("/-/selected", {"do": "read"}, "Continue"),
+    ],
+)
+def test_the_button_of_a_pending_deletion_says_so(client, path, fields, label):
+    app = client()
+    page = app.post(path, fields, headers=BROWSER | OWN, status=401)
+    page.form["token"] = TOKEN
+    page = page.form.submit(headers=BROWSER | OWN, status=200)
+    assert page.html.select_one("main .primary").text == label

@@ -40,3 +40,60 @@ def test_a_form_comes_back_with_what_was_typed_if_the_folder_is_missing(app, dat
     form = {"uri": "https://a.example/x", "title": "Typed title"}
     page = app.post("/-/add", form, headers={"Accept": "text/html"}, status=503)
     assert page.forms[1]["title"].value == "Typed title"
+
+
+# --- Texts and forms for people ---
+
+PAGE = {"Accept": "text/html"}
+
+
+def test_a_page_names_a_long_tag_in_the_words_of_people(app):
+    page = app.post("/-/add", {"uri": "x:y", "tags": "x" * 300}, headers=PAGE, status=422).text
+    assert "not 300: &quot;" + "x" * 60 + "…&quot;</" in page and "at index" not in page
+
+
+def test_a_page_about_a_large_body_names_no_bytes(app):
+    page = app.post("/-/add", {"uri": "x:" + "y" * 2**20}, headers=PAGE, status=413).text
+    assert "does not accept this much" in page and "bytes" not in page
+
+
+def test_a_long_bookmark_of_any_script_can_be_edited(app):
+    fields = {"uri": "https://a.example/" + "語" * 65_000, "description": "語" * 65_000}
+    id = app.post_json("/", fields, status=201).json["id"]
+    form = app.get(f"/{id}", headers=PAGE, status=200).forms[1]
+    form["title"] = "New"
+    form.submit(status=303)
+    assert app.get(f"/{id}/title", status=200).text == "New"
+
+
+def test_bookmarks_of_one_second_keep_their_order_when_they_are_put_back(app, add):
+    for n in range(5):
+        add(f"x:{n}", created="2026-01-01T00:00:00Z")
+    before = [bookmark["uri"] for bookmark in app.get("/").json]
+    form = app.get("/", headers=PAGE).forms["many"]
+    boxes = [("selected", bookmark["id"]) for bookmark in app.get("/").json[:4]]
+    page = app.post("/-/selected", [*form.submit_fields("do", index=3), *boxes], status=200)
+    (restore,) = [f for f in page.forms.values() if f.action == "/-/restore"]
+    response = restore.submit(status=303)
+    assert [bookmark["uri"] for bookmark in app.get("/").json] == before
+    assert response.location.endswith("#b-" + app.get("/").json[0]["id"])
+
+
+def test_the_search_form_keeps_the_order_and_the_tags(app):
+    page = app.get("/?sort=title&tag=x&q=y", headers=PAGE, status=200)
+    fields = page.forms[0].submit_fields()
+    assert fields == [("tag", "x"), ("sort", "title"), ("q", "y")]
+
+
+def test_similar_addresses_lead_to_their_bookmarks(app, add):
+    ids = [add(f"{scheme}://a.example/")["id"] for scheme in ("http", "https")]
+    page = app.get("/-/tools", headers=PAGE, status=200)
+    links = [link["href"] for link in page.html.select(".similar a", string="Edit")]
+    assert {f"/{id}" for id in ids} <= set(links)
+
+
+def test_the_mark_of_unread_bookmarks_is_no_suggested_tag(app, add):
+    add("https://a.example/1", tags=["unread", "x"])
+    page = app.get("/-/add?uri=https://a.example/2", headers=PAGE, status=200)
+    boxes = page.html.select("fieldset [name=tags]")
+    assert [box["value"] for box in boxes] == ["x"]

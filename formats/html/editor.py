@@ -185,7 +185,7 @@ def other_value(label: str, value: str) -> Note:
 
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     """Return checkboxes that add tags which other bookmarks of the same host have."""
-    folded_tags = set(map(fold, split_tags(form.tags)))
+    folded_tags = {UNREAD, *map(fold, split_tags(form.tags))}
     unused = [tag for tag in site.host_tags(form.uri) if fold(tag) not in folded_tags]
     boxes = "".join(
         f'<label><input type="checkbox" name="tags" value="{e(tag)}"> <bdi>{e(tag)}</bdi></label>\n'

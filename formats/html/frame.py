@@ -10,9 +10,6 @@ from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
-# URL-encoding triples non-ASCII text, so the service would refuse a form with a long bookmark as
-# too large. The multipart encoding leaves the text as it is.
-ENCTYPE_MULTIPART = 'enctype="multipart/form-data"'
 Note = tuple[str, str]  # Below a field: its CSS class, such as `error`, and its text as HTML.
 HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose value is None.
 
@@ -26,18 +23,18 @@ def e(text: str) -> str:
 def begin(title: str, site: Site, listing: Listing | None = None) -> str:
     """Return a page up to its main part.
 
-    The page of a list has a link to its own feed, its tags are kept by the search box, and the form
-    behind the link "Add" leads back to it.
+    The page of a list has a link to its own feed, its search box keeps its tags and its order, and
+    the form behind the link "Add" leads back to it.
     """
-    filter = listing.filter if listing else []
+    filter, order = (listing.filter, listing.order) if listing else ([], [])
     add_parameters = [("_list", listing.list_query)] if listing else []
     add_address = with_query(f"{site.path}/-/add", add_parameters)
-    login_link = f'<a href="{e(site.path)}/-/login">Login</a>\n' if site.has_login else ""
+    login_link = f'<a href="{e(site.path)}/-/login">Log in</a>\n' if site.has_login else ""
     return (
         f'{_head(title, site)}<link rel="alternate" type="application/atom+xml" '
         f'title="Feed of bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
         f'<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{_brand(site)}{_search(site, filter)}'
+        f'<header class="top">\n{_brand(site)}{_search(site, filter + order)}'
         f'<nav aria-label="Pages of the service">{_unread_link(site)}'
         f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
         f'{login_link}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
@@ -97,11 +94,11 @@ def _head(title: str, site: Site) -> str:
 """
 
 
-def _search(site: Site, filter: Parameters) -> str:
-    tags = _hidden_inputs([(name, value) for name, value in filter if name == "tag"])
-    words = dict(filter).get("q", "")
+def _search(site: Site, kept: Parameters) -> str:
+    hidden = _hidden_inputs([(name, value) for name, value in kept if name != "q"])
+    words = dict(kept).get("q", "")
     return (
-        f'<form class="search" role="search" action="{e(site.path)}/">{tags}'
+        f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
         '<label class="unseen" for="q">Search</label>'
         f'<input type="search" id="q" name="q" value="{e(words)}" dir="auto" '
         'placeholder="Search: words, #tag, -not" autocomplete="off" data-completes="search">'
@@ -156,9 +153,10 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
+    # URL-encoding triples non-ASCII text, which can make long bookmarks too large for the service.
     return (
-        f'<form method="post" action="{e(action)}" {attributes}>{_hidden_inputs(hidden)}\n'
-        f"{content}</form>\n"
+        f'<form method="post" action="{e(action)}" enctype="multipart/form-data" {attributes}>'
+        f"{_hidden_inputs(hidden)}\n{content}</form>\n"
     )
 
 

@@ -26,10 +26,7 @@ _MAX_NOT_COLLAPSED = 140
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write the page of a list, or of an empty collection."""
-    if not (listing.page.total or listing.filter or listing.query.uri_key):
-        yield _empty_collection(listing).encode()
-        return
+    """Write the page of a list."""
     escape_and_mark = marker(words_to_mark(parse_search(dict(listing.filter).get("q", ""))))
     tag_address = _tag_address_writer(listing)
     item = _item_writer(listing, tag_address, escape_and_mark)
@@ -47,7 +44,13 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _title(listing: Listing) -> str:
+    if _is_collection_empty(listing):
+        return "You have no bookmarks yet"
     return " · ".join(value for _, value in listing.filter) or "All bookmarks"
+
+
+def _is_collection_empty(listing: Listing) -> bool:
+    return not (listing.page.total or listing.filter or listing.query.uri_key)
 
 
 def _head(listing: Listing) -> str:
@@ -83,7 +86,7 @@ def _heading(listing: Listing) -> str:
             f'title="Remove from the filter"><bdi>#{e(cut(tag[1], frame.MAX_HEADING))}</bdi> '
             '<span aria-hidden="true">×</span></a>\n'
         )
-    text = "Search results" if listing.filter else "All bookmarks"
+    text = "Search results" if listing.filter else _title(listing)
     return f"<h1>{''.join(links) or text}</h1>\n"
 
 
@@ -116,6 +119,10 @@ def _nothing_here(listing: Listing) -> str:
     if listing.page.total:
         first = e(with_query(address, listing.filter))
         what = f'<p>No bookmark is left on this page. <a href="{first}">See the first page</a>.</p>'
+    elif _is_collection_empty(listing):
+        # No link to cancel: it would lead to the list, but the form is on the page of the list.
+        editor = edit_form(listing.site, BookmarkForm(list_query=""), link="")
+        what = f"{introduction(listing.site)}<h2>Add the first bookmark</h2>\n{editor}"
     else:
         what = (
             "<p>No bookmark matches the whole filter. Remove a part of the filter, or <a "
@@ -123,15 +130,6 @@ def _nothing_here(listing: Listing) -> str:
             f"{frame.SEARCH_EXAMPLES}"
         )
     return f'<div class="nothing">\n{what}</div>\n'
-
-
-def _empty_collection(listing: Listing) -> str:
-    site = listing.site
-    # No link to cancel: it would lead to the list, but the form is on the page of the list.
-    editor = edit_form(site, BookmarkForm(list_query=""), link="")
-    main = f"{introduction(site)}<h2>Add the first bookmark</h2>\n{editor}"
-    title = "You have no bookmarks yet"
-    return f"{frame.begin(title, site, listing)}{frame.single_column(title, main)}"
 
 
 # --- The items ---

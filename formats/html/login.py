@@ -28,9 +28,7 @@ def write_login_page(
         f"{frame.submit_button('Log in')}"
     )
     hidden = [("next", target), *pending_fields]
-    # Multipart, because URL-encoding could make a long bookmark too large for the service.
-    form_attributes = f'class="editor" {frame.ENCTYPE_MULTIPART}'
-    main = frame.post_form(f"{site.path}/-/login", hidden, content, form_attributes)
+    main = frame.post_form(f"{site.path}/-/login", hidden, content, 'class="editor"')
     if pending_fields:
         note = "Nothing was saved yet, and nothing that you typed is lost. Log in to go on."
         main = f'<p role="status">{note}</p>\n{main}'
@@ -44,8 +42,10 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
     them again exactly as they were. The page shows the values that a user has typed as text.
     """
     address = list_address(site.path, dict(pending_fields).get("_list"))
-    buttons = frame.submit_button("Continue", frame.link_button("Cancel", address))
-    form = frame.post_form(site.path + target, pending_fields, buttons, frame.ENCTYPE_MULTIPART)
+    is_deletion = target.startswith("/-/delete/") or ("do", "delete") in pending_fields
+    label = "Delete" if is_deletion else "Continue"
+    buttons = frame.submit_button(label, frame.link_button("Cancel", address))
+    form = frame.post_form(site.path + target, pending_fields, buttons)
     note = '<p role="status">You are logged in now.</p>\n'
     main = f"{values_html(pending_fields)}{note}{form}"
     return frame.write_page("This is not done yet", main, site).encode()

@@ -53,10 +53,12 @@ def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
         number = frame.number_of_bookmarks(len(names))
         content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
     classes = "notice" if outcome.is_complete else "notice alert"
-    # The notice takes the focus, so that screen readers say it. The script shows it in the list.
+    # The notice takes the focus, so that screen readers say it. The script shows it in the list,
+    # in place of the deleted bookmarks.
+    deleted = " ".join(b.id for b in outcome.done) if outcome.is_deletion else ""
     main = (
-        f'<div class="{classes}" role="alert" tabindex="-1" autofocus>\n{content}</div>\n'
-        f"{frame.list_link(site, list_query)}"
+        f'<div class="{classes}" role="alert" tabindex="-1" autofocus data-deleted="{deleted}">\n'
+        f"{content}</div>\n{frame.list_link(site, list_query)}"
     )
     return frame.write_page(heading, main, site)
 
@@ -79,8 +81,7 @@ def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) ->
     values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
     hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
     button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
-    # Multipart, because URL-encoding could make long bookmarks too large for the service.
-    form = frame.post_form(f"{site.path}/-/restore", hidden, button, frame.ENCTYPE_MULTIPART)
+    form = frame.post_form(f"{site.path}/-/restore", hidden, button)
     return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
 
 

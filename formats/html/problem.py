@@ -25,6 +25,7 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
     409: "Another bookmark has this address.",
+    413: "The service does not accept this much at once.",
     415: "The service does not know the type of what was sent.",
 }
 
@@ -86,9 +87,9 @@ def detail_html(problem: Problem) -> str:
     return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
-def people_text(reason: str) -> str:
+def people_text(why: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
-    return e(re.sub(r"\buri\b", "address", reason))
+    return e(re.sub(r"\buri\b", "address", why.replace(" a uri", " an uri").split(" at index ")[0]))
 
 
 def _field_link(name: str) -> str:

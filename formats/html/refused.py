@@ -46,8 +46,7 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
     main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
     # A bookmark that does not exist cannot be changed the next time either.
     if problem.status not in (404, 410):
-        attributes = f'class="retag" {frame.ENCTYPE_MULTIPART}'
-        main += frame.post_form(site.path + path, hidden, content, attributes)
+        main += frame.post_form(site.path + path, hidden, content, 'class="retag"')
     main += frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 

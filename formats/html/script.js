@@ -40,9 +40,6 @@
   const [arrival] = performance.getEntriesByType("navigation");
   const wasSent = setting("sessionStorage", SENT);
   setting("sessionStorage", SENT, "");
-  addEventListener("submit", ({ target: form }) => {
-    if (form.method === "post" && !form.action.endsWith("/-/login")) setting("sessionStorage", SENT, "yes");
-  });
   const parameters = new URLSearchParams(location.search);
   const targetId = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
   if (wasSent && arrival?.type === "navigate" && arrival.redirectCount === 1) {
@@ -58,26 +55,21 @@
   if (targetId) document.getElementById("b-" + targetId)?.classList.add("current");
 
   // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
-  if (["changed", "failed", "restored"].some((name) => parameters.has(name))) {
-    for (const name of ["changed", "failed", "restored"]) parameters.delete(name);
-    const query = String(parameters);
-    history.replaceState(null, "", location.pathname + (query && "?" + query) + location.hash);
-  }
+  const results = ["changed", "failed", "restored"].filter((name) => parameters.has(name));
+  results.forEach((name) => parameters.delete(name));
+  const query = parameters.size ? "?" + parameters : "";
+  if (results.length) history.replaceState(null, "", location.pathname + query + location.hash);
 
   // --- Completion of tags ---
 
   const MAX_SUGGESTIONS = 6;
   const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   let knownTags, areTagsLoaded = false;
-
-  function loadTags() {
-    knownTags ||= request(path + "/tags.json", { headers: { Accept: "application/json" } })
-      .then((answer) => (answer.ok ? answer.json() : []))
-      .catch(() => [])
-      .then((tags) => tags.map(({ tag, count }) => ({ tag, count, folded: fold(tag) })))
-      .finally(() => { areTagsLoaded = true; });
-    return knownTags;
-  }
+  const loadTags = () => knownTags ||= request(path + "/tags.json")
+    .then((answer) => answer.json())
+    .then((tags) => tags.map(({ tag, count }) => ({ tag, count, folded: fold(tag) })))
+    .catch(() => [])
+    .finally(() => { areTagsLoaded = true; });
 
   // In a field for tags, the text between two commas around the caret: its start, end, and text up
   // to the caret. In a search, the text from the # of a term.
@@ -142,11 +134,8 @@
         .filter(({ folded }) => folded.includes(text) && (folded === text || !used.has(folded)))
         .sort((one, other) => rank(one.folded) - rank(other.folded));
       if (found.length === 1 && found[0].tag === text) return [];
-      return found.length ? found.slice(0, MAX_SUGGESTIONS) : wordsAsTags(all, text);
-    }
-
-    // Words with spaces between them, which are all tags, are meant as these tags.
-    function wordsAsTags(all, text) {
+      if (found.length) return found.slice(0, MAX_SUGGESTIONS);
+      // Words with spaces between them, which are all tags, are meant as these tags.
       const tags = text.split(/\s+/).map((word) => all.find(({ folded }) => folded === word)?.tag);
       return tags.length > 1 && tags.every(Boolean) ? [{ tag: tags.join(", "), count: `${tags.length} tags` }] : [];
     }
@@ -206,16 +195,17 @@
   const bar = find("#many");
   const items = () => findAll(".list > li[id]");
   const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
+  const focusItem = (item) => item && find(":is(h2 a, .actions a)", item).focus();
   const DELETED = "bookmarks-deleted";
-  let sending = 0; // The number of forms that are sent and have no answer yet.
+  const here = location.pathname + location.search;
+  let sent = 0, answered = 0; // Numbers of forms.
 
   // The first click of a double click moves another button under the pointer: ignore the second.
+  // Folding a description would hide the text that the user has just selected in it.
   addEventListener("click", (event) => {
-    if (event.detail > 1 && event.target.closest?.(".list")) {
-      event.preventDefault();
-      event.stopPropagation();
-    }
-  }, true);
+    const isFolding = event.target.closest?.("summary") && String(getSelection());
+    if (isFolding || event.detail > 1 && event.target.closest?.(".list")) event.preventDefault();
+  });
 
   // Screen readers announce each control with the title of its bookmark. The script adds the titles,
   // because in the HTML they would make the page 10 % larger.
@@ -228,10 +218,6 @@
   items().forEach(nameControls);
 
   const all = make("input", { type: "checkbox", defaultValue: "all" });
-  all.addEventListener("change", () => {
-    boxes().forEach((box) => { box.checked = all.checked; });
-    showSelection();
-  });
   find(".bar > p")?.before(make("label", {}, all, " Select all on this page"));
 
   function showSelection() {
@@ -240,159 +226,181 @@
     find("[role=status]", bar).textContent = count ? `${count} selected` : "";
     all.checked = count > 0 && count === boxes().length;
   }
-  addEventListener("change", (event) => { if (event.target.name === "selected") showSelection(); });
+  addEventListener("change", ({ target }) => {
+    if (target === all) boxes().forEach((box) => { box.checked = all.checked; });
+    showSelection();
+  });
   showSelection(); // Firefox keeps checked boxes over a reload.
 
-  // Replace the items by those of a newer version of the list. Notices and open forms stay.
-  function refresh(page) {
-    if (sending) return; // The last answer shows what the others have changed.
-    items().filter((item) => !find(".notice", item)).forEach((item) => {
-      const newer = page.getElementById(item.id);
-      if (newer) nameControls(newer);
-      newer ? item.replaceWith(newer) : item.remove();
-    });
-    for (const selector of [".total", "#tags-of-list", "#retag", ".top nav"]) {
-      const [old, newer] = [find(selector), find(selector, page)];
-      if (old && newer && !find(":focus", old) && !findAll("input", old).some(isChanged)) old.replaceWith(newer);
-    }
-    findAll("#retag [data-completes]").filter((input) => !input.role).forEach(complete);
-    const shown = find("[name=_shown]", page);
-    if (shown) find("[name=_shown]", bar).value = shown.value;
-    const saved = find(".saved", page);
-    findAll(".head ~ .saved").forEach((old) => old.remove());
-    if (saved) find(".head").after(status("saved", ...saved.childNodes));
-    showSelection();
-  }
-
   const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+  const warning = (...texts) => make("div", { className: "notice alert", role: "alert", tabIndex: -1 }, ...texts);
 
-  // Send a form; return the response and its page, or null without an answer.
-  async function send(action, form, button) {
+  // Return the response and its page, or null without an answer.
+  const load = (address, options) => request(address, { headers: { Accept: "text/html" }, ...options })
+    .then(async (response) => ({ response, page: parse(await response.text()) }))
+    .catch(() => null);
+
+  // Send a form as its button does. Without an answer, return a page with a notice that says so:
+  // the form must not be sent again, because the service may have done what it asks for.
+  async function send(form, button) {
+    const action = button.getAttribute("formaction") || form.getAttribute("action");
     const data = new FormData(form, button);
-    const isMultipart = form.enctype === "multipart/form-data";
-    const body = isMultipart ? data : new URLSearchParams(data);
-    const keepalive = !isMultipart; // Browsers allow only small bodies for it.
-    const init = { method: "POST", body, headers: { Accept: "text/html" }, keepalive };
-    sending += 1;
-    const answer = await request(new URL(action, location).pathname, init)
-      .then(async (response) => ({ response, page: parse(await response.text()) }))
-      .catch(() => null);
-    sending -= 1;
-    return answer;
+    const body = form === bar ? new URLSearchParams(data) : data;
+    const keepalive = form === bar && String(body).length < 60_000; // Browsers refuse it for more.
+    const options = { method: "POST", body, keepalive };
+    sent += 1;
+    const answer = await load(new URL(action, location).pathname, options);
+    answered += 1;
+    const text = "The service did not answer, so this may be done or not. Reload the page to see.";
+    return answer || { response: {}, page: make("div", {}, warning(text)) };
   }
 
-  // Show the notice in place of the item, with the height of the item: nothing else moves.
-  function showNotice(notice, item, isDeleted) {
-    notice.autofocus = false; // The attribute works only while a page is loaded.
-    if (!isDeleted) return find(".meta", item).after(notice);
-    const place = make("li", { className: "gone" }, notice);
-    place.style.minHeight = `${item.getBoundingClientRect().height}px`;
-    item.replaceWith(place);
+  // The parts of the page that change with the list. Three are absent while they are empty: these
+  // follow the other element.
+  const PARTS = [[".top nav"], [".head"], ["#tags-of-list"],
+    [".nothing", ".head"], [".pages", ".list"], ["#retag", "#tags-of-list"]];
+
+  // Replace an item by its newer version, in which the same is checked and open.
+  function replaceItem(old, newer) {
+    const details = find("details", newer);
+    if (details) details.open = Boolean(find("[open]", old));
+    find("[name=selected]", newer).checked = find("[name=selected]", old).checked;
+    newer.classList.toggle("current", old.matches(".current"));
+    if (!old.isEqualNode(newer)) old.replaceWith(newer); // An equal item keeps the focus.
+  }
+
+  // Show the list as it is now, and what the page of an answer says. Notices and used forms stay.
+  // Return the items that the list did not have before.
+  async function refresh(said) {
+    const number = sent;
+    const page = answered === sent && (await load(here))?.page;
+    // After another form, the page may be out of date. The answer to that form refreshes the list.
+    if (!page || number < sent || !find(".list", page)) return [];
+    const focused = document.activeElement;
+    const [id, index] = [focused.closest("[id]")?.id, items().indexOf(focused.closest("li"))];
+    for (const item of items().filter((old) => !find(".notice", old) && !page.getElementById(old.id))) {
+      if (item.matches(".current")) item.nextElementSibling?.classList.add("current");
+      item.remove();
+    }
+    const added = [];
+    let next = null;
+    for (const newer of findAll(".list > li", page).reverse()) {
+      const old = document.getElementById(newer.id);
+      nameControls(newer);
+      if (!old) added.unshift(find(".list").insertBefore(newer, next));
+      else if (!find(".notice", old)) replaceItem(old, newer);
+      next = document.getElementById(newer.id);
+    }
+    for (const [selector, previous] of PARTS) {
+      const [old, newer] = [find(selector), findAll(selector, page)];
+      if (old && findAll("input, textarea", old).some(isUsed)) continue;
+      (old || find(previous)).after(...newer);
+      old?.remove();
+    }
+    findAll("[data-completes]").filter((input) => !input.role).forEach(complete);
+    find("[name=_shown]", bar).value = find("[name=_shown]", page).value;
+    findAll("main > .saved").forEach((old) => old.remove());
+    find(".head").after(...findAll(".saved", said).map((saved) => status("saved", ...saved.childNodes)));
+    showSelection();
+    if (focused !== document.body && !focused.checkVisibility()) {
+      const isSame = (other) => ["href", "formAction", "name"].every((key) => other[key] === focused[key]);
+      const same = findAll(`#${id} ${focused.tagName}`).filter((other) => other.checkVisibility()).find(isSame);
+      same ? same.focus() : focusItem(find(".current[id]") || items()[Math.max(index, 0)]);
+    }
+    return added;
   }
 
   // After "Back" and a reload, the notice of the last deletion is there again.
-  function keepNotice(notice, next) {
-    const value = { list: location.search, next: next?.id, html: notice.outerHTML };
-    setting("sessionStorage", DELETED, JSON.stringify(value));
+  const kept = find(".gone", parse(setting("sessionStorage", DELETED) || ""));
+  if (kept?.dataset.here === here && arrival?.type !== "navigate") {
+    find(".list")?.insertBefore(kept, document.getElementById(kept.dataset.next));
   }
 
-  function showKeptNotice() {
-    const kept = JSON.parse(setting("sessionStorage", DELETED) || "null");
-    if (!kept || kept.list !== location.search || !find(".head") || arrival?.type === "navigate") return;
-    const list = find(".list") || find("main").appendChild(make("ol", { className: "list" }));
-    const notice = find(".notice", parse(kept.html));
-    notice.autofocus = false;
-    const place = make("li", { className: "gone" }, notice);
-    const next = kept.next && document.getElementById(kept.next);
-    next ? next.before(place) : list.append(place);
+  // Show the notice in place of the bookmarks that were deleted. The place is as high as the first
+  // of them, so that nothing else moves. A notice of something else stands where the form is.
+  function showNotice(notice, item) {
+    notice.autofocus = false; // The attribute works only while a page is loaded.
+    const ids = (notice.dataset.deleted || "").split(" ");
+    const [first, ...rest] = ids.map((id) => document.getElementById(`b-${id}`)).filter(Boolean);
+    if (first) {
+      rest.forEach((deleted) => deleted.remove());
+      const place = make("li", { className: "gone" }, notice);
+      Object.assign(place.dataset, { here, next: first.nextElementSibling?.id });
+      setting("sessionStorage", DELETED, place.outerHTML);
+      place.classList.toggle("current", first.matches(".current"));
+      place.style.minHeight = `${first.getBoundingClientRect().height}px`;
+      first.replaceWith(place);
+    } else (item ? find(".meta", item) : find(".head")).after(notice);
+    notice.focus();
   }
-  showKeptNotice();
 
   // Do what a button does, or return false: then the response, such as a proxy's, is shown as a page.
   async function actInPlace(form, button) {
     const item = button.closest("li");
-    const checked = item ? [item] : boxes(":checked").map((box) => box.closest("li"));
-    const answer = await send(button.getAttribute("formaction") || form.getAttribute("action"), form, button);
-    const notice = answer && find(".notice", answer.page);
-    if (!notice) {
-      if (!answer?.response.ok || !find("#many, .nothing", answer.page)) return false;
-      find("#selected-tags").value = "";
-      refresh(answer.page);
-      return true;
-    }
-    const isDeleted = answer.response.ok && Boolean(find("[name=_deleted]", notice));
-    if (!item && !isDeleted) {
-      find(".head").after(notice);
-      notice.focus();
-      refreshList();
-      return true;
-    }
-    const next = checked.at(-1).nextElementSibling;
-    findAll(".notice", item || bar).forEach((old) => old.remove());
-    const [first, ...rest] = checked;
-    showNotice(notice, first, isDeleted);
-    notice.focus();
-    if (isDeleted) rest.forEach((gone) => gone.remove());
-    if (isDeleted) keepNotice(notice, next);
-    refreshList();
-    return true;
+    const { page } = await send(form, button);
+    const notice = find(".notice", page);
+    if (!notice && !find("main > .saved", page)) return false;
+    const stale = item ? ".notice" : "main > .notice, li:has(> :checked) .notice";
+    findAll(stale, item || document).forEach((old) => old.remove());
+    if (notice) showNotice(notice, item);
+    else if (!item) find("#selected-tags").value = "";
+    await refresh(page);
   }
 
-  async function refreshList() {
-    const answer = await request(location.pathname + location.search, { headers: { Accept: "text/html" } });
-    if (answer.ok) refresh(parse(await answer.text()));
-  }
-
-  // Put bookmarks back in place of their notice.
-  async function putBack(form) {
+  // Put bookmarks back in place of their notice, which is the only copy of them. Return false if the
+  // page of the answer is another copy, or if other bookmarks have the addresses by now.
+  async function putBack(form, button) {
     const place = form.closest("li");
-    const addresses = new Set(JSON.parse(find("[name=_deleted]", form).value).map(({ uri }) => uri));
-    const answer = await send(form.getAttribute("action"), form);
-    if (!answer?.response.ok) return false;
-    if (!new URL(answer.response.url).searchParams.has("restored")) {
-      location = answer.response.url; // Another bookmark has the address by now.
-      return true;
+    const deleted = find("[name=_deleted]", form);
+    const { response, page } = await send(form, button);
+    findAll(".notice ~ .notice", place).forEach((old) => old.remove());
+    if (find("[name=_deleted]", page)) return false;
+    if (!response.ok) {
+      const login = make("a", { href: `${path}/-/login`, target: "_blank" }, "Log in in another tab.");
+      const next = response.status === 401 ? login : "Try again later.";
+      return place.append(find(".notice", page) || warning("This is not put back. ", next));
     }
-    setting("sessionStorage", DELETED, "");
-    const address = (item) => find("h2 a", item)?.getAttribute("href") ?? find("h2 code", item).textContent;
-    const restored = findAll(".list > li", answer.page).filter((item) => addresses.has(address(item)));
-    restored.forEach(nameControls);
-    refresh(answer.page); // It takes only the items that the list has already.
-    place.replaceWith(...(restored.length ? restored : [make("li", {}, "Put back.")]));
-    if (restored.length) find(":is(h2 a, .actions a)", restored[0]).focus();
-    return true;
+    if (!new URL(response.url).searchParams.has("restored")) return false;
+    if (setting("sessionStorage", DELETED)?.includes(deleted.outerHTML)) setting("sessionStorage", DELETED, "");
+    const [first] = await refresh(page);
+    first?.classList.toggle("current", place.matches(".current"));
+    place.replaceWith(...(first ? [] : [make("li", {}, "Put back.")]));
+    return focusItem(first);
   }
 
-  let isSentAsPage = false;
+  // The answer to a second click would replace the page that answers the first one. After 5 seconds
+  // without an answer, the user may have stopped loading it.
+  let sentAt, isSentAsPage;
+  addEventListener("pageshow", () => { [sentAt, isSentAsPage] = [-Infinity, false]; });
   addEventListener("submit", async (event) => {
     const form = event.target;
-    const act = form === bar ? actInPlace : form.closest(".gone") ? putBack : null;
-    if (!act || isSentAsPage) return;
+    if (form.method !== "post") return;
+    if (event.timeStamp - sentAt < 5000) return event.preventDefault();
+    const isPutBack = form.closest(".gone") && find("[name=_deleted]", form);
+    const act = form === bar ? actInPlace : isPutBack ? putBack : null;
+    if (!act || isSentAsPage) {
+      sentAt = event.timeStamp;
+      if (form.action.endsWith("/-/logout")) setting("sessionStorage", DELETED, "");
+      return setting("sessionStorage", SENT, form.action.endsWith("/-/login") ? "" : "yes");
+    }
     event.preventDefault();
     const button = event.submitter || find("button", form);
     const place = button.closest("li") || form; // Another item can be deleted at the same time.
     if (place.ariaBusy) return; // A repeated key must not send the form again.
     place.ariaBusy = "true";
-    const isDone = await act(form, button);
+    isSentAsPage = await act(form, button) === false; // Then the next submit event sends the form.
     place.ariaBusy = null;
-    if (isDone) return setting("sessionStorage", SENT, "");
-    isSentAsPage = true; // The next submit event sends the form as usual.
-    form.requestSubmit(button);
+    if (isSentAsPage) form.requestSubmit(button);
   });
 
-  // Folding a description would hide the text that the user has just selected in it.
-  addEventListener("click", (event) => {
-    if (event.target.closest?.("summary") && String(getSelection())) event.preventDefault();
-  });
+  // --- Menus, imports, dates ---
 
   // A click elsewhere and Escape close an open menu.
-  addEventListener("click", ({ target }) => findAll(".menu[open]").forEach((menu) => {
-    if (!menu.contains(target)) menu.open = false;
-  }));
+  const closeMenus = (clicked) => findAll(".menu[open]").forEach((menu) => { menu.open = menu.contains(clicked); });
+  addEventListener("click", ({ target }) => closeMenus(target));
 
-  // --- Importing ---
-
-  find(".import")?.addEventListener("submit", async ({ target: form }) => {
+  addEventListener("submit", async ({ target: form }) => {
+    if (!form.matches(".import")) return;
     const [file] = find("[type=file]", form).files;
     const said = status("saved", `Reading ${file.name} …`);
     form.after(said);
@@ -401,21 +409,15 @@
     said.textContent = `Reading about ${found.length.toLocaleString("en")} bookmarks from ${file.name} …`;
   });
 
-  // --- Dates ---
-
   // The time of a deletion, in the words and the time zone of the user.
   for (const time of findAll("time[datetime]")) {
-    const date = new Date(time.dateTime);
-    const isToday = date.toDateString() === new Date().toDateString();
-    const clock = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-    const day = date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric" });
-    time.textContent = `${isToday ? "today" : "on " + day} at ${clock}`;
+    const style = { dateStyle: "long", timeStyle: "short" };
+    time.textContent = "on " + new Date(time.dateTime).toLocaleString("en-GB", style);
   }
 
   // --- Keys ---
 
   const KEYS_OFF = "bookmarks-keys-off";
-
   function move(step) {
     const list = findAll(".list > li");
     if (!list.length) return;
@@ -429,13 +431,12 @@
 
   // Whether a form has unsaved values: a key that was meant for it must do nothing else. A form
   // below an alert was sent, but not saved.
-  const isChanged = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  const isUsed = (field) => field === document.activeElement
+    || field.value !== field.defaultValue || field.checked !== field.defaultChecked;
   const isInUse = () => find(".alert + .editor")
-    || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isChanged);
-  const clickCurrent = (text) => {
-    const current = find(".list > .current");
-    current && findAll(".actions > *", current).find((control) => control.textContent === text)?.click();
-  };
+    || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
+  const clickCurrent = (text) =>
+    findAll(".list > .current .actions > *").find((control) => control.textContent === text)?.click();
 
   const KEYS = {
     "/": ["search", () => find("#q").focus()],
@@ -451,7 +452,7 @@
   };
 
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") findAll(".menu[open]").forEach((menu) => { menu.open = false; });
+    if (event.key === "Escape") closeMenus();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select, dialog") || isInUse()) return;
@@ -462,12 +463,11 @@
   // Speech input can trigger single keys, so users must be able to turn them off (WCAG 2.1.4).
   function keysDialog() {
     const toggle = make("button", { type: "button" });
-    const label = () => { toggle.textContent = setting("localStorage", KEYS_OFF) ? "Turn keys on" : "Turn keys off"; };
-    toggle.addEventListener("click", () => {
-      setting("localStorage", KEYS_OFF, setting("localStorage", KEYS_OFF) ? "" : "yes");
-      label();
-    });
-    label();
+    const set = (...value) => {
+      toggle.textContent = `Turn keys ${setting("localStorage", KEYS_OFF, ...value) ? "on" : "off"}`;
+    };
+    toggle.addEventListener("click", () => set(setting("localStorage", KEYS_OFF) ? "" : "yes"));
+    set();
     const rows = Object.entries(KEYS).flatMap(([key, [what]]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)]);
     const close = make("form", { method: "dialog", className: "buttons" }, toggle, make("button", {}, "Close"));
     return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), make("dl", {}, ...rows), close);

@@ -3,7 +3,7 @@
 import json
 from urllib.parse import quote
 
-from formats.html.frame import ENCTYPE_MULTIPART, e, post_form
+from formats.html.frame import e, post_form
 from formats.html.view import Site
 
 # The script opens a window with the form that adds a bookmark; for close=1 the window closes after
@@ -54,4 +54,4 @@ def import_form(site: Site) -> str:
         '<label for="file">A file that a browser or another service has exported</label>\n'
         '<input type="file" id="file" name="file" required>\n<button>Import</button>\n'
     )
-    return post_form(f"{site.path}/-/import", [], content, f'class="import" {ENCTYPE_MULTIPART}')
+    return post_form(f"{site.path}/-/import", [], content, 'class="import"')

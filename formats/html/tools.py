@@ -3,7 +3,8 @@
 from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
 from formats.html.parts import title_link
 from formats.html.start import bookmarklet, import_form
-from formats.html.view import Parameters, View, with_query
+from formats.html.view import Parameters, Site, View, with_query
+from storage.bookmark import Bookmark
 from storage.similar import Group
 
 # The labels of the download links by the names of the formats.
@@ -25,7 +26,7 @@ def write_tools(view: View, total: int, similar: list[Group]) -> str:
         f"Download {number_of_bookmarks(total)}": _filter_text(filter) + _downloads(view, filter),
         "Add from any page": bookmarklet(site),
         "Import": import_form(site),
-        "Similar addresses": _similar(similar),
+        "Similar addresses": _similar(site, similar),
     }
     main = "".join(
         f'<section class="sheet">\n<h2>{heading}</h2>\n{content}</section>\n'
@@ -51,12 +52,16 @@ def _downloads(view: View, filter: Parameters) -> str:
     return f'<p class="links">{links}{feed}</p>\n'
 
 
-def _similar(groups: list[Group]) -> str:
+def _similar(site: Site, groups: list[Group]) -> str:
     """Return the groups of bookmarks whose addresses differ only a little."""
     if not groups:
         return "<p>No two bookmarks have addresses that differ only a little.</p>\n"
+
+    def item(b: Bookmark) -> str:
+        return f'{title_link(b)} <code>{e(b.uri)}</code> <a href="{e(site.path)}/{b.id}">Edit</a>'
+
     items = "".join(
-        f"<li>{'<br>'.join(f'{title_link(b)} <code>{e(b.uri)}</code>' for b in group)}</li>\n"
+        f"<li>{'<br>'.join(map(item, group))}</li>\n"
         for group in groups[:_MAX_GROUPS]
     )
     return (

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from storage.bookmark import Bookmark, fold_tag
+from storage.bookmark import MAX_TAGS, Bookmark, fold_tag
 from storage.query import NEWEST_FIRST, Query, first_values
 from storage.store import Page
 
@@ -17,7 +17,7 @@ Parameters = list[tuple[str, str]]
 # parameter of this name.
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
-    "failed": "could not be changed: repeat the change",
+    "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
     "restored": "put back",
 }
 
@@ -150,7 +150,7 @@ class Listing:
         return urlencode(_selection_and_range(self.view.parameters))
 
 
-def with_query(address: str, parameters: Parameters) -> str:
+def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
     """Return the address with these parameters as its query."""
     return f"{address}?{urlencode(parameters)}" if parameters else address
 

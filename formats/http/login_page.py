@@ -40,7 +40,10 @@ def respond_login_page(request: Request, site: Site) -> Response:
         fields = read_form_at_login(request) if request.method == "POST" else []
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
         fields = []
-    return respond_with(HTML, write_login_page(site, _requested_page(request), fields))
+    referrer = check_target(request.environ.get("HTTP_REFERER", "").removeprefix(site.url))
+    # A form that is not kept cannot be sent again at its address.
+    target = _requested_page(request) if fields or request.method != "POST" else referrer
+    return respond_with(HTML, write_login_page(site, target, fields))
 
 
 def read_form_at_login(request: Request) -> Parameters:

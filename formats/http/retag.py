@@ -13,7 +13,7 @@ from formats.http.routing import Service
 from storage.bookmark import fold_tag
 from storage.errors import Malformed
 from storage.query import Query, fold_tags
-from storage.retag import Retagging, clean_retagging, retag
+from storage.retag import Retagging, RetagReport, clean_retagging, retag
 
 
 @form_handler(write_not_done)
@@ -28,11 +28,8 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     fields["expected"] = str(len(entries))  # If it is refused, the form comes back with it.
     retagging.require_expected(len(entries))
     report = retag(service.store, retagging, entries)
-    results = {"changed": report.changed}
-    if report.failed:
-        results["failed"] = len(report.failed)
     url, list_query = service.site(request).url, fields.get("_list")
-    return see_other(list_address(url, list_query, results=results))
+    return see_other(list_address(url, list_query, results=_results(report)))
 
 
 @form_handler(write_not_done)
@@ -49,10 +46,9 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     total = sum(count for _, count in [*counts, *existing])
     if fields.get("expected", "0") != str(total):
         return respond_page(write_question(counts, existing, new, site))
-    changed = [("changed", str(sum(_rename(service, tag, new) for tag in old)))]
-    if not new:
-        return see_other(with_query(f"{site.url}/tags", changed))
-    return see_other(with_query(f"{site.url}/", [("tag", new[0]), *changed]))
+    results = _results(*[_rename(service, tag, new) for tag in old])
+    address, tags = (f"{site.url}/", [("tag", new[0])]) if new else (f"{site.url}/tags", [])
+    return see_other(with_query(address, [*tags, *results.items()]))
 
 
 def _count(service: Service, tags: Sequence[str]) -> TagCounts:
@@ -61,8 +57,14 @@ def _count(service: Service, tags: Sequence[str]) -> TagCounts:
     return [(tag, page.total) for tag, page in pages if page.total]
 
 
-def _rename(service: Service, tag: str, new: Sequence[str]) -> int:
-    """Put the new tags in the place of the tag on all its bookmarks; return how many changed."""
+def _rename(service: Service, tag: str, new: Sequence[str]) -> RetagReport:
+    """Put the new tags in the place of the tag on all its bookmarks."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    return retag(service.store, retagging, service.store.select(query).entries).changed
+    return retag(service.store, retagging, service.store.select(query).entries)
+
+
+def _results(*reports: RetagReport) -> dict[str, int]:
+    """Return the numbers of bookmarks that the notice of the list shows."""
+    changed, failed = sum(r.changed for r in reports), sum(len(r.failed) for r in reports)
+    return {"changed": changed, "failed": failed} if failed else {"changed": changed}

@@ -127,7 +127,8 @@ def _change_one(
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, or open the one that has the address again."""
     restored, existing = [], []
-    for batch in _batches(_parse_deleted(fields.get("_deleted", ""))):
+    # Of bookmarks of the same second, the list shows the one with the latest id first.
+    for batch in _batches(_parse_deleted(fields.get("_deleted", ""))[::-1]):
         with service.store.transaction() as folder:
             for deleted in batch:
                 if holder := folder.holder(deleted["uri"]):
@@ -138,9 +139,9 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
                 restored.append(folder.put(new).bookmark.id)
     site, list_query = service.site(request), fields.get("_list")
     if list_query is None or not restored:
-        return see_other(site.bookmark([*restored, *existing][0]))
+        return see_other(site.bookmark([*existing, *restored][-1]))
     results = {"restored": len(restored)}
-    return see_other(list_address(site.url, list_query, restored[0], results))
+    return see_other(list_address(site.url, list_query, restored[-1], results))
 
 
 class _Deleted(msgspec.Struct):

@@ -189,6 +189,7 @@ def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
     close_windows(chromium)
     assert messages == []
 

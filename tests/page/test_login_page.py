@@ -25,7 +25,7 @@ def log_in(browser, token=TOKEN):
 
 def log_out(browser):
     """Follow the link in the header, and log out."""
-    browser.leave(browser.link("Login").click)
+    browser.leave(browser.link("Log in").click)
     browser.leave(browser.find("form[action$='/-/logout'] button").click)
     browser.console_messages()  # Chromium reports that it has cleared its cache.
 
@@ -132,7 +132,7 @@ def test_a_public_page_has_a_link_to_log_in_and_comes_back_after_it(private, ser
     private.address = service.address
     private.open("/?tag=x")
     for _ in range(2):
-        private.leave(private.link("Login").click)
+        private.leave(private.link("Log in").click)
         log_in(private)
         assert path_of(private) == "/?tag=x"
         log_out(private)

@@ -1,0 +1,309 @@
+"""Acting in the list in place, in a real browser: what stays, what is added, and failures."""
+
+import json
+import urllib.request
+
+import pytest
+from samples import SAMPLES
+from selenium.webdriver.common.keys import Keys
+
+TOKEN = "a-token-of-enough-characters"
+LOSE_ANSWERS = (
+    "const send = fetch; window.fetch = async (address, init) => { const answer = await "
+    "send(address, init); if (init.method === 'POST') throw new TypeError(); return answer; };"
+)
+
+
+def add(browser, number, **fields):
+    """Add bookmarks, the newest with the highest number, with titles such as T005."""
+    for n in range(number):
+        created = f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z"
+        browser.post(f"https://{n}.example/", title=f"T{n:03}", created=created, **fields)
+
+
+def items(browser, *titles):
+    """Return the selectors of the items with titles that begin like these."""
+    all_items = browser.all(".list > li[id]")
+    return [f"#{i.get_property('id')}" for i in all_items if i.text.startswith(titles)]
+
+
+def press(browser, title, text="Delete"):
+    """Press a button of the item with this title."""
+    (item,) = items(browser, title)
+    next(button for button in browser.all(f"{item} button") if button.text == text).click()
+
+
+def check(browser, *titles):
+    """Check the boxes of these items."""
+    for item in items(browser, *titles):
+        browser.find(f"{item} [name=selected]").click()
+
+
+def checked(browser):
+    return [heading.text for heading in browser.all(".list :checked + h2")]
+
+
+def press_in_bar(browser, text):
+    next(button for button in browser.all("#many button") if button.text == text).click()
+
+
+def notices(browser):
+    return [notice.text.partition("\n")[0] for notice in browser.all(".notice")]
+
+
+# --- Deleting several, of which some are left alone ---
+
+
+def delete_two_of_three(browser):
+    """Check three bookmarks, of which one has changed since, and delete them."""
+    add(browser, 5)
+    browser.open()
+    check(browser, "T004", "T003", "T002")
+    browser.post("https://4.example/", title="T004 changed")
+    press_in_bar(browser, "Delete")
+    browser.wait(lambda: browser.titles() == ["T004 changed", "T001", "T000"])
+
+
+def test_a_bookmark_that_is_left_alone_stays_in_the_list(each_browser):
+    delete_two_of_three(each_browser)
+    assert "Deleted: 2 bookmarks" in each_browser.find(".list > li:nth-child(2)").text
+    assert checked(each_browser) == ["T004 changed"]
+    each_browser.find(".gone form[action$=restore] button").click()
+    titles = ["T004 changed", "T003", "T002", "T001", "T000"]
+    each_browser.wait(lambda: each_browser.titles() == titles and not each_browser.all(".notice"))
+
+
+def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
+    delete_two_of_three(browser)
+    browser.leave(browser.find(".gone .delete button").click)
+    assert "Deleted: T004 changed" in browser.find(".notice").text
+    browser.leave(browser.driver.back)
+    browser.find(".gone form[action$=restore] button").click()
+    browser.wait(lambda: len(browser.stored()) == 4)
+
+
+# --- The notice of a deletion ---
+
+
+def test_putting_one_back_keeps_the_notice_of_another_over_a_reload(browser):
+    add(browser, 4)
+    browser.open()
+    for number, title in enumerate(["T002", "T001"], 1):
+        press(browser, title)
+        browser.wait(lambda number=number: len(browser.titles()) == 4 - number)
+    browser.find(".gone button").click()
+    browser.wait(lambda: browser.titles() == ["T003", "T002", "T000"])
+    browser.leave(browser.driver.refresh)
+    assert notices(browser) == ["Deleted: T001 1.example"]
+
+
+def test_the_only_bookmark_is_put_back_after_a_reload_too(each_browser):
+    browser = each_browser
+    browser.post("https://a.example/", title="Only")
+    browser.open()
+    for is_loaded_again in (False, True):
+        press(browser, "Only")
+        browser.wait(lambda: "no bookmarks yet" in browser.find("h1").text)
+        assert not browser.find(".total").is_displayed() and browser.find("#uri").is_displayed()
+        if is_loaded_again:
+            browser.leave(browser.driver.refresh)
+        browser.find(".gone button").click()
+        browser.wait(lambda: browser.titles() == ["Only"])
+        assert browser.find(".total").text == "1 bookmark" and not browser.all(".ways, .notice")
+
+
+def test_the_notice_is_on_no_other_page(browser):
+    add(browser, 2)
+    browser.open()
+    press(browser, "T001")
+    browser.wait(lambda: browser.titles() == ["T000"])
+    browser.open("/tags")
+    browser.leave(browser.driver.refresh)
+    assert browser.find("h1").text == "Tags" and browser.all(".notice") == []
+
+
+@pytest.mark.parametrize("scheme", ["javascript", "data"])
+def test_a_long_address_that_is_no_link_is_put_back_in_place(browser, scheme):
+    browser.post(f"{scheme}:{'a' * 300}", title="Script")
+    browser.open()
+    press(browser, "Script")
+    browser.find(".gone button").click()
+    browser.wait(lambda: browser.titles() == ["Script"])
+
+
+def test_a_list_with_the_next_bookmarks_takes_the_place_of_what_is_deleted(each_browser):
+    browser = each_browser
+    add(browser, 9)
+    browser.open("/?limit=4")
+    press(browser, "T007")
+    browser.wait(lambda: browser.titles() == ["T008", "T006", "T005", "T004"])
+    check(browser, "T00")
+    press_in_bar(browser, "Delete")
+    browser.wait(lambda: browser.titles() == ["T003", "T002", "T001", "T000"])
+    assert browser.all(".pages") == [] and browser.find(".total").text == "4 bookmarks"
+    press(browser, "T002")
+    browser.find(".gone:first-child button").click()
+    browser.wait(lambda: browser.titles() == ["T008", "T006", "T005", "T004"])
+    browser.leave(browser.link("Older").click)
+    assert browser.titles() == ["T003", "T001", "T000"]
+
+
+def test_a_page_without_a_bookmark_left_says_so(browser):
+    add(browser, 3)
+    browser.open("/?limit=2&offset=2")
+    press(browser, "T000")
+    browser.wait(lambda: "No bookmark is left on this page" in browser.find(".nothing").text)
+    browser.find(".gone button").click()
+    browser.wait(lambda: browser.titles() == ["T000"] and not browser.all(".nothing"))
+
+
+# --- What the user has checked, typed, opened and focused ---
+
+
+def test_an_action_keeps_the_selection_and_what_is_open_and_typed(each_browser):
+    browser = each_browser
+    add(browser, 4, tags=["unread"], description="Line\n" * 5)
+    browser.open()
+    check(browser, "T003", "T001")
+    browser.find(".list summary").click()
+    browser.fill(**{"selected-tags": "half"})
+    press(browser, "T003", "Mark as read")
+    browser.wait(lambda: browser.find(".top nav a").text == "Unread 3")
+    assert checked(browser) == ["T003", "T001"] and len(browser.all(".list [open]")) == 1
+    assert browser.find("#selected-tags").get_property("value") == "half"
+    assert browser.find(".bar [role=status]").text == "2 selected"
+    press(browser, "T002")
+    browser.wait(lambda: browser.titles() == ["T003", "T001", "T000"])
+    assert checked(browser) == ["T003", "T001"] and len(browser.all(".list [open]")) == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/?tag=unread"])
+def test_the_keyboard_goes_on_after_an_action(each_browser, path):
+    browser = each_browser
+    add(browser, 5, tags=["unread"])
+    browser.open(path)
+    browser.press("j", "j", Keys.TAB)
+    assert browser.focused.text == "Mark as read"
+    browser.press(Keys.ENTER)
+    browser.wait(lambda: browser.find(".top nav a").text == "Unread 4")
+    title = "T003" if path == "/" else "T002"
+    browser.wait(lambda: browser.focused.text == title)
+    browser.press("d")
+    browser.wait(lambda: title not in browser.titles())
+    browser.press("j")
+    assert browser.focused.text == f"T{int(title[1:]) - 1:03}"
+
+
+# --- Refusals, and no answer ---
+
+
+def test_the_notice_of_a_refusal_goes_with_the_next_answer(browser):
+    browser.expect(412)
+    browser.post("https://a.example/", title="T", tags=["unread"])
+    browser.open()
+    browser.post("https://a.example/", title="New")
+    press(browser, "T", "Mark as read")
+    browser.wait(lambda: len(notices(browser)) == 1)
+    press(browser, "T", "Mark as read")
+    browser.wait(lambda: browser.titles() == ["New"] and not browser.all(".notice"))
+    for title in ("Newer", "Newest"):
+        browser.post("https://a.example/", title=title)
+        browser.driver.execute_script("document.querySelector('[name=selected]').checked = true")
+        browser.wait(lambda: browser.find("#many").is_displayed())
+        press_in_bar(browser, "Mark as read")
+        browser.wait(lambda title=title: browser.titles() == [title])
+        assert len(notices(browser)) == 1
+
+
+def test_a_deletion_without_an_answer_is_not_sent_again(browser):
+    add(browser, 2)
+    browser.open()
+    browser.driver.execute_script(LOSE_ANSWERS)
+    press(browser, "T001")
+    assert "did not answer" in browser.find("#main .notice").text
+    assert browser.titles() == ["T001", "T000"] and len(browser.stored()) == 1
+
+
+def test_putting_back_without_an_answer_keeps_the_notice(browser):
+    add(browser, 2)
+    browser.open()
+    press(browser, "T001")
+    browser.wait(lambda: browser.titles() == ["T000"])
+    browser.driver.execute_script("window.fetch = () => Promise.reject(new TypeError())")
+    for _ in range(2):
+        browser.find(".gone button").click()
+        browser.wait(lambda: len(notices(browser)) == 2)
+    assert notices(browser)[0].startswith("Deleted: T001")
+
+
+def test_what_is_too_large_to_be_kept_at_a_login_keeps_its_notice(browser, serve):
+    browser.command("Network.clearBrowserCookies")
+    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    browser.expect(401)
+    body = json.dumps([{"uri": f"x:{n}", "description": "é" * 60_000} for n in range(12)]).encode()
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/-/import", body, headers))
+    browser.open()
+    browser.fill(token=TOKEN)
+    browser.leave(browser.find("main .primary").click)
+    browser.find("[name=selected]").click()
+    browser.find(".bar label input").click()
+    press_in_bar(browser, "Delete")
+    browser.wait(lambda: browser.titles() == [])
+    cookies = browser.driver.get_cookies()
+    browser.command("Network.clearBrowserCookies")
+    browser.find(".gone button").click()
+    assert browser.find(".gone .notice + .notice a").text == "Log in in another tab."
+    for cookie in cookies:
+        browser.driver.add_cookie(cookie)
+    browser.find(".gone button").click()
+    browser.wait(lambda: len(browser.titles()) == 12)
+    press(browser, "x:3")
+    browser.wait(lambda: len(browser.titles()) == 11)
+    browser.leave(browser.link("Log in").click)
+    browser.leave(browser.find("main button").click)
+    assert not browser.driver.execute_script("return sessionStorage['bookmarks-deleted']")
+    browser.console_messages()  # Chromium reports that it has cleared its cache.
+
+
+# --- Double clicks and Back ---
+
+
+def test_a_double_click_deletes_a_bookmark_on_its_page_once(browser, filled):
+    browser.open(f"/{browser.stored()[0]['id']}")
+    browser.driver.execute_script(
+        "const button = document.querySelector('.delete button'); button.click(); button.click();"
+    )
+    browser.find(".notice button").click()
+    browser.wait(lambda: len(browser.stored()) == len(SAMPLES))
+
+
+def test_a_list_that_back_shows_acts_in_place(browser, filled):
+    browser.expect(422)
+    browser.open()
+    browser.find("[name=selected]").click()
+    browser.leave(lambda: press_in_bar(browser, "Add tags"))  # Without a tag: an error.
+    browser.leave(browser.driver.back)
+    page = browser.find("html")
+    browser.all(".list .actions button")[0].click()
+    browser.find(".gone")
+    assert browser.find("html") == page
+
+
+# --- On phones ---
+
+
+def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.command("Emulation.setDeviceMetricsOverride", **size)
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    for path, selector in [
+        ("/tags", ".controls a"), ("/?q=none", ".nothing a"), ("/", "#more a, .bar label"),
+    ]:  # fmt: skip
+        browser.open(path)
+        if box := browser.all(".list [name=selected]"):
+            box[0].click()
+        assert all(target.rect["height"] >= 44 for target in browser.all(selector)), path
+    covered = "scrollTo(0, 1e6); const bottom = (s) => document.querySelector(s)"
+    covered += ".getBoundingClientRect(); return bottom('.bar').top - bottom('#more ~ p').bottom"
+    assert browser.driver.execute_script(covered) > 0
