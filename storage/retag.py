@@ -107,11 +107,6 @@ def _parse_strings(value: object) -> list[str]:
     return values
 
 
-def _parse_filter_tags(value: object) -> tuple[str, ...]:
-    """Return tags in the folded form in which a query compares them."""
-    return fold_tags(_parse_strings(value))
-
-
 def _parse_search(value: object) -> Search | None:
     if not isinstance(value, str):
         raise _invalid_value("must be a string")
@@ -134,7 +129,7 @@ def _parse_count(value: object) -> int:
 
 
 _RULES: Mapping[str, Callable[[object], object]] = {
-    "tag": _parse_filter_tags,
+    "tag": lambda value: fold_tags(_parse_strings(value)),
     "q": _parse_search,
     "remove": _parse_tags_to_store,
     "add": _parse_tags_to_store,

@@ -60,10 +60,8 @@ def _similar(site: Site, groups: list[Group]) -> str:
     def item(b: Bookmark) -> str:
         return f'{title_link(b)} <code>{e(b.uri)}</code> <a href="{e(site.path)}/{b.id}">Edit</a>'
 
-    items = "".join(
-        f"<li>{'<br>'.join(map(item, group))}</li>\n"
-        for group in groups[:_MAX_GROUPS]
-    )
+    shown = groups[:_MAX_GROUPS]
+    items = "".join(f"<li>{'<br>'.join(map(item, group))}</li>\n" for group in shown)
     return (
         f"<p>Groups: {len(groups):,}. The addresses of a group differ only in http or https, www., "
         "a slash at the end, a fragment, or parameters for tracking. Open them, and delete what "

@@ -22,10 +22,6 @@ RESULTS: Mapping[str, str] = {
 }
 
 
-def _no_tags(uri: str) -> Sequence[str]:
-    return ()
-
-
 class Site(msgspec.Struct, frozen=True):
     """The service as its links and pages need it.
 
@@ -39,7 +35,7 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""
     has_login: bool = False
     count_unread: Callable[[], int] = int
-    host_tags: Callable[[str], Sequence[str]] = _no_tags
+    host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark(self, id: str) -> str:
         """Return the address of a bookmark."""

@@ -53,22 +53,19 @@ def _change(
     retagging = _retagging(action, fields)
     shown = set(fields.get("_shown", "").split())
     for batch in _batches(ids):
-        stored, failure = Outcome(is_deletion=outcome.is_deletion), None
+        done_before = outcome.done.copy()
         try:
             with service.store.transaction() as folder:
                 for id in batch:
-                    _change_one(folder, id, shown, retagging, stored)
-        except StorageError as error:
-            failure = error  # An error may follow the first of several files.
-            stored.done = [each for each in stored.done if each.id in folder.published]
-        outcome.done += stored.done
-        outcome.newer += stored.newer
-        outcome.failed += stored.failed
-        if failure:  # The page must say what is done, and how many bookmarks are left.
+                    _change_one(folder, id, shown, retagging, outcome)
+        except StorageError as error:  # A part of the batch may be stored.
+            in_batch = outcome.done[len(done_before) :]
+            outcome.done = done_before + [b for b in in_batch if b.id in folder.published]
             if not outcome.done:
-                raise failure
+                raise
+            # The page must say what is done, and how many bookmarks are left.
             left = len(ids) - len(outcome.done) - len(outcome.newer) - len(outcome.failed)
-            outcome.failed += [(None, failure)] * left
+            outcome.failed += [(None, error)] * left
             break
     if outcome.failed and not outcome.done and not outcome.newer:
         raise outcome.failed[0][1]
