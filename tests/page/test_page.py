@@ -183,7 +183,7 @@ def test_keys_delete_turn_pages_and_show_themselves(browser, filled):
     browser.open("/?limit=5")
     titles = browser.titles()
     browser.press("j", "j", "d")
-    browser.wait(lambda: browser.titles() == [titles[0], *titles[2:]])
+    browser.wait(lambda: browser.titles()[:4] == [titles[0], *titles[2:]])
     browser.leave(lambda: browser.press("n"))
     browser.leave(lambda: browser.press("p"))
     browser.press("?")
