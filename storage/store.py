@@ -306,7 +306,8 @@ class Transaction:
         if put := self._puts.get(id):
             return put.entry
         with self._mutex:
-            self._follower.reread(id)  # inotify does not report every change.
+            if id in self._follower.index.items:  # inotify reports new files, but not every change.
+                self._follower.reread(id)
             return self._follower.find(id)
 
     def get(self, id: str) -> Entry:
