@@ -223,7 +223,7 @@ def test_a_token_file_that_others_can_read_is_warned_about(hosts, root, caplog):
     write_tokens(root, TOKEN)
     for mode, is_warned in ((0o600, False), (0o644, True)):
         (root / f"{A}.tokens").chmod(mode)
-        write_tokens(root, TOKEN + str(mode))  # Other tokens, which open the folder again.
+        write_tokens(root, TOKEN + str(mode))
         hosts.get("/", headers=at(A), status=401)
         assert (f"chmod 600 {root / A}.tokens" in caplog.text) == is_warned
 
