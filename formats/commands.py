@@ -217,7 +217,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
     reported_before = len(importer.report.entries)
     try:
-        entries = read_entries(_read(name), format, name.removeprefix("-"))
+        entries = read_entries(_read(name), format, "" if name == "-" else name)
         # The value None of `disable` makes tqdm show nothing if the output is no terminal.
         for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
             importer.add(*entry)

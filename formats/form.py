@@ -76,7 +76,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     parts: list[_Part] = []
     try:
         boundary = parameters["boundary"].encode("utf-8")
-        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS + 1) as parser:
+        with PushMultipartParser(boundary) as parser:
             for event in parser.parse(body):
                 if isinstance(event, MultipartSegment):
                     if len(parts) == MAX_FIELDS:

@@ -168,7 +168,7 @@ def _show(value: object) -> str:
     """Return a wrong value as JSON, short enough for an error message."""
     if isinstance(value, list | dict):
         return "an array" if isinstance(value, list) else "an object"
-    if isinstance(value, str) and len(value) > 60:
+    if isinstance(value, str) and len(value) > 60:  # Cut it here, inside the quotation marks.
         value = f"{value[:60]}…"
     if isinstance(value, float) and value.is_integer():  # The JSON parser makes all numbers floats.
         value = int(value)

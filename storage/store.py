@@ -189,7 +189,7 @@ class Store:
     def select(self, query: Query, is_refreshed: bool = False) -> Page:
         """Return the page of the matches that the query asks for, with its deletions and state.
 
-        With `is_refreshed`, the index stays as of the last refresh, which the request caused.
+        With `is_refreshed`, the index stays as of the last refresh: the caller needs no newer one.
         """
         with self._mutex:
             if not is_refreshed:
@@ -306,7 +306,9 @@ class Transaction:
         if put := self._puts.get(id):
             return put.entry
         with self._mutex:
-            if id in self._follower.index.items:  # inotify reports new files, but not every change.
+            # Locking the folder has brought new files into the index. Read a known one again:
+            # inotify does not report every change of it.
+            if id in self._follower.index.items:
                 self._follower.reread(id)
             return self._follower.find(id)
 

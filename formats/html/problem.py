@@ -89,6 +89,7 @@ def detail_html(problem: Problem) -> str:
 
 def people_text(why: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
+    # A person has typed the tags as one text, so the index of a tag says nothing.
     return e(re.sub(r"\buri\b", "address", why.replace(" a uri", " an uri").split(" at index ")[0]))
 
 

@@ -124,7 +124,7 @@ def _change_one(
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, or open the one that has the address again."""
     restored, existing = [], []
-    # Of bookmarks of the same second, the list shows the one with the latest id first.
+    # Put the last one back first: of bookmarks of the same second, a list shows new ids before old.
     for batch in _batches(_parse_deleted(fields.get("_deleted", ""))[::-1]):
         with service.store.transaction() as folder:
             for deleted in batch:

@@ -50,8 +50,9 @@ _NULL = b"null"
 _Members = dict[str, Raw]  # By name, the values of an object, which are not decoded yet.
 _decode_array = msgspec.json.Decoder(list[Raw]).decode
 _decode_object = msgspec.json.Decoder(_Members).decode
-# Every message of msgspec gives a position, except the one for a file whose end is missing.
+# Lines of JSON objects, each of which is a document of its own, have this error of msgspec.
 _HINT = ("trailing characters", "trailing characters: put [ ] around all, and commas between")
+# Every message of msgspec gives a position, except the one for a file whose end is missing.
 _ERROR_WITH_POSITION = re.compile(r"JSON is malformed: (?P<reason>.*) \(byte (?P<position>\d+)\)")
 
 
