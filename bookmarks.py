@@ -24,7 +24,6 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
 
 import formats
 from formats import commands
-from formats.html.view import Listing, Site
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
 from formats.http.cache import ResponseCache
@@ -37,6 +36,7 @@ from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_wit
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
+from formats.listing import Listing, Site
 from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid

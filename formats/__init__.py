@@ -7,8 +7,8 @@ import msgspec
 from formats import atom, csv, form, json, netscape, text, xbel
 from formats.html import MEDIA_TYPE as HTML
 from formats.html import bookmark as html_bookmark
+from formats.html import import_report as html_report
 from formats.html import list as html_list
-from formats.html import report as html_report
 from formats.html import tags as html_tags
 from storage.query import NEWEST_FIRST
 

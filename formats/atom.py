@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from formats.html.view import Listing, Site, with_query
+from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 

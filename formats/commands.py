@@ -17,10 +17,10 @@ from typing import Any
 from wsgiref.types import WSGIApplication
 
 import formats
-from formats.html.view import Listing
 from formats.http import access_log, credentials, process, security
 from formats.http.hosts import MAX_OPEN
 from formats.imports import FILE_READERS, read_entries
+from formats.listing import Listing
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry

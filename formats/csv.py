@@ -4,7 +4,7 @@ import csv
 import re
 from collections.abc import Iterator
 
-from formats.html.view import Listing
+from formats.listing import Listing
 from storage.bookmark import FIELDS
 
 # The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before

@@ -6,7 +6,7 @@ from itertools import islice
 
 import msgspec
 
-from formats.html.view import Listing, View
+from formats.listing import Listing, View
 from storage.bookmark import Bookmark
 from storage.errors import Invalid, Malformed
 from storage.index import Entry

@@ -13,7 +13,7 @@ from html.entities import html5
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from formats.html.view import Listing
+from formats.listing import Listing
 from storage.bookmark import Bookmark
 
 EPOCH = datetime(1970, 1, 1)

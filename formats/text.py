@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import webencodings
 
-from formats.html.view import Listing
+from formats.listing import Listing
 from storage.bookmark import Bookmark
 from storage.errors import Malformed
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from formats import xml
-from formats.html.view import Listing, View
+from formats.listing import Listing, View
 from formats.xml import Collector, Element, escape_attribute
 from storage.bookmark import Bookmark, split_tags
 from storage.errors import Invalid

@@ -14,7 +14,7 @@ from lxml import etree
 
 from bookmarks import make_app
 from formats import FEEDS
-from formats.html.view import Listing
+from formats.listing import Listing
 from storage.bookmark import Bookmark
 from storage.follower import new_entry
 from storage.index import State

@@ -82,9 +82,9 @@ def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
     assert upward == []
 
 
-def test_a_module_in_formats_is_a_representation_or_the_command_line():
+def test_a_module_in_formats_is_a_representation_a_listing_or_the_command_line():
     modules = {path.stem for path in ROOT.glob("formats/*.py")}
-    assert modules == REPRESENTATIONS | {"__init__", "commands"}
+    assert modules == REPRESENTATIONS | {"__init__", "commands", "listing"}
 
 
 def test_no_two_test_files_have_the_same_name():

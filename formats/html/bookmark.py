@@ -8,7 +8,7 @@ from formats.html import editor
 from formats.html.editor import BookmarkForm
 from formats.html.frame import write_page
 from formats.html.parts import date_html, host_html, title_link
-from formats.html.view import Site, View
+from formats.listing import Site, View
 from storage.bookmark import fold, split_tags
 from storage.index import Entry
 

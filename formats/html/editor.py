@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from formats.html.frame import Note, cut, e, field_note, link_button, post_form, submit_button
 from formats.html.parts import host_html
-from formats.html.view import Site, list_address
+from formats.listing import Site, list_address
 from storage.bookmark import Bookmark, Fields, fold, fold_tag, split_tags
 from storage.index import Entry
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from formats.html.assets import served_name
-from formats.html.view import RESULTS, Listing, Parameters, Site, list_address, with_query
+from formats.listing import RESULTS, Listing, Parameters, Site, list_address, with_query
 from storage.bookmark import replace_invalid_xml_chars
 from storage.query import UP_TO_18_DIGITS
 

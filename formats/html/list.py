@@ -8,11 +8,11 @@ from urllib.parse import quote_plus, urlencode
 from formats.html import frame
 from formats.html.editor import UNREAD, BookmarkForm, edit_form
 from formats.html.frame import cut, e
+from formats.html.list_forms import bar, retag_section
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_html, title_link
-from formats.html.retag import bar, retag_section
 from formats.html.start import introduction
-from formats.html.view import Listing, with_query
+from formats.listing import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.query import NEWEST_FIRST

@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote
 
 from formats.html.frame import e, post_form
-from formats.html.view import Site
+from formats.listing import Site
 
 # The script opens a window with the form that adds a bookmark; for close=1 the window closes after
 # saving. If the browser blocks the window, the form replaces the page. The form gets the page's

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from formats.html import frame
 from formats.html.frame import e
-from formats.html.retag import buttons, tags_field
-from formats.html.view import Parameters, Site, View, with_query
+from formats.html.list_forms import buttons, tags_field
+from formats.listing import Parameters, Site, View, with_query
 from storage.bookmark import fold
 from storage.search import fold_text
 

@@ -3,7 +3,7 @@
 from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
 from formats.html.parts import title_link
 from formats.html.start import bookmarklet, import_form
-from formats.html.view import Parameters, Site, View, with_query
+from formats.listing import Parameters, Site, View, with_query
 from storage.bookmark import Bookmark
 from storage.similar import Group
 

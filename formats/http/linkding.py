@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from webob import Request
 
 import formats
-from formats.html.view import Parameters, Site, with_query
 from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
 from formats.imports.dates import parse_date
+from formats.listing import Parameters, Site, with_query
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, timestamp
 from storage.errors import Invalid, Unavailable

@@ -7,8 +7,8 @@ from webob import Request
 from webob.acceptparse import create_accept_header
 
 from formats import Format, Table
-from formats.html.view import Parameters
 from formats.http.response import HTTPError
+from formats.listing import Parameters
 from storage.query import first_values
 
 MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so that caches stay small.

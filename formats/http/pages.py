@@ -11,21 +11,21 @@ from webob import Request
 
 import formats
 from formats.html import bookmark as bookmark_page
-from formats.html import refused
+from formats.html import refused_form
 from formats.html.assets import assets
 from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
-from formats.html.view import list_address
-from formats.http import login, problems
+from formats.http import login_actions, problems
 from formats.http.conditional import require_conditions, respond_asset
-from formats.http.forms import Fields, form_handler, respond_page
+from formats.http.form_handler import Fields, form_handler, respond_page
+from formats.http.list_actions import change_selected, delete, mark_as_read, restore
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
-from formats.http.retag import change_list, change_tags
 from formats.http.routing import NOTHING_HERE, Door, Route, Service
-from formats.http.selected import change_selected, delete, mark_as_read, restore
 from formats.http.shared import read_shared
+from formats.http.tag_actions import change_list, change_tags
+from formats.listing import list_address
 from storage import bookmark as rules
 from storage.bookmark import split_tags
 from storage.importer import Importer
@@ -72,20 +72,20 @@ def show_file(service: Service, request: Request, file: str) -> Response:
 # --- Forms of one bookmark ---
 
 
-@form_handler(refused.write_refused)
+@form_handler(refused_form.write_refused)
 def add(service: Service, request: Request, sent: Fields) -> Response:
     """POST /-/add: store a new bookmark."""
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
     with service.store.transaction() as folder:
         if existing := folder.holder(fields["uri"]):
-            page = refused.write_existing(form, existing, service.site(request))
+            page = refused_form.write_existing(form, existing, service.site(request))
             return respond_page(page, "409 Conflict")
         entry = folder.put(rules.create(fields, folder.mint()))
     return _return_from(service, request, form, entry)
 
 
-@form_handler(refused.write_refused)
+@form_handler(refused_form.write_refused)
 def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Response:
     """POST /-/edit/{id}: store the user's changes beside those of others since the form's version.
 
@@ -98,7 +98,7 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
         changes, conflicts = form.changes(entry, fields)
         if conflicts:
             site = service.site(request)
-            page = refused.write_two_versions(form, entry, changes, conflicts, site)
+            page = refused_form.write_two_versions(form, entry, changes, conflicts, site)
             return respond_page(page, "412 Precondition Failed")
         entry = folder.put(rules.update(entry.bookmark, changes), entry)
     return _return_from(service, request, form, entry)
@@ -141,8 +141,8 @@ DOOR = Door(
         Route("/-/tags", {"POST": change_tags}),
         Route("/-/tools", {"GET": show_tools}),
         Route("/-/import", {"POST": import_file}),
-        Route("/-/login", {"GET": login.show_login, "POST": login.log_in}),
-        Route("/-/logout", {"POST": login.log_out}),
+        Route("/-/login", {"GET": login_actions.show_login, "POST": login_actions.log_in}),
+        Route("/-/logout", {"POST": login_actions.log_out}),
     ),
     problems.respond_problem,
 )

@@ -10,13 +10,13 @@ from webob import Request
 import formats
 from formats import Format
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.problem import Problem, write_problem
-from formats.html.view import Site
+from formats.html.error_page import Problem, write_problem
 from formats.http.access_log import HOST_VARIABLE
-from formats.http.login_page import respond_login_page
+from formats.http.login_challenge import respond_login_page
 from formats.http.negotiation import accepted_format
 from formats.http.response import HTTPError, Response, respond_with
 from formats.http.security import BEARER
+from formats.listing import Site
 from storage import errors
 
 log = logging.getLogger("bookmarks")

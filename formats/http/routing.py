@@ -10,10 +10,10 @@ from webob import Request
 
 from formats.html.assets import FILE_NAME
 from formats.html.editor import UNREAD
-from formats.html.view import Parameters, Site, View
 from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
 from formats.http.site import requested_site
+from formats.listing import Parameters, Site, View
 from storage.bookmark import ID
 from storage.errors import StorageError
 from storage.query import Query

@@ -5,8 +5,8 @@ from urllib.parse import quote, urlsplit
 
 from webob import Request
 
-from formats.html.view import Site
 from formats.http.security import HOST
+from formats.listing import Site
 from storage.errors import Invalid
 
 # The variables of the WSGI environment that determine the address.

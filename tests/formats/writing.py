@@ -1,7 +1,7 @@
 """Write files of bookmarks without a store."""
 
 from formats import LISTS
-from formats.html.view import Listing
+from formats.listing import Listing
 from storage.follower import new_entry
 from storage.index import State
 from storage.store import Page

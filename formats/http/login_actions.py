@@ -3,15 +3,20 @@
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.login import write_login_page, write_logout_page, write_pending_form
-from formats.html.view import Site
+from formats.html.login_page import write_login_page, write_logout_page, write_pending_form
 from formats.http.access_log import client_address
 from formats.http.credentials import COOKIE, LOGIN_SECONDS, find_token, has_login, make_login
-from formats.http.login_page import LOGIN_PATH, check_target, read_form_at_login, split_login_form
+from formats.http.login_challenge import (
+    LOGIN_PATH,
+    check_target,
+    read_form_at_login,
+    split_login_form,
+)
 from formats.http.request import query_parameters
 from formats.http.response import HTTPError, Response, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
+from formats.listing import Site
 
 
 def show_login(service: Service, request: Request) -> Response:

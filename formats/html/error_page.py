@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
-from formats.html.view import Site
+from formats.listing import Site
 
 # The heading of the page for some statuses; for the others, the problem's detail says enough.
 _HEADINGS: Mapping[int, str] = {

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from webob import Request
 
-from formats.html.refused import write_not_done
+from formats.html.refused_form import write_not_done
 from formats.html.tags import TagCounts, write_question
-from formats.html.view import list_address, with_query
-from formats.http.forms import Fields, form_handler, respond_page, typed_tags
+from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
+from formats.listing import list_address, with_query
 from storage.bookmark import fold_tag
 from storage.errors import Malformed
 from storage.query import Query, fold_tags

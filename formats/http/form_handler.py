@@ -8,12 +8,12 @@ from webob import Request
 
 from formats.form import fields_by_name
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.problem import Problem
-from formats.html.view import Site
+from formats.html.error_page import Problem
 from formats.http import problems
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import OK, Response, respond_with
 from formats.http.routing import Service, path_of
+from formats.listing import Site
 from storage.bookmark import clean
 from storage.errors import Invalid
 

@@ -8,7 +8,7 @@ from formats.html import frame
 from formats.html.editor import delete_form, texts_of, values_html
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_SHOWN, host_html
-from formats.html.view import Site
+from formats.listing import Site
 from storage.bookmark import WRITABLE_FIELDS, Bookmark
 from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry

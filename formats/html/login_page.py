@@ -6,7 +6,7 @@ fields, so that nothing typed is lost.
 
 from formats.html import frame
 from formats.html.editor import values_html
-from formats.html.view import Parameters, Site, list_address
+from formats.listing import Parameters, Site, list_address
 
 
 def write_login_page(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from formats.html.editor import shown_version
 from formats.html.frame import e, field_note, number_of_bookmarks, post_form
-from formats.html.view import Listing, Parameters
+from formats.listing import Listing, Parameters
 
 # The labels of the buttons by their values; Enter in the field for tags does the first.
 _ACTIONS = {

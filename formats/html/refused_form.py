@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from formats.html import frame
 from formats.html.bookmark import existing_form
 from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
+from formats.html.error_page import Problem, detail_html, people_text, problem_html
+from formats.html.list_forms import tags_field
 from formats.html.parts import date_html, title_link
-from formats.html.problem import Problem, detail_html, people_text, problem_html
-from formats.html.retag import tags_field
-from formats.html.view import Parameters, Site
+from formats.listing import Parameters, Site
 from storage.index import Entry
 
 

@@ -8,14 +8,14 @@ from msgspec.structs import asdict
 from webob import Request
 
 from formats.form import MAX_FIELDS
+from formats.html.changed_bookmarks import Outcome, write_outcome
 from formats.html.editor import UNREAD, shown_version
-from formats.html.outcome import Outcome, write_outcome
-from formats.html.refused import write_not_done
-from formats.html.view import list_address
-from formats.http.forms import Fields, form_handler, respond_page, typed_tags
+from formats.html.refused_form import write_not_done
+from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
 from formats.http.request import MAX_FILE
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
+from formats.listing import list_address
 from storage import bookmark as rules
 from storage.bookmark import Bookmark
 from storage.errors import Gone, Invalid, Malformed, NotFound, StorageError, Unreadable

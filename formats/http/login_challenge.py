@@ -11,10 +11,10 @@ from urllib.parse import quote
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.login import write_login_page
-from formats.html.view import Parameters, Site
+from formats.html.login_page import write_login_page
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import HTTPError, Response, respond_with
+from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"

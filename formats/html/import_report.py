@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from formats.html.error_page import people_text
 from formats.html.frame import e, list_link, write_page
-from formats.html.problem import people_text
-from formats.html.view import View
+from formats.listing import View
 from storage.importer import ImportReport
 
 
