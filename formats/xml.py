@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from formats.text import decode, find_codec
+from formats.charset import decode, find_codec
 from storage.errors import Malformed
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -43,7 +43,7 @@ def parse(document: bytes, target: Any) -> None:
     # The Encoding Standard reads ASCII as windows-1252, so leave ASCII to expat, which refuses
     # other bytes.
     is_ascii = charset.startswith(("ascii", "us-ascii"))
-    codec = None if is_ascii else find_codec(charset)
+    codec = "" if is_ascii else find_codec(charset)
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
     expat.AttlistDeclHandler = _refuse_default_value

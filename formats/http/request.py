@@ -9,12 +9,12 @@ from webob import Request
 
 import formats
 from formats import form
+from formats.charset import decode
 from formats.http.response import HTTPError
 from formats.imports import read_entries
 from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry
+from formats.imports.entry import MAX_ENTRY, ImportedEntry
 from formats.listing import Parameters
-from formats.text import MAX_ENTRY, decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 from storage.nesting import punctuation

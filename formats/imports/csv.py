@@ -8,10 +8,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 
+from formats.charset import decode
 from formats.csv import FORMULA
-from formats.imports.entry import CUT_OFF, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.entry import (
+    CUT_OFF,
+    MAX_ENTRY,
+    TOO_LARGE,
+    ImportedEntry,
+    entry_with_uri,
+    ignored_entry,
+)
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
-from formats.text import MAX_ENTRY, decode
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Malformed
 

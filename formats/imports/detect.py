@@ -3,12 +3,12 @@
 import io
 import re
 
+from formats.charset import decode
 from formats.imports.csv import is_header, read_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNING
 from formats.imports.text import is_list
-from formats.text import decode
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"

@@ -4,9 +4,12 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote
 
-from formats.text import MAX_ENTRY
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED
+
+# No entry of a file may be larger, and no body of one bookmark. Every valid bookmark is smaller,
+# even with each character escaped.
+MAX_ENTRY = 1024 * 1024
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"

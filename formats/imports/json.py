@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from formats.imports.entry import NO_URI, ImportedEntry, entry_with_uri, ignored_entry
+from formats.charset import decode, require_valid_utf_16
+from formats.imports.entry import MAX_ENTRY, NO_URI, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
-from formats.text import MAX_ENTRY, decode, require_valid_utf_16
 from storage.bookmark import FIELDS, MAX_TAGS, split_tags
 from storage.errors import Malformed
 

@@ -4,13 +4,23 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from formats import netscape
+from formats.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, list_tags
+from formats.imports.html_tokenizer import (
+    BREAK_MARK,
+    FILE_END,
+    PART_END,
+    TEXT,
+    Token,
+    join_lines,
+    one_line,
+    tokenize,
+    unescape,
+)
 from formats.imports.roles import fields_of_roles, group_by_role
-from formats.netscape import FILE_END, PART_END, Token, is_firefox_query
-from formats.text import decode
+from formats.netscape import is_firefox_query
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 
@@ -50,7 +60,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     No bookmark file is too damaged to be read; an entry that is cut off at the end of the file is
     skipped. Raises Malformed for other files.
     """
-    text = decode(data, _find_charset)
+    text = decode(data, _find_charset(data[:_BEGINNING]))
     if not is_bookmark_file(text):
         raise Malformed("It is no bookmark file. Export the bookmarks of a browser as HTML.")
     yield from _Reader().read(text)
@@ -68,11 +78,11 @@ def is_bookmark_file(text: str) -> bool:
     return bool(sign_of_bookmarks.search(beginning))
 
 
-def _find_charset(head: bytes) -> str | None:
+def _find_charset(head: bytes) -> str:
     """Return the charset that a META element before the first entry declares."""
     entry = _FIRST_ENTRY.search(head)
     meta = _META_CHARSET.search(head, 0, entry.start() if entry else len(head))
-    return meta[1].decode("ascii", "replace") if meta else None
+    return meta[1].decode("ascii", "replace") if meta else ""
 
 
 # linkding writes exactly these attributes, in this order. Those that it wrote before version 1.36
@@ -102,7 +112,7 @@ class _Reader:
     def read(self, text: str) -> Iterator[ImportedEntry]:
         """Yield the entries of a file."""
         self._has_linkding_title = _LINKDING_TITLE in text[:_BEGINNING]
-        for token in netscape.tokenize(text, _HANDLERS):
+        for token in tokenize(text, _HANDLERS):
             if self._text_being_read == "description" and token.name in _MARKUP_IN_DESCRIPTION:
                 continue
             _HANDLERS[token.name](self, token)  # This may append to `_entries`.
@@ -148,7 +158,7 @@ class _Reader:
         if self._open and self._open.name == "a":
             self._entries.append(self._entry(self._open, may_be_cut_off=token.name == FILE_END))
         elif self._open:
-            self._next_heading = (self._open, netscape.one_line(self._texts["title"]))
+            self._next_heading = (self._open, one_line(self._texts["title"]))
         self._open = None
         self._text_being_read = ""
         self._texts.clear()
@@ -158,20 +168,20 @@ class _Reader:
             return ignored_entry(link.line)  # Firefox stores searches like links.
         fields = self._fields(link.attributes)
         # Some programs end the line without </A>, so the title is complete there.
-        is_line_ended = "".join(self._texts["title"]).endswith(("\n", netscape.BREAK_MARK))
+        is_line_ended = "".join(self._texts["title"]).endswith(("\n", BREAK_MARK))
         is_title_cut_off = self._text_being_read == "title" and not is_line_ended
         if may_be_cut_off and (link.is_unclosed or is_title_cut_off):
             return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
     def _fields(self, attributes: Mapping[str, str]) -> dict[str, object]:
-        unescaped = {name: netscape.unescape(value).strip() for name, value in attributes.items()}
-        description = netscape.join_lines(self._texts["description"])
+        unescaped = {name: unescape(value).strip() for name, value in attributes.items()}
+        description = join_lines(self._texts["description"])
         is_older = self._has_linkding_title and tuple(attributes) == _OLDER_LINKDING_ATTRIBUTES
         if is_older or tuple(attributes) == _LINKDING_ATTRIBUTES:
             unescaped, description = _from_linkding(unescaped, description)
         values_by_role = group_by_role(unescaped.items())  # The role of HREF is `uri`.
-        values_by_role["title"] = [netscape.one_line(self._texts["title"])]
+        values_by_role["title"] = [one_line(self._texts["title"])]
         values_by_role["description"] = [description]
         tags = [tag for text in values_by_role.get("tags", ()) for tag in split_tags(str(text))]
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
@@ -212,7 +222,7 @@ def _from_linkding(attributes: dict[str, str], description: str) -> tuple[dict[s
 
 
 _HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
-    netscape.TEXT: _Reader.add_text,
+    TEXT: _Reader.add_text,
     **dict.fromkeys(("a", *_HEADINGS), _Reader.begin_link_or_heading),
     "dd": _Reader.begin_description,
     **dict.fromkeys(_TAGS_THAT_END_TEXT, _Reader.end_text),  # Such as </DD> and <BODY>.

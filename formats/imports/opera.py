@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from formats.imports.entry import TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
+from formats.charset import decode
+from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.roles import fields_of_roles, group_by_role
-from formats.text import MAX_ENTRY, decode
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"

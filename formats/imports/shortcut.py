@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from html import unescape
 
+from formats.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri
-from formats.text import decode
 from storage.errors import Malformed
 
 # A binary property list, or a section, maybe below comments. A link of Markdown has `](`.

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from formats.imports.entry import TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
+from formats.charset import decode
+from formats.imports.entry import MAX_ENTRY, TOO_LARGE, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import folder_tags, merge_tags
-from formats.text import MAX_ENTRY, decode
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 

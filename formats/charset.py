@@ -1,0 +1,75 @@
+"""The charsets of imported files, by the Encoding Standard (https://encoding.spec.whatwg.org/)."""
+
+import codecs
+import re
+
+import webencodings
+
+from storage.errors import Malformed
+
+# Python's error handler `surrogateescape` decodes an invalid byte 0x80 as U+DC80, and so on.
+_SURROGATES = re.compile("[\udc80-\udcff]+")
+
+
+def decode(data: bytes, label: str = "") -> str:
+    """Return the text of a file, which may declare the charset `label`, with LF as line break.
+
+    Invalid bytes of UTF-8 are read as windows-1252, and those of other charsets become U+FFFD.
+    """
+    codec = _utf_16_codec(data)
+    if not codec and not data.startswith(codecs.BOM_UTF8):
+        codec = find_codec(label)
+    # Old programs declare nothing or UTF-8, yet write windows-1252.
+    if codec in ("", "utf-8"):
+        text = data.decode("utf-8-sig", "surrogateescape")
+        text = _SURROGATES.sub(_decode_windows_1252, text)
+    else:
+        text = data.decode(codec, "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decode_windows_1252(surrogates: re.Match[str]) -> str:
+    return surrogates[0].encode("ascii", "surrogateescape").decode("cp1252", "replace")
+
+
+def require_valid_utf_16(data: bytes) -> None:
+    """Raise Malformed, which names the line, for invalid UTF-16, which `decode` would change."""
+    codec = _utf_16_codec(data)
+    if not codec:
+        return
+    try:
+        data.decode(codec)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode(codec, "ignore")
+        line = before.count("\n") + 1
+        raise Malformed(f"It is not valid UTF-16 in line {line}.") from None
+
+
+def _utf_16_codec(data: bytes) -> str:
+    """Return the codec of a file that begins like UTF-16, empty for any other file."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # Without a byte order mark, each ASCII character at the beginning is a byte and a NUL.
+    are_nul = [byte == 0 for byte in data[:4]]
+    if are_nul == [False, True, False, True]:
+        return "utf-16-le"
+    if are_nul == [True, False, True, False]:
+        return "utf-16-be"
+    return ""
+
+
+def find_codec(label: str) -> str:
+    """Return the codec for a charset that a file declares, empty if it is unknown."""
+    if label.lower() == "x-mac-system":  # Bookmark files of old Macs declare it.
+        label = "macintosh"
+    encoding = webencodings.lookup(label)
+    if encoding is None:
+        return ""
+    # The label was found as ASCII text, so the file cannot be UTF-16, even if it declares that.
+    # Python has no codec for x-user-defined.
+    if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
+        return ""
+    # The Encoding Standard decodes gbk as gb18030, which has all of its characters and more.
+    if encoding.name == "gbk":
+        return "gb18030"
+    return str(encoding.codec_info.name)
