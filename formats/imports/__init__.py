@@ -9,8 +9,7 @@ from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.errors import Malformed
 
-# By the name of the format, as in `bookmarks import --format`. A reader takes the bytes of a file
-# and yields the file's entries.
+# By the name of the format, as in `bookmarks import --format`. A reader takes the bytes of a file.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
     "xbel": xbel.read_file,
@@ -34,8 +33,7 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
     format = format or detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
-        title = {"title": PurePath(file_name).stem}
-        entries = (entry._replace(fields=title | entry.fields) for entry in entries)
+        entries = _add_title(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)
     try:
         yield from entries
@@ -43,3 +41,9 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
         # An error of the XML parser has a position. Line 0 stands for the whole file.
         line, _ = getattr(error.__cause__, "position", (0, 0))
         yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
+
+
+def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
+    """Yield the entries, those without a title with this one."""
+    for entry in entries:
+        yield entry._replace(fields={"title": title} | entry.fields)

@@ -12,7 +12,7 @@ from formats.imports.text import is_list
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
-# The first bytes of files that users try to import but that cannot be read, and the message for it.
+# The first bytes of files that users try to import but that cannot be read, and the message.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
@@ -21,13 +21,23 @@ _OTHER_FILES = (
     (b"%PDF-", "a PDF document: save the page or list as HTML or text"),
     (b"{\\rtf", "an RTF document: save it as plain text"),
 )
-# By its root element in lower case, the format of an XML document.
+# The format of an XML document by its root element in lower case.
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# The beginning of an object or array, but not `[a`, `[{a`, `["a" b`, `[1]` or `[](`, with which
-# other texts may begin.
-_JSON = re.compile(r'\s*(?:(?:\[\s*+)*\{\s*+["}]|(?:\[\s*+)+(?:"[^"]*+"\s*[],]|\d+\s*,|\])(?!\())')
-_PROLOG = re.compile(  # White space, comments, instructions and a DOCTYPE, which may have a `[…]`.
-    r"(?:\s++|<!--.*?-->|<\?.*?>|<!DOCTYPE[^>\[]*+(?:\[.*?\]\s*+)?>)*", re.DOTALL | re.IGNORECASE
+# Lists of links in Markdown begin with `[` as well.
+_JSON = re.compile(
+    r"""
+    [\s\[]* \{ \s* ["}]           # an object, maybe in arrays
+    | [\s\[]* \[ \s* (?:
+        "[^"]*" \s* [],] (?! \( ) # a text in an array, but no link such as ["Title"](address)
+        | \d+ \s* ,               # a number in an array, but no footnote such as [1]
+        | \] (?! \( )             # an empty array, but no link without a title
+    )
+    """,
+    re.VERBOSE,
+)
+_PART_OF_PROLOG = re.compile(
+    r"\s+ | <!--.*?--> | <\?.*?> | <!DOCTYPE [^>\[]* (?: \[.*?\]\s* )? >",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
 # Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
@@ -49,21 +59,35 @@ def detect_format(data: bytes) -> str:
         return _detect_markup(beginning)
     if beginning.lstrip().startswith(OPERA_BEGINNING):
         return "opera"
-    return "shortcut" if SHORTCUT_BEGINNING.match(beginning) else _detect_plain_text(beginning)
+    if SHORTCUT_BEGINNING.match(beginning):
+        return "shortcut"
+    return _detect_plain_text(beginning)
 
 
 def _detect_markup(beginning: str) -> str:
-    prolog = _PROLOG.match(beginning)
-    root = _START_TAG.match(beginning, prolog.end() if prolog else 0)
-    if root and root[1].lower() in _FORMAT_BY_ROOT:
-        return _FORMAT_BY_ROOT[root[1].lower()]
+    root = _root_element(beginning)
+    if root.lower() in _FORMAT_BY_ROOT:
+        return _FORMAT_BY_ROOT[root.lower()]
     if is_bookmark_file(beginning):  # Its root may have any name.
         return "netscape"
-    root_name = f"whose first element is {root[1][:32]}" if root else "without any element"
+    description = "without any element"
+    if root:
+        description = f"whose first element is {root[:32]}"
     raise Malformed(
-        f"It is an XML or HTML document {root_name}, and has no bookmarks: export them from their "
-        "program as a bookmark file, JSON or CSV."
+        f"It is an XML or HTML document {description}, and has no bookmarks: export them from "
+        "their program as a bookmark file, JSON or CSV."
     )
+
+
+def _root_element(text: str) -> str:
+    """Return the name of the first element, empty without any."""
+    position = 0
+    while part := _PART_OF_PROLOG.match(text, position):
+        position = part.end()
+    root = _START_TAG.match(text, position)
+    if not root:
+        return ""
+    return root[1]
 
 
 def _detect_plain_text(beginning: str) -> str:
@@ -75,5 +99,7 @@ def _detect_plain_text(beginning: str) -> str:
         return "text"
     if is_bookmark_file(beginning):
         return "netscape"
-    kind = "binary data" if _BINARY.search(beginning) else "text of an unknown kind"
+    kind = "text of an unknown kind"
+    if _BINARY.search(beginning):
+        kind = "binary data"
     raise Malformed(f"It is {kind}. The formats that can be read are {_READABLE}.")

@@ -15,10 +15,6 @@ TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
-# Browsers percent-encode white space in an address: https://url.spec.whatwg.org/#url-parsing. No
-# character after U+3000 is white space.
-_ENCODED_SPACES = {ord(c): quote(c) for c in map(chr, range(0x3000 + 1)) if c.isspace()}
-_ENCODED_SPACES |= dict.fromkeys(map(ord, "\t\n\r"), "")  # Browsers remove these.
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -35,11 +31,22 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
-        # The importer skips longer ones, and encoding them takes long.
-        encoded = uri.translate(_ENCODED_SPACES) if len(uri) <= MAX_URI else uri
+        encoded = _encode_white_space(uri)
         # Any other text is no uri, and the report quotes it as it stands in the file.
-        fields = fields | {"uri": encoded if _SCHEME.match(encoded) else uri}
-    return ImportedEntry(line, fields, skip_reason="" if uri else NO_URI)
+        if _SCHEME.match(encoded):
+            uri = encoded
+        fields = fields | {"uri": uri}
+    if not uri:
+        return ImportedEntry(line, fields, NO_URI)
+    return ImportedEntry(line, fields)
+
+
+def _encode_white_space(uri: str) -> str:
+    """Return the uri as browsers read it (https://url.spec.whatwg.org/#url-parsing)."""
+    if len(uri) > MAX_URI:  # The importer skips it, and encoding it takes long.
+        return uri
+    uri = re.sub(r"[\t\n\r]", "", uri)
+    return re.sub(r"\s", lambda space: quote(space[0]), uri)
 
 
 def ignored_entry(line: int) -> ImportedEntry:

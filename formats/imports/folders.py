@@ -13,18 +13,16 @@ _BUILT_IN_FOLDERS = (
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
     "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
     "mobile favorites, favourites, favourites bar, other favourites, mobile favourites"
-)
-# By name, their tags. Chromium and Safari create folders for pages to read later.
-_TAGS_OF_BUILT_IN_FOLDERS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(_BUILT_IN_FOLDERS.split(", "), ()),
-    **dict.fromkeys(("reading list", "com.apple.readinglist"), ("unread",)),
-}
+).split(", ")
+# Chromium and Safari create these for pages to read later.
+_READING_LISTS = ("reading list", "com.apple.readinglist")
 # By name in lower case, the tags for the lists that Pocket, Instapaper and Raindrop create.
-_TAGS_OF_SERVICE_LISTS = {
+_TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
     "unsorted": (),
     "unread": ("unread",),
     "starred": ("starred",),
-    **dict.fromkeys(("archive", "read archive"), ("archived",)),
+    "archive": ("archived",),
+    "read archive": ("archived",),
 }
 # Control characters, line separators and characters that XML excludes: no tag may have them.
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -37,16 +35,20 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     the one for pages to read later becomes the tag `unread`.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
-    if may_be_built_in and name.lower() in _TAGS_OF_BUILT_IN_FOLDERS:
-        return _TAGS_OF_BUILT_IN_FOLDERS[name.lower()]
+    if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
+        return ()
+    if may_be_built_in and name.lower() in _READING_LISTS:
+        return ("unread",)
     normalized = unicodedata.normalize("NFC", name)
-    return tuple(tag[:MAX_TAG].strip() for tag in split_tags(normalized))[:MAX_TAGS]
+    tags = [tag[:MAX_TAG].strip() for tag in split_tags(normalized)]
+    return tuple(tags[:MAX_TAGS])
 
 
 def list_tags(name: str) -> tuple[str, ...]:
     """Return the tags for a list of a service, such as Unread of Pocket, or for a user's own."""
-    own_tags = _TAGS_OF_SERVICE_LISTS.get(name.lower())
-    return folder_tags(name, may_be_built_in=True) if own_tags is None else own_tags
+    if name.lower() in _TAGS_OF_SERVICE_LISTS:
+        return _TAGS_OF_SERVICE_LISTS[name.lower()]
+    return folder_tags(name, may_be_built_in=True)
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
@@ -75,9 +77,11 @@ class Folders:
 
     def open(self, tags: tuple[str, ...]) -> None:
         """Open a folder, which adds these tags to those of the folders around it."""
+        all_tags = self.tags
         # After MAX_TAGS, inner folders share the outer one's tuple: deep nesting takes less memory.
-        is_full = not tags or len(self.tags) >= MAX_TAGS
-        self._tags_by_depth.append(self.tags if is_full else (self.tags + tags)[:MAX_TAGS])
+        if tags and len(all_tags) < MAX_TAGS:
+            all_tags = (all_tags + tags)[:MAX_TAGS]
+        self._tags_by_depth.append(all_tags)
 
     def close_to(self, depth: int) -> None:
         """Close the innermost folders, until `depth` of them are open."""
