@@ -23,7 +23,8 @@ for _name in ("storage", "formats"):  # An embedding program's packages may hide
         raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
 
 import formats
-from formats import commands
+from formats import Format, atom, commands, json, text
+from formats.html.tags import write_tags
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
 from formats.http.cache import ResponseCache
@@ -41,27 +42,51 @@ from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid
 from storage.index import Entry
-from storage.query import parse_query
+from storage.query import NEWEST_FIRST, Query, parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
 from storage.watch import reports_all_changes
 
 __version__ = "0.1.0"
 
+VALUE_FORMATS = (formats.TEXT, formats.JSON)
+TAGS_FORMATS = (formats.JSON, formats.HTML)
+MAX_TAGS_SHOWN = 55  # On the page of a list.
+
 # --- Reading ---
 
 
-def list_bookmarks(
-    service: Service, request: Request, table: formats.Table = formats.LISTS
-) -> Response:
-    """GET / and GET /feed: the selected bookmarks in the negotiated format."""
+def list_bookmarks(service: Service, request: Request) -> Response:
+    """GET /: the selected bookmarks in the negotiated format."""
     parameters = query_parameters(request)
-    format = negotiate(request, table, parameters)
-    query = replace(parse_query(parameters, format.page_size), **format.query)
-    state, view = service.store.state(), service.view(request, parameters)
+    format = negotiate(request, formats.LISTS, parameters)
+    query = parse_query(parameters, format.page_size)
+    if format is formats.HTML:
+        query = replace(query, tag_count_limit=MAX_TAGS_SHOWN)
+    return _respond_list(service, request, format, query, formats.LISTS[format])
+
+
+def feed(service: Service, request: Request) -> Response:
+    """GET /feed: the selected bookmarks and the deletions, sorted by date."""
+    parameters = query_parameters(request)
+    format = negotiate(request, [formats.ATOM], parameters)
+    query = parse_query(parameters, format.page_size)
+    query = replace(query, deletions=True, sort=NEWEST_FIRST)
+    return _respond_list(service, request, format, query, atom.write)
+
+
+def _respond_list(
+    service: Service,
+    request: Request,
+    format: Format,
+    query: Query,
+    write: formats.ListWriter,
+) -> Response:
+    state = service.store.state()
     select = functools.partial(service.store.select, is_refreshed=True)
+    view = service.view(request, query_parameters(request))
     listing = Listing(select, query, view, path_of(request))
-    response = respond(request, format, state, format.write(listing))
+    response = respond(request, format, state, write(listing))
     if response.status == OK:  # A 304 makes no page.
         response.headers |= listing.headers
     return response
@@ -73,23 +98,46 @@ def get(service: Service, request: Request, id: str) -> Response:
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
     if format.is_page:  # A page shows data of other bookmarks, too.
         service.store.refresh()
-    return respond(request, format, entry, format.write(entry, service.view(request, parameters)))
+    view = service.view(request, parameters)
+    return respond(request, format, entry, formats.ONE_BOOKMARK[format](entry, view))
 
 
 def get_field(service: Service, request: Request, id: str, field: str) -> Response:
     """GET /{id}/{field}: the value of one field."""
     entry = service.store.get(id)
-    format = negotiate(request, formats.FIELD_VALUES)
-    return respond(request, format, entry, format.write(entry.bookmark, field), f"{field}.")
+    format = negotiate(request, VALUE_FORMATS)
+    return _respond_value(request, format, entry, field)
 
 
-def tags(service: Service, request: Request, table: formats.Table = formats.TAGS) -> Response:
-    """GET /tags and /tags.json: all tags and the numbers of their bookmarks."""
+def _respond_value(request: Request, format: Format, entry: Entry, field: str) -> Response:
+    value = getattr(entry.bookmark, field)
+    if format is formats.JSON:
+        body = json.write_value(value)
+    else:
+        body = text.write_value(value)
+    return respond(request, format, entry, [body], f"{field}.")
+
+
+def tags(service: Service, request: Request) -> Response:
+    """GET /tags: all tags and the numbers of their bookmarks."""
     parameters = query_parameters(request)
-    format = negotiate(request, table, parameters)
+    format = negotiate(request, TAGS_FORMATS, parameters)
+    if format is formats.JSON:
+        return _respond_tags_json(service, request)
     counts, untagged, state = service.store.tag_counts()
-    view = service.view(request, parameters)
-    return respond(request, format, state, format.write(counts, untagged, view))
+    page = write_tags(counts, untagged, service.view(request, parameters))
+    return respond(request, format, state, [page.encode()])
+
+
+def tags_json(service: Service, request: Request) -> Response:
+    """GET /tags.json: the same as JSON."""
+    negotiate(request, [formats.JSON], query_parameters(request))
+    return _respond_tags_json(service, request)
+
+
+def _respond_tags_json(service: Service, request: Request) -> Response:
+    counts, _, state = service.store.tag_counts()
+    return respond(request, formats.JSON, state, [json.write_tags(counts)])
 
 
 def description(service: Service, request: Request) -> Response:
@@ -147,9 +195,9 @@ def put_field(service: Service, request: Request, id: str, field: str) -> Respon
     """PUT /{id}/{field}: set one field."""
     service.store.get(id)  # 404 and 410 come before an invalid body.
     fields = rules.clean({field: read_field(request, field)})
-    format = negotiate(request, formats.FIELD_VALUES)
+    format = negotiate(request, VALUE_FORMATS)
     entry = _update(service, request, id, fields)
-    return respond(request, format, entry, format.write(entry.bookmark, field), f"{field}.")
+    return _respond_value(request, format, entry, field)
 
 
 def delete(service: Service, request: Request, id: str) -> Response:
@@ -163,13 +211,13 @@ def delete(service: Service, request: Request, id: str) -> Response:
 
 def change_tags(service: Service, request: Request) -> Response:
     """POST /tags: remove and add tags on the selected bookmarks."""
-    retagging = clean_retagging(read_fields(request, formats.RETAGGING_READERS))
-    format = negotiate(request, formats.REPORTS)
+    retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
+    negotiate(request, [formats.JSON])
     page = service.store.select(retagging.query)
     require_conditions(request, page.state)
     retagging.require_expected(page.total)
     report = retag(service.store, retagging, page.entries)
-    return respond_with(format.media_type, b"".join(format.write(report, service.view(request))))
+    return respond_with(formats.JSON.media_type, json.write_value(report))
 
 
 def _update(service: Service, request: Request, id: str, fields: rules.Fields) -> Entry:
@@ -180,10 +228,11 @@ def _update(service: Service, request: Request, id: str, fields: rules.Fields) -
 
 
 def _stored(
-    service: Service, request: Request, format: formats.Format, entry: Entry, is_new: bool = False
+    service: Service, request: Request, format: Format, entry: Entry, is_new: bool = False
 ) -> Response:
     """Respond with the bookmark as it was stored."""
-    response = respond(request, format, entry, format.write(entry, service.view(request)))
+    chunks = formats.ONE_BOOKMARK[format](entry, service.view(request))
+    response = respond(request, format, entry, chunks)
     url = service.site(request).bookmark(entry.bookmark.id)
     response.headers["Content-Location"] = url
     if is_new:
@@ -196,9 +245,9 @@ def _stored(
 
 ROUTES = (  # The first route that matches serves a path; `routing` has each variable's pattern.
     Route("/", {"GET": list_bookmarks, "POST": post}),
-    Route("/feed", {"GET": functools.partial(list_bookmarks, table=formats.FEEDS)}),
+    Route("/feed", {"GET": feed}),
     Route("/tags", {"GET": tags, "POST": change_tags}),
-    Route("/tags.json", {"GET": functools.partial(tags, table=formats.TAGS_JSON)}),
+    Route("/tags.json", {"GET": tags_json}),
     Route("/openapi.json", {"GET": description}),
     Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
     Route("/{id}/{field}", {"GET": get_field, "PUT": put_field}, fields=WRITABLE_FIELDS),

@@ -7,7 +7,6 @@ from itertools import islice
 import msgspec
 
 from formats.listing import Listing, View
-from storage.bookmark import Bookmark
 from storage.errors import Invalid, Malformed
 from storage.index import Entry
 from storage.nesting import is_too_deep
@@ -31,19 +30,14 @@ def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
     yield _encode(entry.bookmark) + b"\n"
 
 
-def write_report(report: msgspec.Struct, _view: View) -> Iterator[bytes]:
-    """Write the report of an import or of a change of tags as an object."""
-    yield _encode(report) + b"\n"
+def write_value(value: object) -> bytes:
+    """Write the value of a field, or a report as an object."""
+    return _encode(value) + b"\n"
 
 
-def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
-    """Write the value of one field."""
-    yield _encode(getattr(bookmark, field)) + b"\n"
-
-
-def write_tags(counts: Sequence[tuple[str, int]], _untagged: int, _view: View) -> Iterator[bytes]:
+def write_tags(counts: Sequence[tuple[str, int]]) -> bytes:
     """Write an array of objects, each with a tag and the number of its bookmarks."""
-    yield _encode([{"tag": tag, "count": count} for tag, count in counts]) + b"\n"
+    return write_value([{"tag": tag, "count": count} for tag, count in counts])
 
 
 def read_value(body: bytes) -> object:

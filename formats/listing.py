@@ -43,19 +43,10 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """Data that a writer may show beside its resource.
+    """What a writer may show beside its resource: the service, and the query of the request."""
 
-    `make_site` returns the service's address, which few formats need. `parameters` is the query of
-    the request.
-    """
-
-    make_site: Callable[[], Site] = Site
+    site: Site = Site()
     parameters: Parameters = []
-
-    @property
-    def site(self) -> Site:
-        """The service's address."""
-        return self.make_site()
 
     @property
     def values(self) -> dict[str, str]:
@@ -81,9 +72,9 @@ class Listing:
         """The result of the query."""
         return self.select(self.query)
 
-    @cached_property
+    @property
     def site(self) -> Site:
-        """The service's address."""
+        """The service as links and pages need it."""
         return self.view.site
 
     @property

@@ -1,9 +1,8 @@
 """Plain text: one line for each bookmark, uri TAB title TAB tags."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from formats.listing import Listing
-from storage.bookmark import Bookmark
 from storage.errors import Malformed
 
 
@@ -13,10 +12,11 @@ def write(listing: Listing) -> Iterator[bytes]:
         yield f"{b.uri}\t{b.title}\t{','.join(b.tags)}\n".encode()
 
 
-def write_field(bookmark: Bookmark, field: str) -> Iterator[bytes]:
-    """Write the value of one field; tags one on each line."""
-    value = getattr(bookmark, field)
-    yield ("\n".join(value) if field == "tags" else value).encode()
+def write_value(value: str | Sequence[str]) -> bytes:
+    """Write the value of a field; tags one on each line."""
+    if isinstance(value, str):
+        return value.encode()
+    return "\n".join(value).encode()
 
 
 def read_value(body: bytes) -> str:

@@ -105,24 +105,24 @@ def test_the_operations_are_those_of_the_routes():
 
 SENT = {
     ("GET", "/"): formats.LISTS,
-    ("GET", "/feed"): formats.FEEDS,
-    ("GET", "/tags"): formats.TAGS,
-    ("GET", "/tags.json"): formats.TAGS_JSON,
-    ("POST", "/tags"): formats.REPORTS,
-    ("POST", "/-/import"): formats.IMPORT_REPORTS,
+    ("GET", "/feed"): [formats.ATOM],
+    ("GET", "/tags"): bookmarks.TAGS_FORMATS,
+    ("GET", "/tags.json"): [formats.JSON],
+    ("POST", "/tags"): [formats.JSON],
+    ("POST", "/-/import"): [formats.JSON, formats.HTML],
     ("POST", "/"): formats.ONE_BOOKMARK,
     **{(method, "/{id}"): formats.ONE_BOOKMARK for method in ("GET", "POST", "PUT")},
-    **{(method, "/{id}/tags"): formats.FIELD_VALUES for method in ("GET", "PUT")},
-    **{(method, "/{id}/{field}"): formats.FIELD_VALUES for method in ("GET", "PUT")},
+    **{(method, "/{id}/tags"): bookmarks.VALUE_FORMATS for method in ("GET", "PUT")},
+    **{(method, "/{id}/{field}"): bookmarks.VALUE_FORMATS for method in ("GET", "PUT")},
 }
 RECEIVED = {
     ("POST", "/"): formats.POST_READERS,
     ("POST", "/-/import"): formats.FILE_TYPES,
-    ("POST", "/tags"): formats.RETAGGING_READERS,
+    ("POST", "/tags"): formats.JSON_AND_FORM_READERS,
     ("POST", "/{id}"): formats.POST_READERS,
     ("PUT", "/{id}"): formats.PUT_READERS,
-    ("PUT", "/{id}/tags"): formats.FIELD_READERS,
-    ("PUT", "/{id}/{field}"): formats.FIELD_READERS,
+    ("PUT", "/{id}/tags"): formats.FIELD_TYPES,
+    ("PUT", "/{id}/{field}"): formats.FIELD_TYPES,
 }
 
 
@@ -132,7 +132,7 @@ def test_the_media_types_are_those_of_the_format_tables():
         for status in {200, 201} & described.keys():
             if key in SENT:
                 # `netscape` has the media type of `html`.
-                media_types = {format.bare_type for format in SENT[key].values()}
+                media_types = {format.bare_type for format in SENT[key]}
                 assert set(described[status]["content"]) == media_types
         body = operation.get("requestBody", {"content": {}})
         assert set(body["content"]) == set(RECEIVED.get(key, ()))
@@ -148,9 +148,14 @@ def test_the_extensions_are_those_of_the_files():
 
 def test_the_values_of_format_are_those_of_the_format_tables():
     for method in ("GET", "HEAD"):
-        tables = {"/": formats.LISTS, "/tags": formats.TAGS, "/{id}": formats.ONE_BOOKMARK}
+        tables = {
+            "/": formats.LISTS,
+            "/tags": bookmarks.TAGS_FORMATS,
+            "/{id}": formats.ONE_BOOKMARK,
+        }
         for path, table in tables.items():
-            assert parameters(method, path, "query")["format"]["enum"] == list(table)
+            names = [format.name for format in table]
+            assert parameters(method, path, "query")["format"]["enum"] == names
 
 
 def test_each_described_media_type_is_sent(app):

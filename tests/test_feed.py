@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from bookmarks import make_app
-from formats import FEEDS
+from formats import atom
 from formats.listing import Listing
 from storage.bookmark import Bookmark
 from storage.follower import new_entry
@@ -211,7 +211,7 @@ def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
     entry = new_entry(Bookmark("a", uri, "", "", (), now, now), b"", 0.0)
     listing = Listing(lambda query: Page([entry], 1, State(0, 0.0)))
-    feed = etree.fromstring(b"".join(FEEDS["atom"].write(listing)))
+    feed = etree.fromstring(b"".join(atom.write(listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]
     assert IRI.fullmatch(href)
     assert unquote_to_bytes(href) == unquote_to_bytes(uri)

@@ -17,7 +17,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
-from formats import LISTS
+from formats import LISTS_BY_NAME
 from formats.commands import EXPORT_SUFFIXES, write_file
 from tests.conftest import ROOT, without_inotify_warning
 
@@ -216,7 +216,7 @@ SUFFIXES = {
 
 
 def test_each_format_of_exports_has_a_suffix():
-    assert {*EXPORT_SUFFIXES.values()} == LISTS.keys() - {"html"}
+    assert {*EXPORT_SUFFIXES.values()} == LISTS_BY_NAME.keys() - {"html"}
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

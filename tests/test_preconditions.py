@@ -211,7 +211,7 @@ def test_if_modified_since_gives_304(app, a, later, path):
 
 
 def test_last_modified_of_a_file_before_1970_is_a_date():
-    state, format = State(1, -1e9), formats.LISTS["json"]
+    state, format = State(1, -1e9), formats.JSON
     response = conditional.respond(Request.blank("/"), format, state, [])
     assert dict(response.headers)["Last-Modified"] == "Sun, 24 Apr 1938 22:13:20 GMT"
 

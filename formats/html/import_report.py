@@ -1,15 +1,13 @@
 """The report of an import, as a page."""
 
-from collections.abc import Iterator
-
 from formats.html.error_page import people_text
 from formats.html.frame import e, list_link, write_page
-from formats.listing import View
+from formats.listing import Site
 from storage.importer import ImportReport
 
 
-def write(report: ImportReport, view: View) -> Iterator[bytes]:
-    """Write a page with the numbers, and with the line and reason of each skipped entry."""
+def write(report: ImportReport, site: Site) -> str:
+    """Return a page with the numbers, and with the line and reason of each skipped entry."""
     rows = "".join(
         f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
         f"<td>{people_text(entry.reason)}</td></tr>\n"
@@ -20,8 +18,8 @@ def write(report: ImportReport, view: View) -> Iterator[bytes]:
         '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
         f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
     )
-    main = f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}{list_link(view.site)}'
-    yield write_page("Imported", main, view.site).encode()
+    main = f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}{list_link(site)}'
+    return write_page("Imported", main, site)
 
 
 def _summary(report: ImportReport) -> str:

@@ -1,6 +1,6 @@
 """The page of all tags, and the page that asks before tags are merged or deleted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import e
@@ -13,8 +13,8 @@ TagCounts = Sequence[tuple[str, int]]  # Tags with the numbers of their bookmark
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 
 
-def write_tags(counts: TagCounts, untagged_count: int, view: View) -> Iterator[bytes]:
-    """Write the page of the tags that the query selects, in the order that it asks for.
+def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
+    """Return the page of the tags that the query selects, in the order that it asks for.
 
     `untagged_count` is the number of bookmarks without tags.
     """
@@ -32,12 +32,12 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> Iterator[b
     fields = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
     bar = frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
     number = f"{len(shown):,} {'tag' if len(shown) == 1 else 'tags'}"
-    yield (
+    return (
         f'{frame.begin("Tags", site)}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
         f'<p class="total" role="status">{number}</p>\n</div>\n{frame.changed_notice(values)}'
         f"{_controls(site, words, counts, untagged_count)}"
         f"{bar}{content}\n</main>\n{frame.END}"
-    ).encode()
+    )
 
 
 def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) -> str:

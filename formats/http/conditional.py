@@ -55,7 +55,7 @@ def respond(
 
 def respond_asset(request: Request, asset: Asset) -> Response:
     """Return a file of the service itself, or a 304."""
-    return respond(request, Format("file", asset.media_type, iter), asset, [asset.body])
+    return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
 def _version_text(resource: Resource) -> str:

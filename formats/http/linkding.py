@@ -34,7 +34,6 @@ _MEMBER_BY_FIELD = dict(
 )
 _TEXT_MEMBERS = ("url", "title", "description", "notes")
 _WRITABLE_MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
-_READERS = {"application/json": formats.POST_READERS["application/json"], **formats.FORM_READERS}
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 _REQUIRED, _URL_EXISTS = "This field is required.", "A bookmark with this URL already exists."
 # linkding's clients separate tags by spaces, so a space inside a tag is sent as this character.
@@ -226,7 +225,7 @@ def _update_numbered(store: Store, number: str, sent: Members) -> Bookmark:
 
 def _read_members(request: Request, members: Sequence[str]) -> dict[str, object]:
     """Return these members of the body; null means not sent. Raises HTTPError or Malformed."""
-    body = read_fields(request, _READERS)
+    body = read_fields(request, formats.JSON_AND_FORM_READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
 

@@ -2,11 +2,12 @@
 
 import functools
 import re
+from collections.abc import Iterable
 
 from webob import Request
 from webob.acceptparse import create_accept_header
 
-from formats import Format, Table
+from formats import Format
 from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
@@ -17,28 +18,37 @@ MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so that ca
 _PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
 
 
-def negotiate(request: Request, table: Table, parameters: Parameters = []) -> Format:
+def negotiate(
+    request: Request, offered: Iterable[Format], parameters: Parameters = []
+) -> Format:
     """Return the format that `format=` or else Accept asks for.
 
     Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
     name = first_values(parameters).get("format")
     if name is not None:
-        if name not in table:
-            raise HTTPError(400, f"The format must be one of {', '.join(table)}.")
-        return table[name]
-    if format := accepted_format(request, table):
-        return format
-    media_types = dict.fromkeys(format.bare_type for format in table.values())
-    raise HTTPError(406, f"The response can be one of {', '.join(media_types)}.")
+        return _format_of_name(name, offered)
+    format = accepted_format(request, offered)
+    if format is None:
+        media_types = dict.fromkeys(format.bare_type for format in offered)
+        raise HTTPError(406, f"The response can be one of {', '.join(media_types)}.")
+    return format
 
 
-def accepted_format(request: Request, table: Table) -> Format | None:
+def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
+    for format in offered:
+        if format.name == name:
+            return format
+    names = [format.name for format in offered]
+    raise HTTPError(400, f"The format must be one of {', '.join(names)}.")
+
+
+def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
     """Return the format that Accept prefers, the first one if it has no preference, or None."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
-    return _accepted_format(accept, tuple(table.values()))
+    return _accepted_format(accept, tuple(offered))
 
 
 @functools.lru_cache(maxsize=256)

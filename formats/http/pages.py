@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from webob import Request
 
 import formats
+from formats import json
 from formats.html import bookmark as bookmark_page
-from formats.html import refused_form
+from formats.html import import_report, refused_form
 from formats.html.assets import assets
 from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
@@ -109,13 +110,15 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
 
 def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file, and report what was stored and skipped."""
-    format = negotiate(request, formats.IMPORT_REPORTS)
+    format = negotiate(request, (formats.JSON, formats.HTML))
     require_conditions(request, service.store.state())
     importer = Importer(service.store)
     for entry in read_files(request):
         importer.add(*entry)
-    report = format.write(importer.finish(), service.view(request))
-    return respond_with(format.media_type, b"".join(report))
+    report = importer.finish()
+    if format is formats.HTML:
+        return respond_page(import_report.write(report, service.site(request)))
+    return respond_with(format.media_type, json.write_value(report))
 
 
 def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:

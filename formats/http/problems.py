@@ -24,10 +24,7 @@ MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
 
 PROBLEM_JSON = "application/problem+json"
 # Accept chooses between the page and a document, which is sent as PROBLEM_JSON in any case.
-_PAGE = Format("html", HTML, iter)
-_FORMATS = formats.table(
-    Format("problem", PROBLEM_JSON, iter, aliases=("application/json",)), _PAGE
-)
+_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
 # The status of the response to a request that raises this exception.
 PROBLEMS: Mapping[type[Exception], int] = {
@@ -73,7 +70,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     if problem.status == 410:  # No id is used again, so caches may keep it for a day.
         scope = "private" if site.has_login else "public"
         problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
-    if accepted_format(request, _FORMATS) is not _PAGE:
+    if accepted_format(request, (_DOCUMENT, formats.HTML)) is not formats.HTML:
         response = respond_with(PROBLEM_JSON, _document(problem))
     elif problem.status == 401:
         # For the challenge `Basic`, a browser would open its own dialog over the login page.

@@ -1,14 +1,14 @@
 """Read the query and the body of a request."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, islice
 
 from multipart import parse_options_header
 from webob import Request
 
 import formats
-from formats import form
+from formats import form, json, text
 from formats.charset import decode
 from formats.http.response import HTTPError
 from formats.imports import read_entries
@@ -40,7 +40,7 @@ def query_parameters(request: Request) -> Parameters:
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     """Return the names and values of a form, in order. Raises HTTPError, Malformed or Invalid."""
-    media_type, parameters = _check_type(request, formats.FORM_READERS)
+    media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
         return form.parse_multipart(body, parameters)
@@ -82,15 +82,18 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 
 def read_field(request: Request, field: str) -> object:
     """Return the value of a field: the body has nothing else. Raises HTTPError or Malformed."""
-    media_type, _ = _check_type(request, formats.FIELD_READERS, default="text/plain")
-    value = formats.FIELD_READERS[media_type](_read_body(request))
-    # A text separates tags by line breaks or commas; JSON has an array of them.
-    is_text_of_tags = field == "tags" and media_type == "text/plain"
-    return split_tags(str(value)) if is_text_of_tags else value
+    media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
+    body = _read_body(request)
+    if media_type == "application/json":
+        return json.read_value(body)
+    value = text.read_value(body)
+    if field == "tags":
+        return split_tags(value)
+    return value
 
 
 def _check_type(
-    request: Request, accepted: Mapping[str, object], default: str = ""
+    request: Request, accepted: Collection[str], default: str = ""
 ) -> tuple[str, dict[str, str]]:
     """Return the media type in Content-Type, and that header's parameters.
 
@@ -115,7 +118,7 @@ def _check_type(
     return media_type, parameters
 
 
-def _unsupported(detail: str, accepted: Iterable[str]) -> HTTPError:
+def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
     return HTTPError(415, detail, Accept_Post=", ".join(accepted))
 
 

@@ -53,7 +53,7 @@ class Service:
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
-        return View(functools.partial(self.site, request), parameters)
+        return View(self.site(request), parameters)
 
 
 @dataclass(frozen=True)

@@ -722,7 +722,7 @@ def test_the_selection_is_linked_in_every_format(app, add):
     add(tags=["a b"])
     (tools,) = [x for x in get_page(app, "/?tag=a+b&q=example").links() if "/-/tools?" in x]
     links = get_page(app, tools).links()
-    for name in formats.LISTS.keys() - {"html"}:
+    for name in formats.LISTS_BY_NAME.keys() - {"html"}:
         (link,) = [link for link in links if link.endswith(f"format={name}")]
         assert parse_qs(urlsplit(link).query) == {
             "tag": ["a b"],

@@ -3,7 +3,7 @@
 import schemathesis
 from hypothesis import strategies as st
 
-from formats import LISTS
+from formats import XBEL as XBEL_FORMAT
 from storage.bookmark import Bookmark
 from tests.formats.writing import write_list
 
@@ -33,7 +33,7 @@ XBEL = documents("xbel", BOOKMARK.map(lambda bookmark: [bookmark])).map(
     lambda document: document.replace(b' id="b-', b' x="b-')
 )
 schemathesis.openapi.media_type("application/x-xbel", XBEL)
-for name in LISTS["xbel"].aliases:
+for name in XBEL_FORMAT.aliases:
     schemathesis.openapi.media_type(name, XBEL)
 schemathesis.openapi.media_type("text/csv", documents("csv", st.lists(BOOKMARK, max_size=3)))
 schemathesis.openapi.media_type("text/html", documents("netscape", st.lists(BOOKMARK, max_size=3)))
