@@ -6,27 +6,52 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-# A file is split into parts, mostly of one entry each. A part begins at a <DT>, or at a line that
-# begins with one of the other tags. In the middle of a line, the other tags may be part of a text.
-# A link on the first line of a description, such as Shaarli's picture, begins no part.
-# In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
-_PART = re.compile(
-    r"<DT(?=[\s>])|(?<!<DD>)\n[ \t]{0,99}+</?(?:DL|HR|H[1-6]|A)(?=[\s>])", re.IGNORECASE
-)
+# The names of tokens that are no tags.
+TEXT = ""
+PART_END = "end of part"
+FILE_END = "end of file"
+# A text that stands for a tag such as <BR>; `decode` leaves no other "\r".
+BREAK_MARK = "\r"
 
-# In place of a tag's name, such as `dt`, a token that is no tag has one of these names.
-TEXT, PART_END, FILE_END = "", "end of part", "end of file"
-# The beginning of a tag up to its name, or a whole comment, declaration or instruction.
-_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*+|!--(?:.*?-->|.*)|[!?][^>]*+>?)", re.DOTALL)
-# Stray quotes, slashes and equals signs before a name are skipped. `*+` keeps the time linear.
-_ATTRIBUTE = re.compile(
-    r"[\s/\"'=]*+([^\s\"'<>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?"
+# In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
+
+# The beginning of a part: in the middle of a line, only <DT> is certainly no part of a text.
+_PART = re.compile(
+    r"""
+    <DT (?=[\s>])
+    | (?<!<DD>) \n [ \t]{0,99}+     # A link below <DD> is a part of the description.
+      </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
-_TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing, before another tag or at the end.
+_TAG = re.compile(
+    r"""
+    < ( /? [a-z][a-z0-9]*+          # The name of a tag.
+      | !-- (?: .*?--> | .* )       # A whole comment.
+      | [!?] [^>]*+ >?              # A whole declaration or instruction.
+      )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_ATTRIBUTE = re.compile(
+    r"""
+    [\s/"'=]*+                      # Stray characters are skipped.
+    (?P<name> [^\s"'<>/=]++ )
+    (?: \s*+ = \s*+
+      (?: "(?P<double_quoted>[^"]*+)"
+        | '(?P<single_quoted>[^']*+)'
+        | (?P<unquoted>[^\s>]*+)    # Or quoted, and the quote is never closed.
+      )
+    )?
+    """,
+    re.VERBOSE,
+)
+# The `>` may be missing, before another tag or at the end.
+_TAG_END = re.compile(r"[\s/\"'=]*+>?")
 # Only with a semicolon: in `?a=1&copy=2`, a program did not escape the `&` of an address.
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
-_LINE_BREAK_TAGS = ("br", "p", "/p", "li", "/li", "div", "/div")
-BREAK_MARK = "\r"  # Stands for a tag of `_LINE_BREAK_TAGS`; `decode` leaves no other "\r".
+_ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
+
+_LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
 # Tags to drop from texts. An unknown name in angle brackets is a part of the text: `list<int>`.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
@@ -35,64 +60,74 @@ _MARKUP_TAGS = frozenset(
 
 
 class Token(NamedTuple):
-    """A tag, a text, or the end of a part or of the file, which `name` distinguishes."""
+    """A tag, a text, or the end of a part or of the file."""
 
-    name: str  # A tag's in lower case, such as `/dt`, or `TEXT`, `PART_END` or `FILE_END`.
+    name: str  # A tag's in lower case, such as `/dt`, or TEXT, PART_END or FILE_END.
     text: str = ""  # Empty for a tag.
     line: int = 0  # The number of a tag's line; 0 for other tokens.
     attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # Whether the part of the file ends before the `>` of the tag.
+    is_unclosed: bool = False  # Whether the part ends before the `>` of the tag.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names and the texts of a file, which is read in parts.
+    """Yield the tags of these names and the texts of a file.
 
-    A quotation mark or comment that is never closed ends with its part and hides no later entry.
+    The file is read in parts, mostly of one entry each: a quotation mark or comment that is never
+    closed ends with its part and hides no later entry.
     """
-    first_line, start = 1, 0
+    line = 1
+    start = 0
     for next_part in _PART.finditer(text):
         part = text[start : next_part.start()]
-        yield from _tokenize_part(part, first_line, names)
+        yield from _tokenize_part(part, line, names)
         yield Token(PART_END)
-        first_line += part.count("\n")
+        line += part.count("\n")
         start = next_part.start()
-    yield from _tokenize_part(text[start:], first_line, names)
+    yield from _tokenize_part(text[start:], line, names)
     yield Token(FILE_END)
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags and texts of a part of the file, often one entry, that begins in this line."""
+    """Yield the tags and texts of a part of the file that begins in this line."""
     position = 0
     while tag := _TAG.search(part, position):
         yield Token(TEXT, part[position : tag.start()])
         line += part.count("\n", position, tag.start())
-        position = tag.end()
         name = tag[1].lower()
+        position = tag.end()
         if name in names:
-            attributes, position, is_unclosed = _parse_attributes(part, position)
+            attributes, position = _parse_attributes(part, position)
+            is_unclosed = position == len(part) and not part.endswith(">")
             yield Token(name, "", line, attributes, is_unclosed)
-        elif name in _LINE_BREAK_TAGS or name.lstrip("/") in _MARKUP_TAGS:
-            _, position, _ = _parse_attributes(part, position)  # To drop the whole tag.
-            yield Token(TEXT, BREAK_MARK if name in _LINE_BREAK_TAGS else "")
-        elif name[0] not in "!?":  # Keep `list<int>` as text, but drop comments and declarations.
+        elif name in _LINE_BREAK_TAGS:
+            position = _skip_attributes(part, position)
+            yield Token(TEXT, BREAK_MARK)
+        elif name.removeprefix("/") in _MARKUP_TAGS:
+            position = _skip_attributes(part, position)
+        elif not name.startswith(("!", "?")):
             yield Token(TEXT, tag[0])
         line += part.count("\n", tag.start(), position)
     yield Token(TEXT, part[position:])
 
 
-def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int, bool]:
-    """Return attributes by lower-case name, the tag's end, and whether the part ends before `>`."""
+def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
+    """Return the attributes by lower-case name, and the end of the tag."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
-        name, double_quoted, single_quoted, unquoted = attribute.groups()
         position = attribute.end()
-        # A value whose quote is never closed is unquoted, and ends at the first space.
-        value = double_quoted or single_quoted or (unquoted or "").lstrip("\"'")
-        attributes.setdefault(name.lower(), value)
+        value = attribute["double_quoted"] or attribute["single_quoted"] or ""
+        if attribute["unquoted"]:
+            value = attribute["unquoted"].lstrip("\"'")
+        # In browsers too, the first of two equal attributes counts.
+        attributes.setdefault(attribute["name"].lower(), value)
     if end := _TAG_END.match(part, position):
         position = end.end()
-    is_unclosed = position == len(part) and part[-1] != ">"  # Maybe the file is cut off here.
-    return attributes, position, is_unclosed
+    return attributes, position
+
+
+def _skip_attributes(part: str, position: int) -> int:
+    _, end = _parse_attributes(part, position)
+    return end
 
 
 def unescape(text: str) -> str:
@@ -100,11 +135,11 @@ def unescape(text: str) -> str:
     return _ENTITY.sub(_unescape_entity, text)
 
 
-def _unescape_entity(match: re.Match[str]) -> str:
-    entity = match[0]
-    # `unescape` would also replace a known beginning of an unknown name, such as `&notit;`.
-    is_known = entity.startswith("&#") or entity.removeprefix("&") in html5
-    return html.unescape(entity) if is_known else entity
+def _unescape_entity(entity: re.Match[str]) -> str:
+    if entity[1].startswith("#"):
+        return html.unescape(entity[0])
+    # `html.unescape` would also decode the beginning of an unknown name, such as `&notit;`.
+    return html5.get(f"{entity[1]};", entity[0])
 
 
 def join_lines(texts: Iterable[str]) -> str:
@@ -116,4 +151,5 @@ def join_lines(texts: Iterable[str]) -> str:
 
 def one_line(texts: Iterable[str]) -> str:
     """Return the texts between tags as one text, decoded, with a space for each line break."""
-    return " ".join(map(str.strip, join_lines(texts).split("\n")))
+    lines = join_lines(texts).split("\n")
+    return " ".join(map(str.strip, lines))
