@@ -9,8 +9,8 @@ import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,9 @@ import formats
 from formats.http import access_log, credentials, process, security
 from formats.http.hosts import MAX_OPEN
 from formats.imports import FILE_READERS, read_entries
+from formats.imports.entry import ImportedEntry
 from formats.listing import Listing
+from storage.batch import split
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
 from storage.importer import Importer, SkippedEntry
@@ -199,7 +201,7 @@ def import_files(options: argparse.Namespace) -> int:
     # A dry run uses a temporary folder in place of a folder that an import would create.
     needs_temporary = options.dry_run and not data.exists() and data.parent.is_dir()
     with TemporaryDirectory() if needs_temporary else nullcontext(data) as folder:
-        importer = _CommandImporter(_open(options, Path(folder)))
+        importer = Importer(_open(options, Path(folder)))
         try:
             for name in options.files:
                 _import_file(importer, name, options.format)
@@ -207,45 +209,51 @@ def import_files(options: argparse.Namespace) -> int:
             stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
             print(stored, "Run the same command again to import the rest.", file=sys.stderr)
             raise
-        print(importer.finish().summary())
+    print(importer.report.summary())
     return 1 if importer.report.skipped else 0
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    """Import a file and print its skipped entries; skip a file that cannot be read."""
+    """Import a file and print its skipped entries."""
     from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
 
     reported_before = len(importer.report.entries)
-    try:
-        entries = read_entries(_read(name), format, "" if name == "-" else name)
-        # The value None of `disable` makes tqdm show nothing if the output is no terminal.
-        for entry in tqdm(entries, desc=Path(name).name[-30:], unit=" entries", disable=None):
-            importer.add(*entry)
-    except Malformed as error:
-        importer.add(_WHOLE_FILE, {}, str(error))
-    except OSError as error:
-        importer.add(_WHOLE_FILE, {}, error.strerror or str(error))
-    importer.flush()
+    # The value None of `disable` makes tqdm show nothing if the output is no terminal.
+    progress = tqdm(
+        _read_file(name, format), desc=Path(name).name[-30:], unit=" entries", disable=None
+    )
+    for batch in split(progress):
+        with _deferred_interrupts():
+            importer.import_batch(batch)
     for skipped in importer.report.entries[reported_before:]:
         print(_describe(name, skipped), file=sys.stderr)
 
 
-class _CommandImporter(Importer):
-    """An importer that Ctrl-C (SIGINT) interrupts only after a batch is stored and counted.
+def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
+    """Yield the entries of a file, or one that says why the file cannot be read."""
+    try:
+        yield from read_entries(_read(name), format, "" if name == "-" else name)
+    except Malformed as error:
+        yield ImportedEntry(_WHOLE_FILE, {}, str(error))
+    except OSError as error:
+        yield ImportedEntry(_WHOLE_FILE, {}, error.strerror or str(error))
 
-    Its report, which is printed even after Ctrl-C, then counts all that is stored.
+
+@contextmanager
+def _deferred_interrupts() -> Iterator[None]:
+    """Let Ctrl-C (SIGINT) end the program only after the block.
+
+    The report, which is printed even then, counts all that the block has stored.
     """
-
-    def flush(self) -> None:
-        received_signals: list[int] = []
-        handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
-        try:
-            super().flush()
-        finally:
-            signal.signal(signal.SIGINT, handler)
-        # `handler` is the constant SIG_IGN if a script runs the command in its background.
-        if received_signals and callable(handler):
-            handler(signal.SIGINT, None)
+    received_signals: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    # `handler` is the constant SIG_IGN if a script runs the command in its background.
+    if received_signals and callable(handler):
+        handler(signal.SIGINT, None)
 
 
 def _describe(name: str, skipped: SkippedEntry) -> str:

@@ -82,5 +82,9 @@ class Unavailable(StorageError):
     """The data folder cannot be used: it is missing, read-only or on a failing disk."""
 
 
+class OutcomeUnknown(Unavailable):
+    """A change is visible, but its sync failed: it may not survive a power cut."""
+
+
 class Malformed(StorageError):
     """A text that does not have the syntax of its format; the message says where and why."""

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from storage.errors import Busy, Full, StorageError, Unavailable
+from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # The limit for the file of a bookmark or tombstone. A bookmark needs less than 1 MiB, but other
 # programs may add JSON members. Without a limit one huge file would fill the memory.
@@ -254,7 +254,7 @@ def sync_folder(folder: Path, synced_last: int | None = None) -> None:
     folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were lost
     without the file's sync, and none of 8,494 with it.
 
-    Raises Unavailable: the change is visible, but may not survive a power cut.
+    Raises OutcomeUnknown.
     """
     try:
         with open_folder(folder) as descriptor:
@@ -262,7 +262,7 @@ def sync_folder(folder: Path, synced_last: int | None = None) -> None:
         if synced_last is not None:
             os.fsync(synced_last)  # Fails if XFS has shut down.
     except OSError as error:
-        raise Unavailable(
+        raise OutcomeUnknown(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
             "read the bookmark before you send it again."
         ) from error

@@ -1,27 +1,31 @@
 """Import bookmarks: create or update each by its uri, and store them durably in batches."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from storage.batch import Done, Failed, change_batch, split
 from storage.bookmark import ID, Fields, clean, create, merge, replace_invalid_xml_chars, timestamp
 from storage.errors import Gone, Invalid, Unreadable
-from storage.store import MAX_CHANGES, Store, Transaction
+from storage.store import Store, Transaction
 
 # These limits bound the size of an import's report.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
 
-# The skip reason of entries that are no bookmarks, such as separators. Reports only count them.
+# The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
+
+# An entry of a file: its line, its fields, and the reason to skip it, which is mostly empty.
+_Entry = tuple[int, Mapping[str, object], str]
 
 
 class SkippedEntry(msgspec.Struct):
-    """An entry that was not imported: its line, its uri or title as the value, and the reason."""
+    """An entry that was not imported."""
 
     line: int
-    value: str
+    value: str  # Its uri or title.
     reason: str
 
 
@@ -44,85 +48,96 @@ class ImportReport(msgspec.Struct):
 
 
 class Importer:
-    """Import entries one after the other and store their changes in batches.
+    """Import entries of files, and report what happened to them.
 
-    Each batch is one transaction, so a crash loses at most the last one. Importing the same entries
-    again finishes an interrupted import.
+    Importing the same entries again finishes an import that an error interrupted.
     """
 
     def __init__(self, store: Store) -> None:
         self.report = ImportReport()
         self._store = store
-        self._batch: list[tuple[int, Mapping[str, object]]] = []
 
-    def add(self, line: int, fields: Mapping[str, object], skip_reason: str = "") -> None:
-        """Import one entry, or skip it for `skip_reason` or because it breaks a rule.
+    def import_all(self, entries: Iterable[_Entry]) -> ImportReport:
+        """Import the entries in batches; return the report. Raises Busy, Full or Unavailable."""
+        for batch in split(entries):
+            self.import_batch(batch)
+        return self.report
+
+    def import_batch(self, entries: Sequence[_Entry]) -> None:
+        """Import the entries in one transaction, then count them.
 
         Raises Busy, Full or Unavailable.
         """
-        if skip_reason == IGNORED:
-            self.report.ignored += 1
-        elif skip_reason:
-            self._skip(line, fields, skip_reason)
-        else:
-            self._batch.append((line, fields))
-        if len(self._batch) >= MAX_CHANGES:
-            self.flush()
-
-    def finish(self) -> ImportReport:
-        """Store the pending changes; return the report. Raises Busy, Full or Unavailable."""
-        self.flush()
-        return self.report
-
-    def flush(self) -> None:
-        """Store the entries of the batch, then count them by outcome."""
-        batch, self._batch = self._batch, []
-        with self._store.transaction() as folder:
-            outcomes = [self._import(folder, *entry) for entry in batch]
-        self.report.created += outcomes.count("created")
-        self.report.updated += outcomes.count("updated")
-        self.report.unchanged += outcomes.count("unchanged")
-
-    def _import(self, folder: Transaction, line: int, values: Mapping[str, object]) -> str:
-        """Put the bookmark of an entry into the transaction; return the outcome for the report."""
-        now = timestamp(time.time())
-        try:
-            fields = _clean_entry(values)
-            before = folder.holder(fields["uri"])
-            if before is None:
-                folder.put(create(fields, _choose_id(folder, fields), now))
-                return "created"
-            after = merge(before.bookmark, fields, now)
-            folder.put(after, before)
-            return "unchanged" if after is before.bookmark else "updated"
-        except (Invalid, Gone, Unreadable) as error:
-            self._skip(line, values, str(error))
-            return "skipped"
+        bookmarks = []
+        for entry in entries:
+            line, fields, skip_reason = entry
+            if skip_reason == IGNORED:
+                self.report.ignored += 1
+            elif skip_reason:
+                self._skip(line, fields, skip_reason)
+            else:
+                bookmarks.append(entry)
+        if not bookmarks:
+            return
+        for outcome in change_batch(self._store, bookmarks, _import_one):
+            match outcome:
+                case Failed((line, fields, _), error):
+                    self._skip(line, fields, str(error))
+                case Done(result="created"):
+                    self.report.created += 1
+                case Done(result="updated"):
+                    self.report.updated += 1
+                case _:
+                    self.report.unchanged += 1
 
     def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1
-        if len(self.report.entries) < MAX_REPORTED_ENTRIES:
-            value = str(fields.get("uri") or fields.get("title") or "")[:MAX_VALUE_LENGTH]
-            # No report can contain a lone surrogate, and no HTML report a NUL.
-            value = replace_invalid_xml_chars(value)
-            self.report.entries.append(SkippedEntry(line, value, reason))
+        if len(self.report.entries) == MAX_REPORTED_ENTRIES:
+            return
+        value = str(fields.get("uri") or fields.get("title") or "")
+        # No report can contain a lone surrogate, and no HTML report a NUL.
+        value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
+        self.report.entries.append(SkippedEntry(line, value, reason))
+
+
+def _import_one(folder: Transaction, entry: _Entry) -> str:
+    """Put the bookmark of an entry into the transaction; return what happened to it."""
+    _, values, _ = entry
+    now = timestamp(time.time())
+    fields = _clean_entry(values)
+    before = folder.holder(fields["uri"])
+    if before is None:
+        folder.put(create(fields, _choose_id(folder, fields), now))
+        return "created"
+    after = merge(before.bookmark, fields, now)
+    folder.put(after, before)
+    if after is before.bookmark:
+        return "unchanged"
+    return "updated"
+
+
+def _clean_entry(values: Mapping[str, object]) -> Fields:
+    """Return the cleaned fields; leave out an id that is not valid here. Raises Invalid."""
+    fields = dict(values)
+    id = fields.get("id")
+    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
+        fields.pop("id", None)
+    fields = clean(fields)
+    if "uri" not in fields:
+        raise Invalid([("uri", "is required")])
+    return fields
 
 
 def _choose_id(folder: Transaction, fields: Fields) -> str:
     """Return the entry's id if no bookmark has or had it, else a new id."""
     id = fields.get("id")
+    if id and _is_free(folder, id):
+        return str(id)
+    return folder.mint()
+
+
+def _is_free(folder: Transaction, id: str) -> bool:
     try:
-        return id if id and not folder.find(id) else folder.mint()
-    except (Gone, Unreadable):  # A deleted id is never used again.
-        return folder.mint()
-
-
-def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields; leave out an id that is not valid here. Raises Invalid."""
-    id = values.get("id")
-    if "id" in values and not (isinstance(id, str) and ID.fullmatch(id)):  # Another program's id.
-        values = {name: value for name, value in values.items() if name != "id"}
-    fields = clean(values)
-    if "uri" not in fields:
-        raise Invalid([("uri", "is required")])
-    return fields
+        return folder.find(id) is None
+    except (Gone, Unreadable):
+        return False

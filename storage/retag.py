@@ -1,22 +1,23 @@
 """Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from storage.batch import Done, Failed, change_in_batches
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
-from storage.errors import BadQuery, Gone, Invalid, NotFound, PreconditionFailed, Unreadable
+from storage.errors import BadQuery, Invalid, PreconditionFailed
 from storage.index import Entry, meets
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
-from storage.store import MAX_CHANGES, Store, Transaction
+from storage.store import Store, Transaction
 
 
 class Retagging(msgspec.Struct, frozen=True):
     """Remove and add tags on the bookmarks that `query` selects.
 
-    `expected` is the number of these bookmarks that the client has seen; the change is refused if
-    another number is selected now. None if the client does not ask for that.
+    `expected` is the number of these bookmarks that the client has seen, if it
+    wants the change to be refused for any other number.
     """
 
     query: Query
@@ -25,13 +26,16 @@ class Retagging(msgspec.Struct, frozen=True):
     expected: int | None = None
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the tags without the removed and with the added ones; some may be there twice."""
+        """Return the tags after the change, maybe with repetitions."""
         removed = {fold_tag(tag) for tag in self.remove}
-        kept = [tag for tag in tags if fold_tag(tag) not in removed]
         is_renaming = len(self.remove) == len(self.add) == 1
-        if is_renaming and len(kept) < len(tags):  # The new name takes the place of the old one.
-            return [self.add[0] if fold_tag(tag) in removed else tag for tag in tags]
-        return [*kept, *self.add]  # `clean` then removes repetitions.
+        changed: list[str] = []
+        for tag in tags:
+            if fold_tag(tag) not in removed:
+                changed.append(tag)
+            elif is_renaming:
+                changed += self.add  # The new name takes the place of the old one.
+        return [*changed, *self.add]
 
     def require_expected(self, matched: int) -> None:
         """Raise PreconditionFailed if the client has seen another number of bookmarks."""
@@ -43,14 +47,14 @@ class Retagging(msgspec.Struct, frozen=True):
 
 
 class FailedBookmark(msgspec.Struct):
-    """A bookmark that could not be changed, and the reason."""
+    """A bookmark that could not be changed."""
 
     id: str
     reason: str
 
 
 class RetagReport(msgspec.Struct):
-    """The numbers of selected bookmarks by outcome; `failed` has those with an error."""
+    """The numbers of selected bookmarks by outcome, and those that failed."""
 
     matched: int = 0
     changed: int = 0
@@ -69,107 +73,103 @@ class RetagReport(msgspec.Struct):
 
 
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
-    """Return the change of tags that a client asks for by these members of an object or form.
+    """Return the change of tags that the members of an object or form ask for.
 
-    The members tag and q select bookmarks; the others are remove, add and expected. Raises Invalid
-    with an error for each member that is unknown or breaks its rule, or if tag and q are empty.
+    The members `tag` and `q` select the bookmarks. Raises Invalid, with all errors.
     """
     fields: Fields = {}
     errors: list[tuple[str, str]] = []
     for name, value in values.items():
         try:
-            if name not in _RULES:
-                raise _invalid_value(f"must be one of {', '.join(_RULES)}")
-            fields[name] = _RULES[name](value)
-        except Invalid as error:
-            errors += [(cut_and_replace_unprintable(name), reason) for _, reason in error.errors]
-        except BadQuery as error:  # From the rules of `tag` and `q`.
+            fields[name] = _parse_member(name, value)
+        except _InvalidMember as error:
+            errors.append((cut_and_replace_unprintable(name), str(error)))
+        except BadQuery as error:
             errors.append((name, f"cannot be used: {error}"))
+        except Invalid as error:
+            errors += [(name, reason) for _, reason in error.errors]
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", None))
-    # Without tags and search, the query would select all bookmarks.
-    if not errors and not query.tags and query.search is None:
-        # The pair makes one sentence for clients: "tag or q is required, to select …".
+    selects_all = not query.tags and query.search is None
+    if selects_all and not errors:
+        # Clients print the pair as one sentence: "tag or q is required, to select …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
-    return Retagging(query, **fields)  # The other fields are `remove`, `add` and `expected`.
+    return Retagging(query, **fields)
 
 
-def _invalid_value(reason: str) -> Invalid:
-    return Invalid([("", reason)])  # `clean_retagging` adds the name of the member.
+class _InvalidMember(Exception):
+    """A member is unknown or breaks its rule; the text says how."""
+
+
+def _parse_member(name: str, value: object) -> object:
+    match name:
+        case "tag":
+            return fold_tags(_parse_strings(value))
+        case "q":
+            return _parse_search(value)
+        case "remove" | "add":
+            return clean({"tags": _parse_strings(value)})["tags"]
+        case "expected":
+            return _parse_count(value)
+    raise _InvalidMember("must be one of tag, q, remove, add, expected")
 
 
 def _parse_strings(value: object) -> list[str]:
-    """Return an array of strings; a single string may stand for an array."""
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-        raise _invalid_value("must be a string or an array of strings")
-    return values
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise _InvalidMember("must be a string or an array of strings")
+    return value
 
 
 def _parse_search(value: object) -> Search | None:
     if not isinstance(value, str):
-        raise _invalid_value("must be a string")
+        raise _InvalidMember("must be a string")
     return parse_expression(value)
 
 
-def _parse_tags_to_store(value: object) -> tuple[str, ...]:
-    """Return tags in the form in which a bookmark stores them."""
-    return tuple(clean({"tags": _parse_strings(value)})["tags"])
-
-
 def _parse_count(value: object) -> int:
-    if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
-        return int(value)
-    if isinstance(value, float) and value.is_integer():  # The JSON parser makes all numbers floats.
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise _invalid_value("must be a whole number")
-    return value
-
-
-_RULES: Mapping[str, Callable[[object], object]] = {
-    "tag": lambda value: fold_tags(_parse_strings(value)),
-    "q": _parse_search,
-    "remove": _parse_tags_to_store,
-    "add": _parse_tags_to_store,
-    "expected": _parse_count,  # If another number is selected, the change is refused.
-}
+    match value:
+        case str() if UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
+            return int(value)
+        case bool():
+            pass
+        case int() | float() if value >= 0 and value % 1 == 0:  # JSON may have 3.0 for 3.
+            return int(value)
+    raise _InvalidMember("must be a whole number")
 
 
 # --- Changing tags ---
 
 
 def retag(store: Store, retagging: Retagging, entries: Sequence[Entry]) -> RetagReport:
-    """Change the tags of the bookmarks, which the query has selected.
+    """Change the tags of the bookmarks, which the query has selected, in batches.
 
-    Each batch is one transaction. Changing a bookmark twice has no further effect, so a client can
-    finish an interrupted change by sending the request again, with the number of bookmarks that are
-    selected by then as its `expected`. Raises Busy, Full or Unavailable.
+    After Busy, Full or Unavailable, a client can repeat the request to finish the change.
     """
+
+    def change(folder: Transaction, selected: Entry) -> bool:
+        return _retag_one(folder, selected, retagging)
+
     report = RetagReport(matched=len(entries))
-    for start in range(0, len(entries), MAX_CHANGES):
-        batch = entries[start : start + MAX_CHANGES]
-        with store.transaction() as folder:
-            outcomes = [_retag_one(folder, entry, retagging, report) for entry in batch]
-        report.changed += outcomes.count("changed")
-        report.unchanged += outcomes.count("unchanged")
+    for outcome in change_in_batches(store, entries, change):
+        match outcome:
+            case Failed(entry, error):
+                report.failed.append(FailedBookmark(entry.bookmark.id, str(error)))
+            case Done(result=True):
+                report.changed += 1
+            case _:
+                report.unchanged += 1
     return report
 
 
-def _retag_one(
-    folder: Transaction, selected: Entry, retagging: Retagging, report: RetagReport
-) -> str:
-    """Put one bookmark with its new tags into the transaction; return the outcome."""
-    id = selected.bookmark.id
-    try:
-        entry = folder.get(id)
-        if entry is not selected and not meets(entry, retagging.query):
-            return "unchanged"  # Another client has changed it since it was selected.
-        fields = clean({"tags": retagging.apply(entry.bookmark.tags)})
-        after = update(entry.bookmark, fields)
-        folder.put(after, entry)
-        return "unchanged" if after is entry.bookmark else "changed"
-    except (Invalid, NotFound, Gone, Unreadable) as error:
-        report.failed.append(FailedBookmark(id, str(error)))
-        return "failed"
+def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bool:
+    """Put one bookmark with its new tags into the transaction; return whether they differ."""
+    entry = folder.get(selected.bookmark.id)
+    if entry is not selected and not meets(entry, retagging.query):
+        return False  # Another client has changed it since it was selected.
+    before = entry.bookmark
+    after = update(before, clean({"tags": retagging.apply(before.tags)}))
+    folder.put(after, entry)
+    return after is not before

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from storage import files
 from storage.bookmark import Bookmark, Tombstone, timestamp
-from storage.errors import Busy, Conflict, Gone, NotFound, StorageError, Unavailable
+from storage.errors import Busy, Conflict, Gone, NotFound, OutcomeUnknown, StorageError, Unavailable
 from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, State, count_tags, newest_first, search_entries, sort_entries
 from storage.query import NEWEST_FIRST, Query
@@ -30,8 +30,6 @@ from storage.uri import host_of, uri_key
 
 log = logging.getLogger("bookmarks")
 
-# A transaction holds one file open for each change, and a process may open 1,024 files.
-MAX_CHANGES = 200
 # More tags of a host than the form shows, because the form leaves out those entered already.
 MAX_HOST_TAGS = 30
 _MAX_COUNTED_SELECTIONS = 2_000  # In about 8 MiB.
@@ -291,7 +289,6 @@ class Transaction:
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
-        self.published: set[str] = set()  # Ids whose new files or tombstones have their names.
         self._synced_last: dict[Path, int] = {}  # By folder: a published file's descriptor.
         self._to_remove: list[Path] = []  # The files of the bookmarks that have a tombstone now.
 
@@ -398,18 +395,21 @@ class Transaction:
         files.sync(unchanged + [file.descriptor for _, file in puts + deletions])
         for descriptor in unchanged:
             self._synced_last[self._folders[BOOKMARKS]] = descriptor
-        for put, file in puts:
-            self._read_version(put.before)  # Raises Busy.
-            file.publish() if put.before else file.publish_new()
-            self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
-            put.entry.changed_at = file.changed_at
-            self.published.add(put.entry.bookmark.id)
-        for entry, file in deletions:
-            self._read_version(entry)  # Raises Busy.
-            file.publish_new()
-            self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
-            self.published.add(entry.bookmark.id)
-            self._to_remove.append(self._path(entry.bookmark.id))
+        try:
+            for put, file in puts:
+                self._read_version(put.before)  # Raises Busy.
+                file.publish() if put.before else file.publish_new()
+                self._synced_last[self._folders[BOOKMARKS]] = file.descriptor
+                put.entry.changed_at = file.changed_at
+            for entry, file in deletions:
+                self._read_version(entry)  # Raises Busy.
+                file.publish_new()
+                self._synced_last[self._folders[TOMBSTONES]] = file.descriptor
+                self._to_remove.append(self._path(entry.bookmark.id))
+        except StorageError as error:
+            if not self._synced_last:
+                raise
+            raise OutcomeUnknown(f"{error} Some of the changes may be stored.") from error
 
     def sync(self) -> None:
         """Sync the folders of the published files, then remove the files of deleted bookmarks.

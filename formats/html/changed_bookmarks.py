@@ -14,87 +14,143 @@ from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
 
 
-class Outcome(msgspec.Struct):
-    """The bookmarks that a form was about: those `done`, and those that were left alone.
-
-    `newer` have changed since the page of the form was opened. `failed` has the others with their
-    errors: those that would break a rule, and None for each that is deleted or cannot be read, or
-    that was not reached.
-    """
+class ChangedBookmarks(msgspec.Struct):
+    """What a form did to several bookmarks."""
 
     is_deletion: bool
-    done: list[Bookmark] = []
-    newer: list[Entry] = []
+    done: list[Bookmark] = []  # As they were before.
+    newer: list[Entry] = []  # Those that have changed since the form was opened.
+    # The others that were left alone, with None for one that cannot be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
+    # After an error, nobody knows whether these are changed.
+    unknown_count: int = 0
+    unknown_reason: str = ""
+
+    @property
+    def count(self) -> int:
+        """The number of bookmarks whose outcome is known."""
+        return len(self.done) + len(self.newer) + len(self.failed)
 
     @property
     def is_complete(self) -> bool:
-        """Whether no bookmark was left alone."""
-        return not (self.newer or self.failed)
+        """Whether all bookmarks were changed."""
+        return not (self.newer or self.failed or self.unknown_count)
 
 
-def write_outcome(outcome: Outcome, site: Site, list_query: str | None) -> str:
+def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
     """Return the page, with a form to put back what was deleted."""
-    number = frame.number_of_bookmarks(len(outcome.done))
-    heading = f"{number} {'deleted' if outcome.is_deletion else 'changed'}"
-    content = ""
-    if outcome.is_deletion and outcome.done:
-        content = _deleted(outcome.done, site, list_query)
-    if outcome.newer:
-        content += "<p>Changed since the page was opened, and left alone:</p>\n"
-    for entry in outcome.newer:
-        delete = delete_form(site, entry, list_query) if outcome.is_deletion else ""
-        content += _newer_version(entry, site, delete)
-    names_by_reason: dict[str, list[str]] = {}  # Several bookmarks may have the same reason.
-    for failed, error in outcome.failed:
-        reason = "There is no such bookmark." if isinstance(error, Gone | NotFound) else str(error)
-        names_by_reason.setdefault(reason, []).append(_name(failed, site))
-    for reason, names in names_by_reason.items():
-        number = frame.number_of_bookmarks(len(names))
-        content += f"<p>{number} left alone: {e(reason)}</p>\n{''.join(names)}"
-    classes = "notice" if outcome.is_complete else "notice alert"
-    # The notice takes the focus, so that screen readers say it. The script shows it in the list,
-    # in place of the deleted bookmarks.
-    deleted = " ".join(b.id for b in outcome.done) if outcome.is_deletion else ""
+    heading = _heading(changes)
+    content = "".join(
+        [
+            _deleted(changes, site, list_query),
+            _unknown(changes),
+            _newer(changes, site, list_query),
+            _failed(changes, site),
+        ]
+    )
+    classes = "notice"
+    if not changes.is_complete:
+        classes = "notice alert"
+    deleted = ""
+    if changes.is_deletion:
+        deleted = " ".join(bookmark.id for bookmark in changes.done)
+    # The notice takes the focus, so that screen readers say it. The script shows
+    # it in the list, in place of the deleted bookmarks.
     main = (
-        f'<div class="{classes}" role="alert" tabindex="-1" autofocus data-deleted="{deleted}">\n'
+        f'<div class="{classes}" role="alert" tabindex="-1" autofocus'
+        f' data-deleted="{deleted}">\n'
         f"{content}</div>\n{frame.list_link(site, list_query)}"
     )
     return frame.write_page(heading, main, site)
 
 
-def _name(failed: Bookmark | None, site: Site) -> str:
-    """Return a link to a bookmark that could not be changed, empty for one that is not known."""
-    if failed is None:
-        return ""
-    title = e(cut(failed.title, MAX_TITLE_SHOWN))
-    return f'<p><a href="{e(site.path)}/{failed.id}"><bdi>{title}</bdi></a></p>\n'
+def _heading(changes: ChangedBookmarks) -> str:
+    if changes.unknown_count and not changes.done:
+        return "This may be done or not"
+    number = frame.number_of_bookmarks(len(changes.done))
+    return f"{number} {_participle(changes)}"
 
 
-def _deleted(deleted: Sequence[Bookmark], site: Site, list_query: str | None) -> str:
+def _participle(changes: ChangedBookmarks) -> str:
+    if changes.is_deletion:
+        return "deleted"
+    return "changed"
+
+
+def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
     """Return what was deleted, with a form to put it back.
 
-    The service keeps only the ids and the time of the deletion: the hidden field of the form is the
-    only copy of the values. The script shows the notice in the list.
+    The hidden field of the form is the only copy of the values.
     """
+    deleted = changes.done
+    if not changes.is_deletion or not deleted:
+        return ""
     names = (*WRITABLE_FIELDS, "created")
-    values = [{name: getattr(bookmark, name) for name in names} for bookmark in deleted]
+    values = []
+    for bookmark in deleted:
+        values.append({name: getattr(bookmark, name) for name in names})
     hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
-    button = f"<button>{'Put it back' if len(deleted) == 1 else 'Put them back'}</button>"
-    form = frame.post_form(f"{site.path}/-/restore", hidden, button)
-    return f"<p>Deleted: {_what(deleted)}</p>\n{form}"
+    label = "Put them back"
+    if len(deleted) == 1:
+        label = "Put it back"
+    form = frame.post_form(f"{site.path}/-/restore", hidden, f"<button>{label}</button>")
+    what = _what(deleted)
+    return f"<p>Deleted: {what}</p>\n{form}"
 
 
 def _what(deleted: Sequence[Bookmark]) -> str:
-    """Name one bookmark by its title; return the number of several."""
+    """Return the title of one bookmark, or the number of several."""
     if len(deleted) > 1:
         return f"<strong>{frame.number_of_bookmarks(len(deleted))}</strong>"
-    title = e(cut(deleted[0].title, MAX_TITLE_SHOWN))
-    return f"<strong><bdi>{title}</bdi></strong> {host_html(deleted[0].uri)}"
+    (bookmark,) = deleted
+    title = cut(bookmark.title, MAX_TITLE_SHOWN)
+    host = host_html(bookmark.uri)
+    return f"<strong><bdi>{e(title)}</bdi></strong> {host}"
 
 
-def _newer_version(entry: Entry, site: Site, delete: str) -> str:
-    """Return the values of a bookmark that has changed, with the ways to go on."""
-    values = values_html(texts_of(entry.bookmark).items())
-    edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
-    return f'{values}<div class="buttons">{edit}\n{delete}</div>\n'
+def _unknown(changes: ChangedBookmarks) -> str:
+    if not changes.unknown_count:
+        return ""
+    number = frame.number_of_bookmarks(changes.unknown_count)
+    reason = e(changes.unknown_reason)
+    return f"<p>Not known to be {_participle(changes)}: {number}. {reason}</p>\n"
+
+
+def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
+    """Return the values of the bookmarks that have changed, with the ways to go on."""
+    if not changes.newer:
+        return ""
+    html = "<p>Changed since the page was opened, and left alone:</p>\n"
+    for entry in changes.newer:
+        values = values_html(texts_of(entry.bookmark).items())
+        edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
+        delete = ""
+        if changes.is_deletion:
+            delete = delete_form(site, entry, list_query)
+        html += f'{values}<div class="buttons">{edit}\n{delete}</div>\n'
+    return html
+
+
+def _failed(changes: ChangedBookmarks, site: Site) -> str:
+    """Return each reason once, with the bookmarks that have it."""
+    names_by_reason: dict[str, list[str]] = {}
+    for bookmark, error in changes.failed:
+        reason = str(error)
+        if isinstance(error, Gone | NotFound):
+            reason = "There is no such bookmark."
+        names_by_reason.setdefault(reason, []).append(_name(bookmark, site))
+    html = ""
+    for reason, names in names_by_reason.items():
+        number = frame.number_of_bookmarks(len(names))
+        html += f"<p>{number} left alone: {e(reason)}</p>\n"
+        html += "".join(names)
+    return html
+
+
+def _name(bookmark: Bookmark | None, site: Site) -> str:
+    """Return a link to a bookmark, empty for None."""
+    if bookmark is None:
+        return ""
+    address = f"{site.path}/{bookmark.id}"
+    title = cut(bookmark.title, MAX_TITLE_SHOWN)
+    return f'<p><a href="{e(address)}"><bdi>{e(title)}</bdi></a></p>\n'

@@ -1,14 +1,15 @@
 """The forms that change or delete the bookmarks of a list, and those that put them back."""
 
-from collections.abc import Sequence, Set
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import asdict
 from webob import Request
 
 from formats.form import MAX_FIELDS
-from formats.html.changed_bookmarks import Outcome, write_outcome
+from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
 from formats.html.editor import UNREAD, shown_version
 from formats.html.refused_form import write_not_done
 from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
@@ -17,11 +18,13 @@ from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from formats.listing import list_address
 from storage import bookmark as rules
+from storage.batch import Done, Failed, Outcome, change_in_batches
 from storage.bookmark import Bookmark
-from storage.errors import Gone, Invalid, Malformed, NotFound, StorageError, Unreadable
+from storage.errors import Invalid, Malformed, OutcomeUnknown, StorageError
+from storage.index import Entry
 from storage.query import Query
 from storage.retag import Retagging
-from storage.store import MAX_CHANGES, Transaction
+from storage.store import Transaction
 
 
 @form_handler(write_not_done)
@@ -49,32 +52,76 @@ def _change(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], action: str
 ) -> Response:
     """Do what a button means to these bookmarks, but only to the versions that the page showed."""
-    outcome = Outcome(is_deletion=action == "delete")
-    retagging = _retagging(action, fields)
-    shown = set(fields.get("_shown", "").split())
-    for batch in _batches(ids):
-        done_before = outcome.done.copy()
-        try:
-            with service.store.transaction() as folder:
-                for id in batch:
-                    _change_one(folder, id, shown, retagging, outcome)
-        except StorageError as error:  # A part of the batch may be stored.
-            in_batch = outcome.done[len(done_before) :]
-            outcome.done = done_before + [b for b in in_batch if b.id in folder.published]
-            if not outcome.done:
-                raise
-            # The page must say what is done, and how many bookmarks are left.
-            left = len(ids) - len(outcome.done) - len(outcome.newer) - len(outcome.failed)
-            outcome.failed += [(None, error)] * left
-            break
-    if outcome.failed and not outcome.done and not outcome.newer:
-        raise outcome.failed[0][1]
-    site, list_query = service.site(request), fields.get("_list")
-    if outcome.is_deletion or not outcome.is_complete:
-        status = OK if outcome.done else "412 Precondition Failed"
-        return respond_page(write_outcome(outcome, site, list_query), status)
-    id = ids[0] if len(ids) == 1 else ""
-    return see_other(list_address(site.url, list_query, id, {"changed": len(outcome.done)}))
+    change = _Change(action, fields)
+    changes = ChangedBookmarks(change.is_deletion)
+    try:
+        for outcome in change_in_batches(service.store, ids, change):
+            change.count(outcome, changes)
+    except OutcomeUnknown as error:
+        changes.unknown_count = len(ids) - changes.count
+        changes.unknown_reason = str(error)
+    except StorageError as error:
+        if not changes.done:
+            raise
+        left = len(ids) - changes.count
+        changes.failed += [(None, error)] * left
+    if not changes.unknown_count and changes.count == len(changes.failed):
+        _, first_error = changes.failed[0]
+        raise first_error
+    site = service.site(request)
+    list_query = fields.get("_list")
+    if changes.is_deletion or not changes.is_complete:
+        page = write_changed_bookmarks(changes, site, list_query)
+        return respond_page(page, _status(changes))
+    id = ""
+    if len(ids) == 1:
+        id = ids[0]
+    return see_other(list_address(site.url, list_query, id, {"changed": len(changes.done)}))
+
+
+def _status(changes: ChangedBookmarks) -> str:
+    if changes.unknown_count:
+        return "503 Service Unavailable"
+    if changes.done:
+        return OK
+    return "412 Precondition Failed"
+
+
+class _Change:
+    """Change or delete a bookmark in a transaction, unless it is newer than the page showed."""
+
+    def __init__(self, action: str, fields: Fields) -> None:
+        self.is_deletion = action == "delete"
+        self._retagging = _retagging(action, fields)
+        self._shown = set(fields.get("_shown", "").split())
+        self._found: dict[str, Bookmark] = {}
+
+    def __call__(self, folder: Transaction, id: str) -> "_Found":
+        entry = folder.get(id)
+        self._found[id] = entry.bookmark
+        if shown_version(entry) not in self._shown:
+            return _Found(entry, is_newer=True)
+        if self.is_deletion:
+            folder.delete(entry)
+        else:
+            fields = rules.clean({"tags": self._retagging.apply(entry.bookmark.tags)})
+            folder.put(rules.update(entry.bookmark, fields), entry)
+        return _Found(entry, is_newer=False)
+
+    def count(self, outcome: Outcome[str, "_Found"], changes: ChangedBookmarks) -> None:
+        """Add the outcome of one bookmark to the changes."""
+        match outcome:
+            case Failed(id, error):
+                changes.failed.append((self._found.get(id), error))
+            case Done(_, _Found(entry, is_newer=True)):
+                changes.newer.append(entry)
+            case Done(_, _Found(entry)):
+                changes.done.append(entry.bookmark)
+
+
+class _Found(NamedTuple):
+    entry: Entry  # As it was before the change.
+    is_newer: bool  # Than the page showed: it was left alone.
 
 
 def _retagging(action: str, fields: Fields) -> Retagging:
@@ -94,51 +141,46 @@ def _retagging(action: str, fields: Fields) -> Retagging:
     raise Malformed("The form must say what to do: add, remove, read or delete.")
 
 
-def _batches(items: Sequence[Any]) -> list[Sequence[Any]]:
-    """Return the items in parts, each for one transaction."""
-    return [items[start : start + MAX_CHANGES] for start in range(0, len(items), MAX_CHANGES)]
-
-
-def _change_one(
-    folder: Transaction, id: str, shown: Set[str], retagging: Retagging, outcome: Outcome
-) -> None:
-    """Change or delete a bookmark in the transaction, unless it is newer than the page showed."""
-    found: Bookmark | None = None
-    try:
-        entry = folder.get(id)
-        found = entry.bookmark
-        if shown_version(entry) not in shown:
-            outcome.newer.append(entry)
-            return
-        if outcome.is_deletion:
-            folder.delete(entry)
-        else:
-            fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
-            folder.put(rules.update(entry.bookmark, fields), entry)
-        outcome.done.append(entry.bookmark)
-    except (Invalid, NotFound, Gone, Unreadable) as error:
-        outcome.failed.append((found, error))
+# --- Putting deleted bookmarks back ---
 
 
 @form_handler(write_not_done, MAX_FILE)
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, or open the one that has the address again."""
-    restored, existing = [], []
-    # Put the last one back first: of bookmarks of the same second, a list shows new ids before old.
-    for batch in _batches(_parse_deleted(fields.get("_deleted", ""))[::-1]):
-        with service.store.transaction() as folder:
-            for deleted in batch:
-                if holder := folder.holder(deleted["uri"]):
-                    existing.append(holder.bookmark.id)
-                    continue
-                # With the old time, clients that ask for recent changes would miss the bookmark.
-                new = rules.create(deleted | {"modified": rules.now()}, folder.mint())
-                restored.append(folder.put(new).bookmark.id)
-    site, list_query = service.site(request), fields.get("_list")
+    deleted = _parse_deleted(fields.get("_deleted", ""))
+    deleted.reverse()  # Of bookmarks of the same second, a list shows new ids before old.
+    restored = []
+    existing = []
+    for outcome in change_in_batches(service.store, deleted, _restore_one):
+        match outcome:
+            case Failed(_, error):
+                raise error
+            case Done(_, _Restored(id, is_new=True)):
+                restored.append(id)
+            case Done(_, _Restored(id)):
+                existing.append(id)
+    site = service.site(request)
+    list_query = fields.get("_list")
     if list_query is None or not restored:
-        return see_other(site.bookmark([*existing, *restored][-1]))
+        last = [*existing, *restored][-1]
+        return see_other(site.bookmark(last))
     results = {"restored": len(restored)}
     return see_other(list_address(site.url, list_query, restored[-1], results))
+
+
+def _restore_one(folder: Transaction, deleted: rules.Fields) -> "_Restored":
+    holder = folder.holder(deleted["uri"])
+    if holder:
+        return _Restored(holder.bookmark.id, is_new=False)
+    # With the old time, clients that ask for recent changes would miss the bookmark.
+    fields = deleted | {"modified": rules.now()}
+    entry = folder.put(rules.create(fields, folder.mint()))
+    return _Restored(entry.bookmark.id, is_new=True)
+
+
+class _Restored(NamedTuple):
+    id: str
+    is_new: bool  # If not, this bookmark had the address already.
 
 
 class _Deleted(msgspec.Struct):
@@ -151,10 +193,9 @@ class _Deleted(msgspec.Struct):
 
 def _parse_deleted(text: str) -> list[rules.Fields]:
     """Return the fields of each bookmark in the form of a deletion. Raises Malformed or Invalid."""
-    try:
+    deleted = []
+    with suppress(msgspec.MsgspecError, RecursionError):  # Of deep nesting.
         deleted = msgspec.json.decode(text, type=list[_Deleted])
-    except msgspec.MsgspecError:
-        deleted = []
     if not 0 < len(deleted) <= MAX_FIELDS:  # A form deletes at most as many.
         raise Malformed(f"The form must have 1 to {MAX_FIELDS:,} deleted bookmarks.")
     return [rules.clean(asdict(bookmark)) for bookmark in deleted]

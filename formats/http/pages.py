@@ -112,10 +112,7 @@ def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file, and report what was stored and skipped."""
     format = negotiate(request, (formats.JSON, formats.HTML))
     require_conditions(request, service.store.state())
-    importer = Importer(service.store)
-    for entry in read_files(request):
-        importer.add(*entry)
-    report = importer.finish()
+    report = Importer(service.store).import_all(read_files(request))
     if format is formats.HTML:
         return respond_page(import_report.write(report, service.site(request)))
     return respond_with(format.media_type, json.write_value(report))

@@ -38,6 +38,7 @@ PROBLEMS: Mapping[type[Exception], int] = {
     errors.Unreadable: 503,
     errors.Busy: 503,
     errors.Unavailable: 503,
+    errors.OutcomeUnknown: 503,
     errors.Full: 507,
 }
 

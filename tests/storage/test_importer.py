@@ -10,11 +10,12 @@ import pytest
 from clients import bookmarks_of, delete_bookmark, put_bookmark
 
 from storage import files, importer
+from storage.batch import MAX_CHANGES
 from storage.bookmark import clean, create
 from storage.check import check
 from storage.errors import Full, Unavailable
 from storage.importer import Importer
-from storage.store import MAX_CHANGES, Rehearsal, Store
+from storage.store import Rehearsal, Store
 
 URI = "https://example.com/"
 OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
@@ -27,10 +28,8 @@ def store(tmp_path):
 
 def import_entries(store, *entries):
     """Import the entries; return the report's numbers and its skipped entries."""
-    entry_importer = Importer(store)
-    for line, entry in enumerate(entries, 1):
-        entry_importer.add(line, entry)
-    report = entry_importer.finish()
+    numbered = [(line, entry, "") for line, entry in enumerate(entries, 1)]
+    report = Importer(store).import_all(numbered)
     numbers = (report.created, report.updated, report.unchanged, report.skipped)
     return numbers, [(e.line, e.value, e.reason) for e in report.entries]
 
@@ -135,9 +134,8 @@ def test_an_entry_that_would_exceed_the_number_of_tags_is_skipped(store):
 
 
 def test_an_entry_with_a_skip_reason_is_reported(store):
-    entry_importer = Importer(store)
-    entry_importer.add(7, {"uri": "place:x"}, "is a query")
-    (entry,) = entry_importer.finish().entries
+    report = Importer(store).import_all([(7, {"uri": "place:x"}, "is a query")])
+    (entry,) = report.entries
     assert (entry.line, entry.value, entry.reason) == (7, "place:x", "is a query")
 
 
@@ -287,26 +285,20 @@ def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_skipped(store,
 
 
 def test_many_entries_of_one_uri_take_bounded_memory(store):
-    entry_importer = Importer(store)
+    entries = ((n, {"uri": URI, "tags": [f"t{n % 90}"]}, "") for n in range(10 * MAX_CHANGES))
     tracemalloc.start()
     try:
-        for line in range(10 * MAX_CHANGES):
-            entry_importer.add(line, {"uri": URI, "tags": [f"t{line % 90}"]})
+        report = Importer(store).import_all(entries)
         assert tracemalloc.get_traced_memory()[1] < 4_000_000
     finally:
         tracemalloc.stop()
-    assert entry_importer.finish().created == 1
+    assert report.created == 1
 
 
-def test_what_another_client_stored_meanwhile_is_synced_before_it_counts_as_unchanged(
-    tmp_path, monkeypatch
-):
+def test_what_another_client_stored_is_synced_before_it_counts_as_unchanged(tmp_path, monkeypatch):
     store, synced, fsync = Store(tmp_path), set(), os.fsync
-    first, second = Importer(store), Importer(store)
-    for each in (first, second):
-        each.add(1, {"uri": URI})
-    second.finish()
+    import_entries(store, {"uri": URI})
     monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
-    assert first.finish().unchanged == 1
+    assert import_entries(store, {"uri": URI})[0] == (0, 0, 1, 0)
     (file,) = (tmp_path / "bookmarks").iterdir()
     assert synced == {file.stat().st_ino, file.parent.stat().st_ino}

@@ -10,11 +10,12 @@ import threading
 import pytest
 from clients import ask, bookmarks_of, delete_bookmark, put_bookmark, require_whole
 
+from storage.batch import MAX_CHANGES
 from storage.bookmark import clean, create, update
 from storage.errors import Full
 from storage.query import Query
 from storage.retag import RetagReport, clean_retagging, retag
-from storage.store import MAX_CHANGES, Rehearsal, Store
+from storage.store import Rehearsal, Store
 from tests.conftest import until
 
 OLD = "2024-01-01T00:00:00Z"

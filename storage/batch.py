@@ -1,0 +1,80 @@
+"""Change many bookmarks in batches, each of which is one transaction."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
+from storage.store import Store, Transaction
+
+# A transaction holds one file open for each change, and a process may open
+# 1,024 files.
+MAX_CHANGES = 200
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+# These errors concern one bookmark alone; all others end the batch.
+_ERRORS_OF_ONE = (Invalid, NotFound, Gone, Unreadable)
+
+
+class Done(NamedTuple, Generic[_Item, _Result]):
+    """An item whose change is durable."""
+
+    item: _Item
+    result: _Result
+
+
+class Failed(NamedTuple, Generic[_Item]):
+    """An item that was left alone."""
+
+    item: _Item
+    error: StorageError
+
+
+Outcome = Done[_Item, _Result] | Failed[_Item]
+
+
+def change_in_batches(
+    store: Store, items: Iterable[_Item], change: Callable[[Transaction, _Item], _Result]
+) -> Iterator[Outcome[_Item, _Result]]:
+    """Change many items, and yield the outcome of each once its batch is durable.
+
+    After Busy, Full or Unavailable, it is unknown what is stored of the items without an outcome.
+    """
+    for batch in split(items):
+        yield from change_batch(store, batch, change)
+
+
+def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
+    """Yield the items in lists of at most MAX_CHANGES."""
+    batch: list[_Item] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == MAX_CHANGES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def change_batch(
+    store: Store, items: Sequence[_Item], change: Callable[[Transaction, _Item], _Result]
+) -> list[Outcome[_Item, _Result]]:
+    """Change the items in one transaction, and return the outcome of each.
+
+    Raises Busy, Full or Unavailable: then it is unknown what is stored.
+    """
+    outcomes: list[Outcome[_Item, _Result]] = []
+    with store.transaction() as folder:
+        for item in items:
+            outcomes.append(_change_one(folder, item, change))
+    return outcomes
+
+
+def _change_one(
+    folder: Transaction, item: _Item, change: Callable[[Transaction, _Item], _Result]
+) -> Outcome[_Item, _Result]:
+    try:
+        return Done(item, change(folder, item))
+    except _ERRORS_OF_ONE as error:
+        return Failed(item, error)
