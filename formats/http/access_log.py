@@ -7,35 +7,43 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The key of the WSGI environment for the host whose folder is served, if the process serves many.
+# The key of the WSGI environment for the host whose folder is served, if the
+# process serves many.
 HOST_VARIABLE = "bookmarks.host"
-MAX_ADDRESS = 64  # In characters. A client can send an X-Forwarded-For of any length.
+MAX_ADDRESS = 64  # In characters. A client can send any X-Forwarded-For.
 
 
 class AccessLog:
     """WSGI middleware that logs one line for each response.
 
-    A line has the client's address, the method, path, status, bytes of the body and milliseconds.
-    It never has a token or a body, and control characters are escaped.
+    A line has the client's address, the method, path, status, bytes of the body
+    and milliseconds. It never has a token or a body.
     """
 
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
         started = time.perf_counter()
-        status = ""  # Until the application calls `start`.
+        status = ""
 
         def start(status_line, headers, exc_info=None):  # type: ignore[no-untyped-def]
             nonlocal status
-            status = status_line[:3]  # The three digits, without the reason phrase.
+            status = status_line[:3]  # The digits, without the reason phrase.
             return start_response(status_line, headers, exc_info)
 
         chunks = list(self._app(environ, start))  # This application streams no bodies.
-        milliseconds = 1000 * (time.perf_counter() - started)
-        method, path = _escape(environ["REQUEST_METHOD"]), _escape(environ.get("PATH_INFO", ""))
-        address, body_size = client_address(environ), sum(map(len, chunks))
-        log.info("%s %s %s %s %d %.1f", address, method, path, status, body_size, milliseconds)
+        log.info(
+            "%s %s %s %s %d %.1f",
+            client_address(environ),
+            _escape(environ["REQUEST_METHOD"]),
+            _escape(environ.get("PATH_INFO", "")),
+            status,
+            sum(map(len, chunks)),
+            1000 * (time.perf_counter() - started),
+        )
         return chunks
 
 
@@ -45,9 +53,12 @@ def _escape(text: str) -> str:
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address for a log, `-` without one, and the host that HOST_VARIABLE has.
+    """Return the client's address for a log, and the host that HOST_VARIABLE has.
 
-    waitress takes REMOTE_ADDR from X-Forwarded-For if the request comes from the trusted proxy.
+    waitress takes REMOTE_ADDR from X-Forwarded-For if the request comes from the
+    trusted proxy.
     """
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
-    return f"{address} ({environ[HOST_VARIABLE]})" if HOST_VARIABLE in environ else address
+    if HOST_VARIABLE in environ:
+        return f"{address} ({environ[HOST_VARIABLE]})"
+    return address

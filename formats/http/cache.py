@@ -1,6 +1,7 @@
 """A cache of responses to GET, valid until the data folder changes."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from webob import Request
 
@@ -10,11 +11,13 @@ from formats.http.site import ADDRESS_VARIABLES
 from storage.errors import Unavailable
 from storage.store import Store
 
-# In bytes: of all cached responses with their keys, of one of them, and of its Python objects.
-MAX_SIZE, MAX_RESPONSE_SIZE, OVERHEAD = 16 * 1024 * 1024, 256 * 1024, 2048
+# In bytes.
+MAX_SIZE = 16 * 1024 * 1024
+MAX_RESPONSE_SIZE = 256 * 1024
+OVERHEAD = 2048  # Of the Python objects of one response.
 
-# Credentials are not in the key: access control checks them before each look into the cache. The
-# response to HEAD is that of GET, whose body `response.send` leaves out.
+# Credentials are not in the key: access control checks them before each look
+# into the cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -23,54 +26,74 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# Requests with these are not cached. If-Match is rare in a GET. The outcome of dates depends on the
-# clock: one in the future has no effect, nor has If-Modified-Since within a second of a change.
-_UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}  # The key has If-None-Match.
-_Make = Callable[[Request], Response]
+# If-Match is rare in a GET, and the outcome of dates depends on the clock.
+_UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
+_Key = tuple[object, ...]
+
+
+class _Cached(NamedTuple):
+    change_count: int  # Of the store, before the response was made.
+    response: Response
 
 
 class ResponseCache:
     """Cache responses to GET and HEAD until anything in the store changes.
 
-    A response from the cache takes 6 µs. Making it anew takes 14 µs for one bookmark, 42 for a list
-    of 20 and 700 for a page. When the cache is full it is emptied.
+    A response from the cache takes 6 µs. Making it anew takes 14 µs for one
+    bookmark, 42 for a list of 20 and 700 for a page.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Each response with the change count that the store had before the response was made.
-        self._responses: dict[tuple[object, ...], tuple[int, Response]] = {}
+        self._responses: dict[_Key, _Cached] = {}
         self._size = 0  # Replaced responses count too, until the cache is emptied.
 
-    def get(self, request: Request, has_tokens: bool, make: _Make) -> Response:
-        """Return the cached response to this request, or what `make` returns.
-
-        A response depends on whether the service `has_tokens`, but not on which.
-        """
-        environ = request.environ
-        # The pages below `/-/` depend on cookies, which the key has not.
-        depends_on_cookies = environ.get("PATH_INFO", "")[:3] == "/-/"
-        if depends_on_cookies or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+    def get(
+        self, request: Request, has_tokens: bool, make: Callable[[Request], Response]
+    ) -> Response:
+        """Return the cached response to this request, or what `make` returns."""
+        key = _key(request, has_tokens)
+        if key is None:
             return make(request)
-        if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
-            return make(request)
-        key = (has_tokens, *map(environ.get, _KEY_VARIABLES))
-        if cached := self._responses.get(key):
-            try:
-                if cached[0] == self._store.refresh():
-                    return cached[1]
-            except Unavailable:
-                pass  # The data folder is missing, but `make` can still serve a style sheet.
-        # If the store changes while the response is made, this count is out of date, so the cached
-        # response counts as stale.
+        cached = self._responses.get(key)
+        if cached and self._is_fresh(cached):
+            return cached.response
+        # Read the count first, because the store may change meanwhile.
         change_count = self._store.change_count
         response = make(request)
-        # The header Link may repeat the query four times.
-        size = OVERHEAD + len(response.body) + 5 * sum(map(len, filter(None, key[1:])))
-        # Where each request compares all files, that takes longer than to make a response.
-        if size <= MAX_RESPONSE_SIZE and not self._store.compares_each_time():
-            if self._size + size > MAX_SIZE:
-                self._responses, self._size = {}, 0
-            self._responses[key] = change_count, response
-            self._size += size
+        self._add(key, _Cached(change_count, response))
         return response
+
+    def _is_fresh(self, cached: _Cached) -> bool:
+        try:
+            return cached.change_count == self._store.refresh()
+        except Unavailable:  # Without the data folder, `make` still serves style sheets.
+            return False
+
+    def _add(self, key: _Key, cached: _Cached) -> None:
+        # Where each request compares all files, that takes longer than to make
+        # a response.
+        if self._store.compares_each_time():
+            return
+        key_size = sum(len(value) for value in key if isinstance(value, str))
+        # The header Link may repeat the query four times.
+        size = OVERHEAD + len(cached.response.body) + 5 * key_size
+        if size > MAX_RESPONSE_SIZE:
+            return
+        if self._size + size > MAX_SIZE:
+            self._responses = {}
+            self._size = 0
+        self._responses[key] = cached
+        self._size += size
+
+
+def _key(request: Request, has_tokens: bool) -> _Key | None:
+    """Return all that the response depends on, or None if it must not be cached."""
+    environ = request.environ
+    if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        return None
+    if environ.get("PATH_INFO", "").startswith("/-/"):
+        return None  # These pages depend on cookies.
+    if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
+        return None
+    return (has_tokens, *map(environ.get, _KEY_VARIABLES))

@@ -18,30 +18,34 @@ GZIP_SUFFIX = "-gzip"
 def accepts_gzip(request: Request) -> bool:
     """Return whether the client accepts a compressed response."""
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
-    return bool(accepted) and _header_accepts_gzip(accepted[:MAX_ACCEPT])
+    if not accepted:
+        return False
+    return _header_accepts_gzip(accepted[:MAX_ACCEPT])
 
 
 @functools.lru_cache(maxsize=256)
 def _header_accepts_gzip(accepted: str) -> bool:
     """Return whether an Accept-Encoding allows gzip (RFC 9110 section 12.5.3)."""
     header = create_accept_encoding_header(accepted)
-    # For an invalid header WebOb returns all offers.
-    is_valid = isinstance(header, AcceptEncodingValidHeader)
-    return is_valid and bool(header.acceptable_offers(["gzip"]))
+    if not isinstance(header, AcceptEncodingValidHeader):
+        return False  # For an invalid header WebOb would return all offers.
+    return bool(header.acceptable_offers(["gzip"]))
 
 
 def compress(request: Request, response: Response) -> Response:
     """Return the response compressed if the client accepts that.
 
-    A body of at most `MIN_SIZE` bytes stays as it is, but its entity tag has `GZIP_SUFFIX`, too. A
-    later 304 must have the same tag, but is made without knowing the size of the body.
+    A small body stays as it is, but its entity tag has `GZIP_SUFFIX` too: a later
+    304 must have the same tag, but is made without knowing the size of the body.
     """
     if not accepts_gzip(request):
         return response
     headers = response.headers
     if "ETag" in headers:
-        headers["ETag"] = headers["ETag"][:-1] + GZIP_SUFFIX + '"'
+        headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:
-        response.body = gzip.compress(response.body, LEVEL, mtime=0)  # The same bytes each time.
-        headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(response.body))}
+        # A fixed mtime gives the same bytes each time.
+        response.body = gzip.compress(response.body, LEVEL, mtime=0)
+        headers["Content-Encoding"] = "gzip"
+        headers["Content-Length"] = str(len(response.body))
     return response

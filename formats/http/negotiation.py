@@ -12,10 +12,15 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. A longer header counts as absent, so that caches stay small.
-# A parameter other than q, the quality, with the semicolon before it. Such parameters are removed,
-# because offers have none. The possessive `*+` keeps the time proportional to the length.
-_PARAMETER_EXCEPT_Q = re.compile(r';\s*+(?![qQ]\s*=)(?:"(?:[^"\\]|\\.)*+"?|[^;,"])*+')
+# In characters. A longer header counts as absent, so that caches stay small.
+MAX_ACCEPT = 4096
+# A parameter of a media type other than q, the quality. The possessive `*+` keeps
+# the time proportional to the length.
+_PARAMETER_EXCEPT_Q = re.compile(
+    r";\s*+(?![qQ]\s*=)"  # The beginning, and no q.
+    r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string, whose end may be missing.
+    r'|[^;,"])*+'  # Anything else up to the end.
+)
 
 
 def negotiate(
@@ -39,12 +44,15 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
     for format in offered:
         if format.name == name:
             return format
-    names = [format.name for format in offered]
-    raise HTTPError(400, f"The format must be one of {', '.join(names)}.")
+    names = ", ".join(format.name for format in offered)
+    raise HTTPError(400, f"The format must be one of {names}.")
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the format that Accept prefers, the first one if it has no preference, or None."""
+    """Return the format that Accept prefers, or None.
+
+    Without a preference, it is the first one.
+    """
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -52,17 +60,31 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 
 
 @functools.lru_cache(maxsize=256)
-def _accepted_format(accept: str, formats: tuple[Format, ...]) -> Format | None:
-    # Only the parameter `format=` selects a download: the page and the download `netscape` are both
-    # text/html, and a browser that asks for text/html must get the page.
-    shown = [format for format in formats if not format.download_name]
-    by_type = {format.bare_type: format for format in shown}
-    # Offer only aliases that Accept names: responses have another type, so text/* selects none.
-    aliases = ((alias, format) for format in shown for alias in format.aliases)
-    by_type |= {alias: format for alias, format in aliases if alias in accept.lower()}
-    # The offers have no parameters: WebOb would match none of them with `text/html;charset=utf-8`.
+def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
+    by_type = _formats_by_type(accept.lower(), offered)
+    # The offers have no parameters: WebOb would match none of them with
+    # `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
-    # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2 allows.
+    # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2
+    # allows.
     accept = accept.strip(", \t")
-    acceptable = create_accept_header(accept or None).acceptable_offers(list(by_type))
-    return by_type[acceptable[0][0]] if acceptable else None
+    header = create_accept_header(accept or None)
+    acceptable = header.acceptable_offers(list(by_type))
+    if not acceptable:
+        return None
+    media_type, _ = acceptable[0]
+    return by_type[media_type]
+
+
+def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
+    """Return the formats to offer by their media types and aliases."""
+    # A download is only selected by `format=`: a browser that asks for text/html
+    # must get the page.
+    shown = [format for format in offered if not format.download_name]
+    by_type = {format.bare_type: format for format in shown}
+    for format in shown:
+        for alias in format.aliases:
+            # Responses have another type, so text/* selects no alias.
+            if alias in accept:
+                by_type[alias] = format
+    return by_type

@@ -8,25 +8,29 @@ from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
 
-OK, CREATED, NO_CONTENT = "200 OK", "201 Created", "204 No Content"
+OK = "200 OK"
+CREATED = "201 Created"
+NO_CONTENT = "204 No Content"
+SEE_OTHER = "303 See Other"
+NOT_MODIFIED = "304 Not Modified"
 
-# The headers of a request that determine the format and the compression of the response.
+# The headers of a request that determine the format and the compression.
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; "
-        "frame-ancestors 'none'"
+        "connect-src 'self'; manifest-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain http to another
-    # machine they send no Sec-Fetch-Site, so the service would refuse its own forms.
+    # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain
+    # http to another machine they send no Sec-Fetch-Site either.
     "Referrer-Policy": "same-origin",
 }
 
 
 class HTTPError(Exception):
-    """A request that cannot be served: the status, the detail, and headers of the response.
+    """A request that cannot be served: the status, the detail, and headers.
 
     Headers are keyword arguments, so a `_` in their names stands for `-`.
     """
@@ -34,7 +38,9 @@ class HTTPError(Exception):
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
         self.status = status
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.headers = {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
 
 
 @dataclass(slots=True)
@@ -55,30 +61,37 @@ def see_other(url: str) -> Response:
     """Redirect a browser to the page at `url` (RFC 9110 section 15.4.4)."""
     # WSGI servers may require a Content-Type though there is no content.
     headers = {"Location": url, "Content-Type": "text/plain", "Content-Length": "0"}
-    return Response("303 See Other", headers)
+    return Response(SEE_OTHER, headers)
 
 
-def add_common_headers(response: Response, has_tokens: bool, is_public: bool) -> Response:
-    """Add the headers that every response has, and Cache-Control and Vary unless they are set.
+def add_common_headers(
+    response: Response, has_tokens: bool, is_public: bool
+) -> Response:
+    """Add the headers that every response has, unless Cache-Control or Vary is set.
 
-    With `has_tokens`, a response depends on the credentials of the request, and only with
-    `is_public` anybody may read it.
+    With `has_tokens`, a response depends on the credentials of the request, and
+    only with `is_public` anybody may read it.
     """
     headers = response.headers
-    cache_control, vary = "no-cache", VARY
+    cache_control = "no-cache"
+    vary = VARY
     if has_tokens:
-        # After "Log out", Back must not show a page that needed the login.
-        is_shown_by_login = headers.get("Content-Type") == HTML and not is_public
-        cache_control = "private, no-store" if is_shown_by_login else "private, no-cache"
+        cache_control = "private, no-cache"
         vary = f"{VARY}, Authorization, Cookie"
+        if headers.get("Content-Type") == HTML and not is_public:
+            # After "Log out", Back must not show a page that needed the login.
+            cache_control = "private, no-store"
     headers.setdefault("Cache-Control", cache_control)
     headers.setdefault("Vary", vary)
     headers |= COMMON_HEADERS
     return response
 
 
-def send(request: Request, response: Response, start_response: StartResponse) -> Iterable[bytes]:
+def send(
+    request: Request, response: Response, start_response: StartResponse
+) -> Iterable[bytes]:
     """Start the WSGI response and return its body (PEP 3333)."""
     start_response(response.status, list(response.headers.items()))
-    is_head = request.environ["REQUEST_METHOD"] == "HEAD"
-    return [] if is_head or not response.body else [response.body]
+    if request.environ["REQUEST_METHOD"] == "HEAD" or not response.body:
+        return []
+    return [response.body]
