@@ -45,15 +45,23 @@ def assets() -> Mapping[str, Asset]:
 def served_name(file: str) -> str:
     """Return a name with a digest of the file's content, so that browsers can cache it for ever."""
     stem, _, suffix = file.partition(".")
-    digest = f"{_read(file).version:032x}"
-    return f"{stem}-{digest[:_DIGITS_IN_NAME]}.{suffix}"
+    digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
+    return f"{stem}-{digest}.{suffix}"
 
 
 @functools.cache
 def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
-    if file == "app.webmanifest":  # It must link to the icons by their served names.
-        for other in _MEDIA_TYPES.keys() - {file}:
-            body = body.replace(f'"{other}"'.encode(), f'"{served_name(other)}"'.encode())
+    if file == "app.webmanifest":
+        body = _with_served_names(body)
     digest = hashlib.sha256(body).digest()[:16]  # 16 bytes, like the version of a bookmark.
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))
+
+
+def _with_served_names(manifest: bytes) -> bytes:
+    """Return the manifest with links to the icons by the names that they are served under."""
+    for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
+        old = f'"{icon}"'
+        new = f'"{served_name(icon)}"'
+        manifest = manifest.replace(old.encode(), new.encode())
+    return manifest

@@ -1,12 +1,12 @@
 """The page of one bookmark, and the page that adds one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
 from formats.html import editor
 from formats.html.editor import BookmarkForm
-from formats.html.frame import write_page
+from formats.html.frame import Note, write_page
 from formats.html.parts import date_html, host_html, title_link
 from formats.listing import Site, View
 from storage.bookmark import fold, split_tags
@@ -15,55 +15,79 @@ from storage.index import Entry
 
 def write(entry: Entry, view: View) -> Iterator[bytes]:
     """Write the page of a bookmark, with the forms that change and delete it."""
-    site, values = view.site, view.values
-    form = BookmarkForm(list_query=values.get("_list"), closes_window=values.get("close", ""))
-    focus = "" if form.list_query is None else "title"  # "Edit" in a list has opened the page.
+    site = view.site
+    values = view.values
+    list_query = values.get("_list")
+    form = BookmarkForm(list_query=list_query, closes_window=values.get("close", ""))
+    focus = ""
+    if list_query is not None:  # "Edit" in a list has opened the page.
+        focus = "title"
     form_html = editor.edit_form(site, form.showing(entry), focus=focus)
-    yield _page(entry, site, form_html, form.list_query).encode()
+    yield _page(entry, site, form_html, list_query).encode()
 
 
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page of a bookmark whose uri the user wants to add, with the sent tags added."""
+    """Return the page of a bookmark whose uri the user wants to add, with the sent tags added.
+
+    The bookmarklet or an app has taken the title and the description from a page. The title is
+    dropped, and the description offered.
+    """
     date = date_html(entry.bookmark.created)
     note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
-    return _page(entry, site, note + existing_form(entry, site, sent), sent.list_query)
+    checkbox = _description_checkbox(entry, sent, is_checked=False)
+    form_html = _merged_form(entry, site, sent, checkbox)
+    return _page(entry, site, note + form_html, sent.list_query)
+
+
+def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
+    """Return the form of a bookmark whose uri the user wants to add, with all that was typed."""
+    notes = {}
+    title = sent.title.strip()
+    if title not in ("", entry.bookmark.title):
+        notes["title"] = editor.other_value("You typed:", title)
+    checkbox = _description_checkbox(entry, sent, is_checked=True)
+    return _merged_form(entry, site, sent, checkbox, notes)
+
+
+def _merged_form(
+    entry: Entry, site: Site, sent: BookmarkForm, checkbox: str, notes: Mapping[str, Note] = {}
+) -> str:
+    """Return the form of a bookmark, with the tags of the form `sent` after its own."""
+    form = sent.showing(entry)
+    folded_tags = set(map(fold, entry.bookmark.tags))
+    tags = split_tags(form.tags)
+    tags += [tag for tag in split_tags(sent.tags) if fold(tag) not in folded_tags]
+    form = replace(form, tags=", ".join(tags), unread=form.unread or sent.unread)
+    return editor.edit_form(site, form, notes=notes, checkbox=checkbox, focus="tags")
+
+
+def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:
+    """Return a checkbox that adds the sent description, empty if the bookmark has it."""
+    description = sent.description.strip()
+    if description in entry.bookmark.description:
+        return ""
+    return editor.quote_checkbox(description, is_checked=is_checked)
 
 
 def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> str:
     b = entry.bookmark
-    changed = f"changed {date_html(b.modified)}" if b.modified != b.created else ""
-    details = (host_html(b.uri), f"saved {date_html(b.created)}", changed)
-    main = (
-        f'<p class="meta">{" · ".join(filter(None, details))}</p>\n'
-        f"{form_html}{editor.delete_form(site, entry, list_query)}"
-    )
+    details = [f"saved {date_html(b.created)}"]
+    host = host_html(b.uri)
+    if host:
+        details.insert(0, host)
+    if b.modified != b.created:
+        details.append(f"changed {date_html(b.modified)}")
+    meta = " · ".join(details)
+    delete_form = editor.delete_form(site, entry, list_query)
+    main = f'<p class="meta">{meta}</p>\n{form_html}{delete_form}'
     return write_page(b.title, main, site, heading=title_link(b))
-
-
-def existing_form(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool = False) -> str:
-    """Return the form of an existing bookmark that the user wanted to add by the form `sent`.
-
-    The form has the tags of both, and a checkbox to add the description. If the user typed the
-    values (`is_typed`), it also shows the title, and the checkbox is ticked; the bookmarklet or an
-    app takes the values from a page.
-    """
-    b, form = entry.bookmark, sent.showing(entry)
-    folded_tags = set(map(fold, b.tags))
-    new_tags = [tag for tag in split_tags(sent.tags) if fold(tag) not in folded_tags]
-    tags = ", ".join(split_tags(form.tags) + new_tags)
-    form = replace(form, tags=tags, unread=form.unread or sent.unread)
-    title, description = sent.title.strip(), sent.description.strip()
-    # A typed title is shown, so that it is not lost; the title of a page is dropped.
-    is_title_shown = is_typed and title not in ("", b.title)
-    notes = {"title": editor.other_value("You typed:", title)} if is_title_shown else {}
-    checkbox = ""
-    if description and description not in b.description:
-        # A typed description must not be lost, so check its checkbox; a page's is only offered.
-        checkbox = editor.quote_checkbox(description, is_checked=is_typed)
-    return editor.edit_form(site, form, notes=notes, checkbox=checkbox, focus="tags")
 
 
 def write_add(form: BookmarkForm, site: Site) -> str:
     """Return the page that adds a bookmark; its first empty field has the focus."""
-    focus = next((name for name in editor.LABELS if not getattr(form, name)), "")
+    focus = ""
+    for name in editor.LABELS:
+        if not getattr(form, name):
+            focus = name
+            break
     return write_page("Add a bookmark", editor.edit_form(site, form, focus=focus), site)

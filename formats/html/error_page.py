@@ -9,7 +9,6 @@ from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
 from formats.listing import Site
 
-# The heading of the page for some statuses; for the others, the problem's detail says enough.
 _HEADINGS: Mapping[int, str] = {
     404: "There is nothing here",
     409: "You have this bookmark already",
@@ -20,7 +19,7 @@ _HEADINGS: Mapping[int, str] = {
 }
 # The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# With these statuses, the problem's detail is meant for programs. Pages show these texts instead.
+# The texts of pages for some statuses, whose detail is meant for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
@@ -32,18 +31,14 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
 
 @dataclass
 class Problem:
-    """An error as a client gets it (RFC 9457): a status, a detail, and headers of the response.
-
-    `errors` has (field, reason) of each wrong field; `bookmark_url` is the address of the bookmark
-    that has the uri already; `deleted` is the time of the deletion of the bookmark.
-    """
+    """An error as a client gets it (RFC 9457)."""
 
     status: int
     detail: str
-    headers: dict[str, str] = field(default_factory=dict)
-    errors: Sequence[tuple[str, str]] = ()
-    bookmark_url: str = ""
-    deleted: str = ""
+    headers: dict[str, str] = field(default_factory=dict)  # Of the response.
+    errors: Sequence[tuple[str, str]] = ()  # The name of each wrong field, and the reason.
+    bookmark_url: str = ""  # The address of the bookmark that has the uri already.
+    deleted: str = ""  # The time of the deletion of the bookmark.
 
     @property
     def heading(self) -> str:
@@ -63,35 +58,47 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     """Return the page of a problem."""
-    main = f"{problem_html(problem)}{list_link(site)}"
+    main = problem_html(problem) + list_link(site)
     return write_page(problem.heading, main, site).encode()
 
 
 def problem_html(problem: Problem) -> str:
     """Return what is wrong, with links to the wrong fields that the form shows."""
     if problem.errors:
-        items = [f"<li>{_field_link(name)} {people_text(why)}</li>" for name, why in problem.errors]
-        return f"<ul>{''.join(items)}</ul>\n"
-    html = f"<p>{detail_html(problem)}</p>\n"
+        return _errors_html(problem.errors)
+    detail = detail_html(problem)
+    html = f"<p>{detail}</p>\n"
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'
     return html
 
 
+def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
+    items = []
+    for name, reason in errors:
+        field = e(name)
+        if name in LABELS:
+            field = f'<a href="#{name}">{LABELS[name]}</a>'
+        text = people_text(reason)
+        items.append(f"<li>{field} {text}</li>")
+    content = "".join(items)
+    return f"<ul>{content}</ul>\n"
+
+
 def detail_html(problem: Problem) -> str:
     """Return what is wrong, as a text for people."""
-    if time := problem.deleted:  # The script shows it in the zone of the user.
-        text = f"on {time[:10]} at {time[11:16]} UTC"
-        return f'You deleted this bookmark <time datetime="{time}">{text}</time>.'
-    return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
+    time = problem.deleted
+    if not time:
+        return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
+    # The script shows the time in the zone of the user.
+    text = f"on {time[:10]} at {time[11:16]} UTC"
+    return f'You deleted this bookmark <time datetime="{time}">{text}</time>.'
 
 
-def people_text(why: str) -> str:
+def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
     # A person has typed the tags as one text, so the index of a tag says nothing.
-    return e(re.sub(r"\buri\b", "address", why.replace(" a uri", " an uri").split(" at index ")[0]))
-
-
-def _field_link(name: str) -> str:
-    return f'<a href="#{name}">{LABELS[name]}</a>' if name in LABELS else e(name)
+    text, _, _ = reason.partition(" at index ")
+    text = text.replace(" a uri", " an uri")
+    return e(re.sub(r"\buri\b", "address", text))

@@ -16,66 +16,61 @@ HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose valu
 
 def e(text: str) -> str:
     """Return the text escaped for a page. No text may get into a page in any other way."""
-    # `isprintable` is a fast test: no printable character is invalid in XML.
-    return escape(text if text.isprintable() else replace_invalid_xml_chars(text))
+    # `isprintable` is fast, and no printable character is invalid in XML.
+    if not text.isprintable():
+        text = replace_invalid_xml_chars(text)
+    return escape(text)
 
 
-def begin(title: str, site: Site, listing: Listing | None = None) -> str:
-    """Return a page up to its main part.
+def begin(title: str, site: Site) -> str:
+    """Return a page up to its main part."""
+    head = _head(title, site) + _feed_link(site, filter=[])
+    return head + _header(site, selection=[], add_address=f"{site.path}/-/add")
 
-    The page of a list has a link to its own feed, its search box keeps its tags and its order, and
-    the form behind the link "Add" leads back to it.
+
+def begin_list(title: str, listing: Listing) -> str:
+    """Return the page of a list up to its main part.
+
+    The feed is that of the list, a search keeps its tags and its order, and saving a new bookmark
+    leads back to it.
     """
-    filter, order = (listing.filter, listing.order) if listing else ([], [])
-    add_parameters = [("_list", listing.list_query)] if listing else []
-    add_address = with_query(f"{site.path}/-/add", add_parameters)
-    login_link = f'<a href="{e(site.path)}/-/login">Log in</a>\n' if site.has_login else ""
-    return (
-        f'{_head(title, site)}<link rel="alternate" type="application/atom+xml" '
-        f'title="Feed of bookmarks" href="{e(feed_address(site, filter))}">\n</head>\n'
-        f'<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{_brand(site)}{_search(site, filter + order)}'
-        f'<nav aria-label="Pages of the service">{_unread_link(site)}'
-        f'<a href="{e(site.path)}/tags">Tags</a>\n<a href="{e(site.path)}/-/tools">Tools</a>\n'
-        f'{login_link}<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
-        "</nav>\n</header>\n"
-    )
+    site = listing.site
+    head = _head(title, site) + _feed_link(site, listing.filter)
+    add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
+    return head + _header(site, listing.filter + listing.order, add_address)
+
+
+def begin_login(title: str, site: Site) -> str:
+    """Return a page up to its main part, without links to pages that need a login."""
+    brand = _brand(site)
+    return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{brand}</header>\n'
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
     """Return a page of one column. The heading, as HTML, is the title unless it is given."""
-    return f"{begin(title, site)}{single_column(heading or e(title), main)}"
+    return begin(title, site) + single_column(heading or e(title), main)
 
 
 def single_column(heading: str, main: str) -> str:
     """Return the rest of a page of one column, after `begin` or `begin_login`."""
     return (
-        f'<main id="main" class="single">\n<h1 dir="auto">{heading}</h1>\n{main}</main>\n{END}'
+        '<main id="main" class="single">\n'
+        f'<h1 dir="auto">{heading}</h1>\n{main}</main>\n{END}'
     )
 
 
-def _unread_link(site: Site) -> str:
-    """Return a link to the bookmarks to read later, with their number, if there are any."""
-    if not (count := site.count_unread()):
-        return ""
-    address = e(with_query(f"{site.path}/", [("tag", "unread")]))
-    return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
-
-
-def begin_login(title: str, site: Site) -> str:
-    """Return a page up to its main part, without the links that a user can follow after a login."""
-    return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{_brand(site)}</header>\n'
-
-
-def _brand(site: Site) -> str:
-    path = e(site.path)
-    icon = f'<img src="{path}/{served_name("icon.svg")}" alt="" width="28" height="28">'
-    return f'<a class="brand" href="{path}/">{icon}Bookmarks</a>\n'
-
-
 def _head(title: str, site: Site) -> str:
-    """Return the head of a page. The script reads the path of the service from `data-path`."""
+    """Return the head of a page, up to its last links.
+
+    The script reads the path of the service from `data-path`.
+    """
     path = e(site.path)
+    shown_title = e(cut(title, MAX_HEADING))
+    icon = served_name("icon.svg")
+    touch_icon = served_name("touch.png")
+    manifest = served_name("app.webmanifest")
+    style = served_name("style.css")
+    script = served_name("script.js")
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -83,25 +78,75 @@ def _head(title: str, site: Site) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{e(cut(title, MAX_HEADING))}</title>
+<title>{shown_title}</title>
 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#f7f6f3">
 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15181a">
-<link rel="icon" type="image/svg+xml" href="{path}/{served_name("icon.svg")}">
-<link rel="apple-touch-icon" href="{path}/{served_name("touch.png")}">
-<link rel="manifest" href="{path}/{served_name("app.webmanifest")}">
-<link rel="stylesheet" href="{path}/{served_name("style.css")}">
-<script src="{path}/{served_name("script.js")}" defer></script>
+<link rel="icon" type="image/svg+xml" href="{path}/{icon}">
+<link rel="apple-touch-icon" href="{path}/{touch_icon}">
+<link rel="manifest" href="{path}/{manifest}">
+<link rel="stylesheet" href="{path}/{style}">
+<script src="{path}/{script}" defer></script>
 """
 
 
-def _search(site: Site, kept: Parameters) -> str:
-    hidden = _hidden_inputs([(name, value) for name, value in kept if name != "q"])
-    words = dict(kept).get("q", "")
+def _feed_link(site: Site, filter: Parameters) -> str:
+    address = e(feed_address(site, filter))
+    return (
+        '<link rel="alternate" type="application/atom+xml" '
+        f'title="Feed of bookmarks" href="{address}">\n'
+    )
+
+
+def _header(site: Site, selection: Parameters, add_address: str) -> str:
+    """Return the end of the head, and the search and the links above the main part."""
+    path = e(site.path)
+    brand = _brand(site)
+    search = _search(site, selection)
+    unread_link = _unread_link(site)
+    login_link = ""
+    if site.has_login:
+        login_link = f'<a href="{path}/-/login">Log in</a>\n'
+    return (
+        "</head>\n<body>\n"
+        '<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<header class="top">\n{brand}{search}'
+        f'<nav aria-label="Pages of the service">{unread_link}'
+        f'<a href="{path}/tags">Tags</a>\n'
+        f'<a href="{path}/-/tools">Tools</a>\n'
+        f"{login_link}"
+        f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
+        "</nav>\n</header>\n"
+    )
+
+
+def _brand(site: Site) -> str:
+    path = e(site.path)
+    icon = served_name("icon.svg")
+    return (
+        f'<a class="brand" href="{path}/">'
+        f'<img src="{path}/{icon}" alt="" width="28" height="28">Bookmarks</a>\n'
+    )
+
+
+def _unread_link(site: Site) -> str:
+    """Return a link to the bookmarks to read later, with their number, if there are any."""
+    count = site.count_unread()
+    if not count:
+        return ""
+    address = e(with_query(f"{site.path}/", [("tag", "unread")]))
+    return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
+
+
+def _search(site: Site, selection: Parameters) -> str:
+    kept = [parameter for parameter in selection if parameter[0] != "q"]
+    hidden = _hidden_inputs(kept)
+    words = e(dict(selection).get("q", ""))
     return (
         f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
         '<label class="unseen" for="q">Search</label>'
-        f'<input type="search" id="q" name="q" value="{e(words)}" dir="auto" '
-        'placeholder="Search: words, #tag, -not" autocomplete="off" data-completes="search">'
+        f'<input type="search" id="q" name="q" value="{words}" dir="auto" '
+        'placeholder="Search: words, #tag, -not" autocomplete="off" '
+        'data-completes="search">'
         f"<button>Search</button>\n{_HELP}</form>\n"
     )
 
@@ -128,7 +173,8 @@ def feed_address(site: Site, filter: Parameters) -> str:
 
 def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a link back to the list with this query, or else to all bookmarks."""
-    return f"<p>{link_button('Back to the list', list_address(site.path, list_query))}</p>\n"
+    link = link_button("Back to the list", list_address(site.path, list_query))
+    return f"<p>{link}</p>\n"
 
 
 def link_button(label: str, address: str) -> str:
@@ -146,46 +192,56 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
     kind, text = note
     if not text:
         return "", ""
-    invalid = ' aria-invalid="true"' if kind == "error" else ""
-    html = f'<div class="{kind}" id="{id}-{kind}">{text}</div>\n'
-    return f' aria-describedby="{id}-{kind}"{invalid}', html
+    attributes = f' aria-describedby="{id}-{kind}"'
+    if kind == "error":
+        attributes += ' aria-invalid="true"'
+    return attributes, f'<div class="{kind}" id="{id}-{kind}">{text}</div>\n'
 
 
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
+    hidden_inputs = _hidden_inputs(hidden)
     # URL-encoding triples non-ASCII text, which can make long bookmarks too large for the service.
     return (
-        f'<form method="post" action="{e(action)}" enctype="multipart/form-data" {attributes}>'
-        f"{_hidden_inputs(hidden)}\n{content}</form>\n"
+        f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
+        f"{attributes}>{hidden_inputs}\n{content}</form>\n"
     )
 
 
 def _hidden_inputs(fields: HiddenFields) -> str:
-    return "".join(
-        f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
-        for name, value in fields
-        if value is not None
-    )
+    inputs = []
+    for name, value in fields:
+        if value is not None:
+            inputs.append(f'<input type="hidden" name="{e(name)}" value="{e(value)}">')
+    return "".join(inputs)
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
     """Return a notice with the numbers that a form has added to the query of the page it leads to.
 
-    `values` are those of the query. The script removes the numbers from the address.
+    The script removes these numbers from the address.
     """
-    texts = [
-        f"{number_of_bookmarks(int(values[name]))} {what}."
-        for name, what in RESULTS.items()
-        if UP_TO_18_DIGITS.fullmatch(values.get(name, ""))
-    ]
-    return f'<p class="saved" role="status">{" ".join(texts)}</p>\n' if texts else ""
+    texts = []
+    for name, what in RESULTS.items():
+        digits = values.get(name, "")
+        if UP_TO_18_DIGITS.fullmatch(digits):
+            number = number_of_bookmarks(int(digits))
+            texts.append(f"{number} {what}.")
+    if not texts:
+        return ""
+    notice = " ".join(texts)
+    return f'<p class="saved" role="status">{notice}</p>\n'
 
 
 def number_of_bookmarks(number: int) -> str:
     """Return a number of bookmarks in words."""
-    return f"{number:,} {'bookmark' if number == 1 else 'bookmarks'}"
+    if number == 1:
+        return "1 bookmark"
+    return f"{number:,} bookmarks"
 
 
 def cut(text: str, limit: int) -> str:
     """Return the text, or its beginning if it is longer than `limit` characters."""
-    return text if len(text) <= limit else text[:limit].rstrip() + "…"
+    if len(text) <= limit:
+        return text
+    return text[:limit].rstrip() + "…"

@@ -15,39 +15,46 @@ def write_login_page(
     """Return the page with the form to log in.
 
     After the login the browser goes to `target`, which is appended to the path of the service.
-    `pending_fields` are the fields of a pending form, if one was sent to `target`.
     """
-    hint = ("hint", "A token from the token file of the service.")
-    attributes, note = frame.field_note("token", ("error", error) if error else hint)
+    note: frame.Note = ("hint", "A token from the token file of the service.")
+    if error:
+        note = ("error", error)
+    attributes, note_html = frame.field_note("token", note)
+    button = frame.submit_button("Log in")
     content = (
         '<div class="field">\n<label for="token">Token</label>\n'
         # Password managers store the token under this user name.
         '<input hidden autocomplete="username" value="Bookmarks">\n'
         '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password"{attributes}>\n{note}</div>\n'
-        f"{frame.submit_button('Log in')}"
+        f'autocomplete="current-password"{attributes}>\n{note_html}</div>\n'
+        f"{button}"
     )
     hidden = [("next", target), *pending_fields]
     main = frame.post_form(f"{site.path}/-/login", hidden, content, 'class="editor"')
     if pending_fields:
-        note = "Nothing was saved yet, and nothing that you typed is lost. Log in to go on."
-        main = f'<p role="status">{note}</p>\n{main}'
-    return (frame.begin_login("Log in", site) + frame.single_column("Log in", main)).encode()
+        main = (
+            '<p role="status">Nothing was saved yet, and nothing that you typed is '
+            f"lost. Log in to go on.</p>\n{main}"
+        )
+    page = frame.begin_login("Log in", site) + frame.single_column("Log in", main)
+    return page.encode()
 
 
 def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
-    The user sent this form before the login. All its fields are hidden, so that the browser sends
-    them again exactly as they were. The page shows the values that a user has typed as text.
+    All its fields are hidden, so that the browser sends them again exactly as they were. The page
+    shows the values that a user has typed as text.
     """
-    address = list_address(site.path, dict(pending_fields).get("_list"))
-    is_deletion = target.startswith("/-/delete/") or ("do", "delete") in pending_fields
-    label = "Delete" if is_deletion else "Continue"
-    buttons = frame.submit_button(label, frame.link_button("Cancel", address))
+    list_query = dict(pending_fields).get("_list")
+    cancel = frame.link_button("Cancel", list_address(site.path, list_query))
+    label = "Continue"
+    if target.startswith("/-/delete/") or ("do", "delete") in pending_fields:
+        label = "Delete"
+    buttons = frame.submit_button(label, cancel)
     form = frame.post_form(site.path + target, pending_fields, buttons)
-    note = '<p role="status">You are logged in now.</p>\n'
-    main = f"{values_html(pending_fields)}{note}{form}"
+    values = values_html(pending_fields)
+    main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
     return frame.write_page("This is not done yet", main, site).encode()
 
 

@@ -6,12 +6,10 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# The script opens a window with the form that adds a bookmark; for close=1 the window closes after
-# saving. If the browser blocks the window, the form replaces the page. The form gets the page's
-# address, title and selected text. The title is cut to 1000 characters and the text to 2000, so
-# that the address stays short. [...t] splits at code points, so cut() keeps surrogate pairs whole.
-# A page itself may have half a pair, for which encodeURIComponent would throw an error, so
-# toWellFormed replaces it. `bookmarklet` replaces BASE by the service's address.
+# The script opens a window with the form that adds a bookmark; if the browser blocks the window,
+# the form replaces the page. The title and the selected text are cut to keep the address short.
+# encodeURIComponent throws an error for half a surrogate pair: [...t] cuts between code points, and
+# toWellFormed replaces half a pair. `bookmarklet` replaces BASE by the service's address.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
@@ -21,10 +19,13 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 
 def introduction(site: Site) -> str:
     """Return the text of an empty collection: two ways to add the first bookmarks."""
+    from_page = bookmarklet(site)
+    from_file = import_form(site)
     return (
-        '<p>Here are two ways to add some, and a form below.</p>\n'
-        f'<div class="ways">\n<section>\n<h2>From any page</h2>\n{bookmarklet(site)}</section>\n'
-        f"<section>\n<h2>From another service</h2>\n{import_form(site)}</section>\n"
+        "<p>Here are two ways to add some, and a form below.</p>\n"
+        '<div class="ways">\n'
+        f"<section>\n<h2>From any page</h2>\n{from_page}</section>\n"
+        f"<section>\n<h2>From another service</h2>\n{from_file}</section>\n"
         "</div>\n"
     )
 
@@ -32,26 +33,28 @@ def introduction(site: Site) -> str:
 def bookmarklet(site: Site) -> str:
     """Return the text that explains how to save a page of any site.
 
-    On a desktop, a click on the bookmarklet in the bookmarks bar saves the page. On a phone, users
-    install the service as an app, and share pages to this app.
+    On a phone, users install the service as an app, and share pages to this app.
     """
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
     # Browsers percent-decode a javascript: address before they run it, so % must not be in `safe`.
     address = quote(code, safe=":/()*'!,;=&+?.")
     return (
-        '<div class="on-desktop">\n'
-        f'<p><a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
-        "<p>Drag this button to your bookmarks bar. Click it there to save the page that you are "
-        "on, with the text that you have selected.</p>\n</div>\n"
-        '<p class="on-phone">Over https, you can install this page from the menu of your browser. '
-        "On Android you can then share pages from any app to Bookmarks.</p>\n"
+        '<div class="on-desktop">\n<p>'
+        f'<a class="button" id="bookmarklet" href="{e(address)}">Save to Bookmarks</a></p>\n'
+        "<p>Drag this button to your bookmarks bar. Click it there to save the page "
+        "that you are on, with the text that you have selected.</p>\n</div>\n"
+        '<p class="on-phone">Over https, you can install this page from the menu of '
+        "your browser. On Android you can then share pages from any app to "
+        "Bookmarks.</p>\n"
     )
 
 
 def import_form(site: Site) -> str:
     """Return the form that imports a file of bookmarks."""
     content = (
-        '<label for="file">A file that a browser or another service has exported</label>\n'
-        '<input type="file" id="file" name="file" required>\n<button>Import</button>\n'
+        '<label for="file">'
+        "A file that a browser or another service has exported</label>\n"
+        '<input type="file" id="file" name="file" required>\n'
+        "<button>Import</button>\n"
     )
     return post_form(f"{site.path}/-/import", [], content, 'class="import"')

@@ -21,49 +21,63 @@ _MAX_GROUPS = 100  # Of similar addresses; a longer report takes long to read.
 def write_tools(view: View, total: int, similar: list[Group]) -> str:
     """Return the page. The downloads have the `total` bookmarks that the query selects."""
     site = view.site
-    filter = [(name, value) for name, value in view.parameters if name in ("tag", "q")]
-    sections = {
-        f"Download {number_of_bookmarks(total)}": _filter_text(filter) + _downloads(view, filter),
-        "Add from any page": bookmarklet(site),
-        "Import": import_form(site),
-        "Similar addresses": _similar(site, similar),
-    }
-    main = "".join(
-        f'<section class="sheet">\n<h2>{heading}</h2>\n{content}</section>\n'
-        for heading, content in sections.items()
+    filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
+    downloads = _filter_text(filter) + _downloads(site, filter)
+    main = (
+        _section(f"Download {number_of_bookmarks(total)}", downloads)
+        + _section("Add from any page", bookmarklet(site))
+        + _section("Import", import_form(site))
+        + _section("Similar addresses", _similar(site, similar))
     )
     return write_page("Tools", main, site)
+
+
+def _section(heading: str, content: str) -> str:
+    return f'<section class="sheet">\n<h2>{heading}</h2>\n{content}</section>\n'
 
 
 def _filter_text(filter: Parameters) -> str:
     if not filter:
         return ""
-    words = " ".join(f"#{value}" if name == "tag" else value for name, value in filter)
-    return f'<p>Only those of the list <strong dir="auto">{e(words)}</strong>.</p>\n'
+    words = []
+    for name, value in filter:
+        if name == "tag":
+            value = f"#{value}"
+        words.append(value)
+    text = e(" ".join(words))
+    return f'<p>Only those of the list <strong dir="auto">{text}</strong>.</p>\n'
 
 
-def _downloads(view: View, filter: Parameters) -> str:
-    links = "".join(
-        f'<a href="{e(with_query(f"{view.site.path}/", [*filter, ("format", format)]))}">'
-        f"{label}</a>\n"
-        for format, label in _EXPORTS.items()
-    )
-    feed = f'<a href="{e(feed_address(view.site, filter))}">Feed (Atom)</a>'
-    return f'<p class="links">{links}{feed}</p>\n'
+def _downloads(site: Site, filter: Parameters) -> str:
+    links = []
+    for format, label in _EXPORTS.items():
+        address = e(with_query(f"{site.path}/", [*filter, ("format", format)]))
+        links.append(f'<a href="{address}">{label}</a>\n')
+    feed = e(feed_address(site, filter))
+    links.append(f'<a href="{feed}">Feed (Atom)</a>')
+    content = "".join(links)
+    return f'<p class="links">{content}</p>\n'
 
 
 def _similar(site: Site, groups: list[Group]) -> str:
     """Return the groups of bookmarks whose addresses differ only a little."""
     if not groups:
         return "<p>No two bookmarks have addresses that differ only a little.</p>\n"
-
-    def item(b: Bookmark) -> str:
-        return f'{title_link(b)} <code>{e(b.uri)}</code> <a href="{e(site.path)}/{b.id}">Edit</a>'
-
-    shown = groups[:_MAX_GROUPS]
-    items = "".join(f"<li>{'<br>'.join(map(item, group))}</li>\n" for group in shown)
+    items = []
+    for group in groups[:_MAX_GROUPS]:
+        members = "<br>".join([_member(site, bookmark) for bookmark in group])
+        items.append(f"<li>{members}</li>\n")
+    content = "".join(items)
+    number = f"{len(groups):,}"
     return (
-        f"<p>Groups: {len(groups):,}. The addresses of a group differ only in http or https, www., "
-        "a slash at the end, a fragment, or parameters for tracking. Open them, and delete what "
-        f'you have twice.</p>\n<ul class="similar">\n{items}</ul>\n'
+        f"<p>Groups: {number}. The addresses of a group differ only in http or https, "
+        "www., a slash at the end, a fragment, or parameters for tracking. Open them, "
+        "and delete what you have twice.</p>\n"
+        f'<ul class="similar">\n{content}</ul>\n'
     )
+
+
+def _member(site: Site, b: Bookmark) -> str:
+    link = title_link(b)
+    edit_address = f"{e(site.path)}/{b.id}"
+    return f'{link} <code>{e(b.uri)}</code> <a href="{edit_address}">Edit</a>'
