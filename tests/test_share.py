@@ -28,8 +28,6 @@ def shown(page):
         ({"text": f"Line 1\nLine 2\n{A}"}, (A, "", "Line 1\nLine 2")),
         ({"title": "T", "text": f"Read {A}, it is good"}, (A, "T", f"Read {A}, it is good")),
         ({"title": "T", "text": f"T {A}", "uri": A}, (A, "T", "")),
-        ({"text": f"“{A}”."}, (A, "", "")),
-        ({"text": f"({A})"}, (A, "", "")),
         ({"text": f"“Said” by somebody. {A}"}, (A, "“Said” by somebody.", "")),
         ({"text": "https://en.example/X_(y)"}, ("https://en.example/X_(y)", "", "")),
         ({"text": "HTTP://A.example/É?a=b&c#d"}, ("HTTP://A.example/É?a=b&c#d", "", "")),

@@ -24,8 +24,7 @@ def e(text: str) -> str:
 
 def begin(title: str, site: Site) -> str:
     """Return a page up to its main part."""
-    head = _head(title, site) + _feed_link(site, filter=[])
-    return head + _header(site, selection=[], add_address=f"{site.path}/-/add")
+    return _begin(title, site, [], [], f"{site.path}/-/add")
 
 
 def begin_list(title: str, listing: Listing) -> str:
@@ -35,9 +34,34 @@ def begin_list(title: str, listing: Listing) -> str:
     leads back to it.
     """
     site = listing.site
-    head = _head(title, site) + _feed_link(site, listing.filter)
     add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
-    return head + _header(site, listing.filter + listing.order, add_address)
+    return _begin(title, site, listing.filter, listing.order, add_address)
+
+
+def _begin(
+    title: str, site: Site, filter: Parameters, order: Parameters, add_address: str
+) -> str:
+    path = e(site.path)
+    head = _head(title, site)
+    feed = e(feed_address(site, filter))
+    brand = _brand(site)
+    search = _search(site, filter + order)
+    unread_link = _unread_link(site)
+    login_link = ""
+    if site.has_login:
+        login_link = f'<a href="{path}/-/login">Log in</a>\n'
+    return (
+        f'{head}<link rel="alternate" type="application/atom+xml" '
+        f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
+        '<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<header class="top">\n{brand}{search}'
+        f'<nav aria-label="Pages of the service">{unread_link}'
+        f'<a href="{path}/tags">Tags</a>\n'
+        f'<a href="{path}/-/tools">Tools</a>\n'
+        f"{login_link}"
+        f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
+        "</nav>\n</header>\n"
+    )
 
 
 def begin_login(title: str, site: Site) -> str:
@@ -87,36 +111,6 @@ def _head(title: str, site: Site) -> str:
 <link rel="stylesheet" href="{path}/{style}">
 <script src="{path}/{script}" defer></script>
 """
-
-
-def _feed_link(site: Site, filter: Parameters) -> str:
-    address = e(feed_address(site, filter))
-    return (
-        '<link rel="alternate" type="application/atom+xml" '
-        f'title="Feed of bookmarks" href="{address}">\n'
-    )
-
-
-def _header(site: Site, selection: Parameters, add_address: str) -> str:
-    """Return the end of the head, and the search and the links above the main part."""
-    path = e(site.path)
-    brand = _brand(site)
-    search = _search(site, selection)
-    unread_link = _unread_link(site)
-    login_link = ""
-    if site.has_login:
-        login_link = f'<a href="{path}/-/login">Log in</a>\n'
-    return (
-        "</head>\n<body>\n"
-        '<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{brand}{search}'
-        f'<nav aria-label="Pages of the service">{unread_link}'
-        f'<a href="{path}/tags">Tags</a>\n'
-        f'<a href="{path}/-/tools">Tools</a>\n'
-        f"{login_link}"
-        f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
-        "</nav>\n</header>\n"
-    )
 
 
 def _brand(site: Site) -> str:

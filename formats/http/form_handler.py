@@ -42,10 +42,10 @@ def form_handler(
             except Exception as error:
                 site = service.site(request)
                 problem = problems.problem_of(request, error, site)
-                page = write_again(fields, path_of(request), problem, site)
-                # Only the bookmark's own address is 410.
-                status = "409 Conflict" if problem.deleted else problem.status_line
-                return respond_page(page, status)
+            page = write_again(fields, path_of(request), problem, site)
+            if problem.deleted:  # Only the bookmark's own address is 410.
+                return respond_page(page, "409 Conflict")
+            return respond_page(page, problem.status_line)
 
         return handle
 

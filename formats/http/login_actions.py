@@ -10,48 +10,46 @@ from formats.http.login_challenge import (
     LOGIN_PATH,
     check_target,
     read_form_at_login,
+    referring_page,
     split_login_form,
 )
 from formats.http.request import query_parameters
 from formats.http.response import HTTPError, Response, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
-from formats.listing import Site
+from formats.listing import Parameters, Site
 
 
 def show_login(service: Service, request: Request) -> Response:
-    """GET /-/login: respond with the form, or redirect a browser that is logged in."""
+    """GET /-/login: respond with the form, or with a button to log out."""
     _raise_404_without_tokens(service)
     site = service.site(request)
-    # Without `next`, return to the page whose link the user followed. `check_target` replaces the
-    # address of another site.
-    referrer = request.environ.get("HTTP_REFERER", "").removeprefix(site.url)
-    target = check_target(dict(query_parameters(request)).get("next") or referrer)
     if has_login(request.environ.get("HTTP_COOKIE", ""), service.access_control.tokens):
         return respond_with(HTML, write_logout_page(site))
-    # A form becomes pending only if a POST sends it without a login.
+    target = dict(query_parameters(request)).get("next")
+    if target:
+        target = check_target(target)
+    else:
+        target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields=[]))
 
 
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for before the login. If the browser had
-    sent a form without a login (the pending form), the response is a page with this form, so that
-    the user can send it again.
+    The browser is redirected to the page that it asked for before the login. A pending form is
+    shown instead, so that the user can send it again.
     """
     _raise_404_without_tokens(service)
-    site, fields = service.site(request), read_form_at_login(request)
-    sent = dict(fields).get("token", "").strip().encode()
+    site = service.site(request)
+    fields = read_form_at_login(request)
     target, pending_fields = split_login_form(fields)
-    if (token := find_token(sent, service.access_control.tokens)) is None:
+    sent = dict(fields).get("token", "").strip().encode()
+    token = find_token(sent, service.access_control.tokens)
+    if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
-        page = write_login_page(site, target, pending_fields, "This token is wrong.")
-        response = respond_with(HTML, page, "401 Unauthorized")
-        # A 401 needs a challenge. For this one, no browser opens a password dialog.
-        response.headers["WWW-Authenticate"] = BEARER
-        return response
-    if pending_fields:  # The user has sent a form without a login, and can send it again now.
+        return _refuse_token(site, target, pending_fields)
+    if pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))
     else:
         response = see_other(site.url + target)
@@ -59,11 +57,21 @@ def log_in(service: Service, request: Request) -> Response:
     return response
 
 
+def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
+    page = write_login_page(site, target, pending_fields, "This token is wrong.")
+    response = respond_with(HTML, page, "401 Unauthorized")
+    # A 401 needs a challenge. For this one, no browser opens a password dialog.
+    response.headers["WWW-Authenticate"] = BEARER
+    return response
+
+
 def log_out(service: Service, request: Request) -> Response:
     """POST /-/logout: clear the cookie."""
     site = service.site(request)
-    can_read_without_login = service.access_control.public_read
-    response = see_other(site.url + ("/" if can_read_without_login else LOGIN_PATH))
+    target = LOGIN_PATH
+    if service.access_control.public_read:
+        target = "/"
+    response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, value="", seconds=0)
     # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
     response.headers["Clear-Site-Data"] = '"cache"'
@@ -77,6 +85,13 @@ def _raise_404_without_tokens(service: Service) -> None:
 
 def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
     """Return the Set-Cookie that sets the login cookie, or clears it with 0 seconds."""
-    is_https = request.scheme == "https" or site.url.startswith("https:")
-    cookie = f"{COOKIE}={value}; Path={site.path or '/'}; Max-Age={seconds}; HttpOnly; SameSite=Lax"
-    return cookie + ("; Secure" if is_https else "")
+    attributes = [
+        f"{COOKIE}={value}",
+        f"Path={site.path or '/'}",
+        f"Max-Age={seconds}",
+        "HttpOnly",
+        "SameSite=Lax",
+    ]
+    if request.scheme == "https" or site.url.startswith("https:"):
+        attributes.append("Secure")
+    return "; ".join(attributes)

@@ -18,15 +18,15 @@ from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
-# In bytes. A login form may contain all fields of a pending form, which MAX_BODY limits. Its own
-# fields `token` and `next` may add this number of bytes.
+# In bytes: of the fields `token` and `next` of a login form, beside those of a pending form.
 MAX_TOKEN_AND_NEXT = 65_536
-# A redirect leads to the service's address and the target, such as https://service/tags. A target
-# without a slash could make it https://service.other.example. After `//` or `/\`, browsers expect
-# the name of a host. The login page itself as a target would redirect without end.
-_SAFE_TARGET = re.compile(rf"/(?![/\\]|{LOGIN_PATH[1:]})[!-~]*")
-# In the query of a target, `quote` changes only other characters, such as `é`, which _SAFE_TARGET
-# would refuse. `%` begins a character that the browser has quoted already.
+# A path and query without spaces, line breaks and other characters that a header cannot have.
+_TARGET = re.compile("/[!-~]*")
+# After `//` or `/\`, browsers expect the name of a host. The login page itself as a target would
+# redirect without end.
+_UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
+# In the query of a target, `quote` changes only other characters, such as `é`, which _TARGET would
+# refuse. `%` begins a character that the browser has quoted already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
@@ -36,14 +36,20 @@ def respond_login_page(request: Request, site: Site) -> Response:
     A form in the request becomes the pending form of the login page: the user sends it again after
     the login.
     """
+    pending_fields: Parameters = []
+    target = _requested_page(request)
+    if request.method == "POST":
+        pending_fields = _read_pending_form(request)
+        if not pending_fields:  # Nothing can be sent again to this address.
+            target = referring_page(request, site)
+    return respond_with(HTML, write_login_page(site, target, pending_fields))
+
+
+def _read_pending_form(request: Request) -> Parameters:
     try:
-        fields = read_form_at_login(request) if request.method == "POST" else []
+        return read_form_at_login(request)
     except (HTTPError, Malformed, Invalid):  # The body is no form, so there is nothing to keep.
-        fields = []
-    referrer = check_target(request.environ.get("HTTP_REFERER", "").removeprefix(site.url))
-    # A form that is not kept cannot be sent again at its address.
-    target = _requested_page(request) if fields or request.method != "POST" else referrer
-    return respond_with(HTML, write_login_page(site, target, fields))
+        return []
 
 
 def read_form_at_login(request: Request) -> Parameters:
@@ -62,7 +68,15 @@ def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
 
 def check_target(target: str) -> str:
     """Return the path to show after the login; for an unsafe path `/`, the list of bookmarks."""
-    return target if _SAFE_TARGET.fullmatch(target) else "/"
+    if not _TARGET.fullmatch(target) or target.startswith(_UNSAFE_BEGINNINGS):
+        return "/"
+    return target
+
+
+def referring_page(request: Request, site: Site) -> str:
+    """Return the path of the page of this service whose link or form made the request."""
+    referrer = request.environ.get("HTTP_REFERER", "")
+    return check_target(referrer.removeprefix(site.url))
 
 
 def _requested_page(request: Request) -> str:
@@ -71,4 +85,6 @@ def _requested_page(request: Request) -> str:
     # WSGI has decoded the bytes of the path and of the query as Latin-1.
     path = quote(environ.get("PATH_INFO", "").encode("latin-1")) or "/"
     query = quote(environ.get("QUERY_STRING", "").encode("latin-1"), safe=_UNQUOTED_IN_QUERY)
-    return f"{path}?{query}" if query else path
+    if not query:
+        return path
+    return f"{path}?{query}"

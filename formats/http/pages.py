@@ -44,7 +44,8 @@ def show_add(service: Service, request: Request) -> Response:
     if "description" not in values:  # The share target of the web app manifest sends `text`.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
-    if existing := service.store.holder(form.uri):
+    existing = service.store.holder(form.uri)
+    if existing:
         return respond_page(bookmark_page.write_saved(existing, view.site, form))
     return respond_page(bookmark_page.write_add(form, view.site))
 
@@ -61,12 +62,13 @@ def show_tools(service: Service, request: Request) -> Response:
 
 def show_file(service: Service, request: Request, file: str) -> Response:
     """GET /{file}: a file of the pages, such as a style sheet, named by its digest."""
-    if (asset := assets().get(file)) is None:
+    asset = assets().get(file)
+    if asset is None:
         raise HTTPError(404, NOTHING_HERE)
     response = respond_asset(request, asset)
-    # Files need no token, so `public`, and Vary lacks the Authorization that the service may add.
-    caching = "public, max-age=31536000, immutable"  # A year: a new version has a new name.
-    response.headers |= {"Cache-Control": caching, "Vary": VARY}
+    # A new version has a new name, so caches may keep a file for a year.
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    response.headers["Vary"] = VARY  # Without Authorization: files need no token.
     return response
 
 
@@ -79,7 +81,8 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
     with service.store.transaction() as folder:
-        if existing := folder.holder(fields["uri"]):
+        existing = folder.holder(fields["uri"])
+        if existing:
             page = refused_form.write_existing(form, existing, service.site(request))
             return respond_page(page, "409 Conflict")
         entry = folder.put(rules.create(fields, folder.mint()))
@@ -120,12 +123,14 @@ def import_file(service: Service, request: Request) -> Response:
 
 def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:
     """Redirect the browser to the list that the form was opened from, or to the bookmark."""
-    site, id = service.site(request), entry.bookmark.id
-    if form.closes_window:  # The script of the page closes its window for `?close=1`.
-        return see_other(f"{site.bookmark(id)}?close=1")
-    if form.list_query is None:
-        return see_other(site.bookmark(id))
-    return see_other(list_address(site.url, form.list_query, id))
+    site = service.site(request)
+    id = entry.bookmark.id
+    address = site.bookmark(id)
+    if form.closes_window:
+        address += "?close=1"  # The script of the page closes its window.
+    elif form.list_query is not None:
+        address = list_address(site.url, form.list_query, id)
+    return see_other(address)
 
 
 DOOR = Door(
