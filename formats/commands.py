@@ -171,7 +171,7 @@ def _environment_variable(option: str) -> str:
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print all problems of the folder, also repaired ones; return 1 if harmful ones remain."""
+    """Print all problems of the folder, also repaired ones; return 1 if any remain."""
     data = Path(options.data)
     findings = check(data)
     repaired, remaining = repair(findings) if options.repair else ([], findings)
@@ -179,7 +179,7 @@ def check_files(options: argparse.Namespace) -> int:
         print(finding)
     if options.similar:
         _print_similar(_open(options, data))
-    return 0 if all(finding.is_harmless for finding in remaining) else 1
+    return int(bool(remaining))
 
 
 def _print_similar(store: Store) -> None:

@@ -11,15 +11,12 @@ from storage import files
 from storage.bookmark import ID
 from storage.errors import Invalid, Unavailable
 from storage.record import decode_bookmark, decode_tombstone
-from storage.tsid import linkding_number
 from storage.uri import uri_key
 
 _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
-# linkding's clients find neither of two bookmarks whose ids have the same `linkding_number`.
-_ADD_AGAIN = "if linkding's clients need this bookmark, delete it and add it again with another id"
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
@@ -32,7 +29,7 @@ class Finding:
 
     `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
     bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
-    only if this tombstone is still valid. A harmless finding leaves every file usable.
+    only if this tombstone is still valid.
     """
 
     path: Path
@@ -40,7 +37,6 @@ class Finding:
     advice: str
     is_safe_to_remove: bool = False
     tombstone: Path | None = None
-    is_harmless: bool = False
 
     def __str__(self) -> str:
         # A file name may contain control characters, which would confuse the terminal.
@@ -94,8 +90,6 @@ def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
-    # The API for linkding's clients finds no bookmark that has the number of a deleted one.
-    ids_by_linkding_number = {linkding_number(id): id for id in deleted}
     for path in _paths(folder):
         bookmark, problem = _decode(path, decode_bookmark)
         if finding := _check_name(path):
@@ -110,11 +104,6 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
             if first_name != path.name:
                 yield Finding(path, f"has the same uri as {first_name}", "delete one of the two")
-            number = linkding_number(path.stem)
-            first_id = ids_by_linkding_number.setdefault(number, path.stem)
-            if first_id != path.stem:  # Another id has the number: linkding's clients find neither.
-                problem = f"has an id with the same number as {first_id}"
-                yield Finding(path, problem, advice=_ADD_AGAIN, is_harmless=True)
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:

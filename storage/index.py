@@ -1,6 +1,6 @@
 """The bookmarks in memory: by id, by uri, by tag, in list order. Reads and writes no files."""
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -12,8 +12,7 @@ import msgspec
 
 from storage.bookmark import Bookmark, Tombstone, fold
 from storage.query import NEWEST_FIRST, Query
-from storage.search import All, Any, Not, Search, Tag, Text, Untagged, fold_text
-from storage.tsid import linkding_number
+from storage.search import All, Any, Not, OnlyTags, Search, Tag, Text, fold_text
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 
@@ -80,7 +79,6 @@ class Index:
         # a change of one file needs no pass over all.
         self.version = sum(item.version for item in self.items.values()) % (1 << 128)
         self._latest = ""  # The value of `latest`, empty if it is not known.
-        self._ids_by_number = sorted(self.items, key=linkding_number)
         tombstones = (item for item in self.items.values() if isinstance(item, TombstoneEntry))
         self.tombstones = sorted(tombstones, key=_tombstone_order)
         entries = (item for item in self.items.values() if isinstance(item, Entry))
@@ -110,21 +108,15 @@ class Index:
         if query.uri_key is not None:
             lists.append(self.by_uri_key.get(query.uri_key, []))
         shortest = min(lists, key=len, default=self.entries)
-        if len(lists) < 2 and not query.without_tag:
+        if len(lists) < 2:
             return shortest
         has_all_tags = frozenset(query.tags).issubset
-        return [e for e in shortest if has_all_tags(e.tags) and query.without_tag not in e.tags]
+        return [entry for entry in shortest if has_all_tags(entry.tags)]
 
     def tag_counts(self) -> list[tuple[str, int]]:
         """Return all tags, as spelled in the oldest bookmark, and their counts, most used first."""
         counts = {tag: len(entries) for tag, entries in self.by_tag.items() if tag}
         return [(_spelling(tag, self.by_tag[tag]), n) for tag, n in _most_used(counts)]
-
-    def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids of this `linkding_number`, those of tombstones too."""
-        start = bisect_left(self._ids_by_number, number, key=linkding_number)
-        stop = bisect_right(self._ids_by_number, number, start, key=linkding_number)
-        return self._ids_by_number[start:stop]
 
     # --- Changing ---
 
@@ -138,11 +130,6 @@ class Index:
         self.version += (new.version if new else 0) - (old.version if old else 0)
         self.version %= 1 << 128
         self._change_latest(old, new)
-        if new and not old:
-            insort(self._ids_by_number, id, key=linkding_number)
-        if old and not new:
-            start = bisect_left(self._ids_by_number, linkding_number(id), key=linkding_number)
-            del self._ids_by_number[self._ids_by_number.index(id, start)]
         if isinstance(new, Entry):  # Before the old one is removed, whose place it may take.
             self._insert(new, old)
         if isinstance(old, Entry):
@@ -247,7 +234,7 @@ def sort_entries(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
 def meets(entry: Entry, query: Query) -> bool:
     """Return whether the query selects the entry."""
     has_uri = query.uri_key in (None, entry.uri_key)
-    has_tags = query.without_tag not in entry.tags and set(query.tags).issubset(entry.tags)
+    has_tags = set(query.tags).issubset(entry.tags)
     return has_uri and has_tags and bool(search_entries([entry], query.search))
 
 
@@ -260,8 +247,8 @@ def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[
             return [entry for entry in entries if text in (entry.text or _fold_fields(entry))]
         case Tag(tag):
             return [entry for entry in entries if tag in entry.tags]
-        case Untagged(ignored_tags):
-            return [entry for entry in entries if ignored_tags.issuperset(entry.tags)]
+        case OnlyTags(tags):
+            return [entry for entry in entries if tags.issuperset(entry.tags)]
         case All(parts):  # Each part is tested only on the entries that meet those before it.
             for part in parts:
                 entries = search_entries(entries, part)

@@ -14,7 +14,6 @@ MAX_NUMBER = 10**18 - 1  # openapi.json has it, too. A client's 64-bit integer c
 # To be matched before `int`, which raises ValueError for a text of more than 4,300 digits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
-
 # In bytes: of each search or tag, and of all together.
 MAX_VALUE = 4_096
 MAX_VALUES = 16_384
@@ -24,23 +23,16 @@ NEWEST_FIRST = "-created"
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which bookmarks match, and which page of the matches to return.
+    """Which bookmarks match, and which page of the matches to return."""
 
-    A match has all folded `tags`, meets `search`, has the comparison key `uri_key` and does not
-    have the folded tag `without_tag`, such as `archived` for linkding. The page leaves out the
-    `offset` first matches and has the next `limit` ones. `deletions` asks for tombstones too, with
-    this `limit` and `offset`. `tag_count_limit` asks for so many of the most used tags of matches.
-    """
-
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # Folded; a match has all of them.
     search: Search | None = None
-    uri_key: str | None = None  # The normalized uri, equal for equivalent uris; None: any uri.
-    without_tag: str = ""  # "" leaves out no bookmark.
-    limit: int | None = None  # None: all matches.
-    offset: int = 0
-    deletions: bool = False
-    tag_count_limit: int = 0  # 0: count no tags.
+    uri_key: str | None = None  # The normalized uri, equal for equivalent uris.
     sort: str = NEWEST_FIRST  # One of `SORTS`.
+    limit: int | None = None
+    offset: int = 0
+    deletions: bool = False  # Asks for tombstones too, with this limit and offset.
+    tag_count_limit: int = 0  # Asks for so many of the most used tags of matches.
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
@@ -48,17 +40,19 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
     Without the parameter limit, the limit is `page_size`. Raises BadQuery.
     """
-    require_short([value for name, value in parameters if name in ("q", "tag")])
+    tags = [value for name, value in parameters if name == "tag"]
+    searches = [value for name, value in parameters if name == "q"]
+    require_short([*tags, *searches])
     values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
     if limit is None:  # An offset without a limit is ignored, as the API defines.
-        limit, offset = page_size, 0
-    uri = values.get("uri", "").strip()
+        limit = page_size
+        offset = 0
     return Query(
-        tags=fold_tags(value for name, value in parameters if name == "tag"),
-        search=parse_search(" ".join(value for name, value in parameters if name == "q")),
-        uri_key=uri_key(uri) if uri else None,
+        tags=fold_tags(tags),
+        search=parse_search(" ".join(searches)),
+        uri_key=_parse_uri(values),
         sort=_parse_sort(values),
         limit=limit,
         offset=offset,
@@ -77,7 +71,7 @@ def require_short(values: Sequence[str]) -> None:
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return each name with its first value: repetitions are ignored."""
-    return dict(reversed(parameters))  # The first one comes last and replaces the others.
+    return dict(reversed(parameters))  # Of equal names, the last one counts.
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
@@ -86,6 +80,13 @@ def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
     return tuple(sorted(set(tags) - {""}))  # Sorted, so that equal filters are equal tuples.
+
+
+def _parse_uri(values: Mapping[str, str]) -> str | None:
+    uri = values.get("uri", "").strip()
+    if not uri:
+        return None
+    return uri_key(uri)
 
 
 def _parse_sort(values: Mapping[str, str]) -> str:

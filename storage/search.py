@@ -2,12 +2,12 @@
 
     any  = all { 'or' all }
     all  = one { [ 'and' ] one }
-    one  = [ 'not' | '-' ] ( '(' any ')' | "phrase" | #tag | #"a tag" | !untagged | !unread | word )
+    one  = [ 'not' | '-' ] ( '(' any ')' | "phrase" | #tag | #"a tag" | !keyword | word )
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import filterfalse
 
 import msgspec
@@ -21,17 +21,18 @@ MAX_TERMS = MAX_TAGS
 
 _TOKEN = re.compile(
     r"""
-    (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )    # Only before an operand: a hyphen within a word is part of it.
+      (?P<parenthesis> [()] )
+    | (?P<minus> - (?= [^\s)] ) )  # Before an operand: `e-mail` is one word.
     | " (?P<phrase> [^"]* ) "
     | \# " (?P<quoted_tag> [^"]+ ) "
     | \# (?P<tag> [^\s()"] [^\s()]* )
     | ! (?P<keyword> [^\s()]+ )
-    | (?P<open_quote> \#? " )        # A quote that is not closed, or #"" without a tag.
-    | (?P<word> [^\s()]+ )           # The operators and, or and not are words too.
+    | (?P<open_quote> \#? " )
+    | (?P<word> [^\s()]+ )         # Also an operator, such as `or`.
     """,
     re.VERBOSE,
 )
+_OPERATORS = ("and", "or", "not")
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -46,10 +47,10 @@ class Tag(msgspec.Struct, frozen=True):
     tag: str
 
 
-class Untagged(msgspec.Struct, frozen=True):
-    """A bookmark has no tags but these, which are folded."""
+class OnlyTags(msgspec.Struct, frozen=True):
+    """A bookmark has no other tags than these folded ones."""
 
-    ignored_tags: frozenset[str]
+    tags: frozenset[str]
 
 
 class All(msgspec.Struct, frozen=True):
@@ -70,36 +71,49 @@ class Not(msgspec.Struct, frozen=True):
     part: "Search"
 
 
-Search = Text | Tag | Untagged | All | Any | Not
+Term = Text | Tag | OnlyTags
+Search = Term | All | Any | Not
+Keywords = Mapping[str, Term]
+
+KEYWORDS: Keywords = {"untagged": OnlyTags(frozenset()), "unread": Tag("unread")}
 
 
 class _NotAnExpression(BadQuery):
-    """The text is no expression: a list searches for its words, a change of tags is refused."""
+    """The text breaks the grammar: a list searches for its words, a change of tags is refused."""
 
 
-def parse_search(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
+def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
     """Return the search of an expression; of any other text, a search for all of its words.
 
-    A bookmark that has only `ignored_tags` counts as untagged. None, for a text without any word,
-    selects every bookmark. Raises BadQuery if there are more than `MAX_TERMS` terms.
+    None, for a text without any word, selects every bookmark. Raises BadQuery if there are more
+    than `MAX_TERMS` terms.
     """
     try:
-        return parse_expression(text, ignored_tags)
+        return parse_expression(text, keywords)
     except _NotAnExpression:
-        # Strip parentheses and double quotes from each word; a word of nothing else, `("`, stays.
-        folded = (fold_text(word.strip('()"') or word) for word in text.split())
-        words = [word for word in folded if word]  # Nothing is left of a word of accents alone.
-        _require_few_terms(len(words))
-        return All(tuple(Text(word) for word in words)) if words else None
+        return _parse_words(text)
 
 
-def parse_expression(text: str, ignored_tags: Iterable[str] = ()) -> Search | None:
+def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
     """Return the search of an expression; None, of an empty one, selects every bookmark.
 
-    Raises _NotAnExpression, or another BadQuery for more than `MAX_TERMS` terms. Changes of tags
-    are refused then, because a search for the words could select the wrong bookmarks.
+    Raises BadQuery for any other text, of which a search for the words could select the wrong
+    bookmarks to change.
     """
-    return _Parser(text, ignored_tags).parse()
+    return _Parser(list(_tokens(text, keywords))).parse()
+
+
+def _parse_words(text: str) -> Search | None:
+    words: list[Text] = []
+    for word in text.split():
+        # A word of nothing but parentheses and quotes, such as `("`, stays.
+        folded = fold_text(word.strip('()"') or word)
+        if folded:  # Nothing is left of a word of accents alone.
+            words.append(Text(folded))
+    _require_few_terms(len(words))
+    if not words:
+        return None
+    return All(tuple(words))
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
@@ -110,7 +124,10 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
         case Not(part):
             return words_to_mark(part, not is_negated)
         case All(parts) | Any(parts):
-            return [word for part in parts for word in words_to_mark(part, is_negated)]
+            words: list[str] = []
+            for part in parts:
+                words += words_to_mark(part, is_negated)
+            return words
     return []
 
 
@@ -128,33 +145,39 @@ def fold_text(text: str) -> str:
 
 def normalize_and_fold_tag(text: str) -> str:
     """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
-    # NFC puts the marks of a letter in order. Do this before `fold`, which turns the mark U+0345
-    # into a letter, so that the marks around it cannot be put in order any more.
+    # Folding turns the mark U+0345 into a letter, so NFC must order the marks around it before.
     return fold(normalize("NFC", text.strip()))
 
 
-def _tokens(text: str, ignored_tags: Iterable[str]) -> Iterator[Text | Tag | Untagged | str]:
+# --- Parsing ---
+
+
+def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
     """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
-        value, lower = match[kind], match[kind].lower()
-        if kind == "parenthesis" or (kind == "word" and lower in ("and", "or", "not")):
-            yield lower
-        elif kind == "minus":
-            yield "not"
-        elif kind in ("word", "phrase"):
-            if folded := fold_text(value):  # An empty phrase would select every bookmark.
-                yield Text(folded)
-        elif kind in ("tag", "quoted_tag"):
-            yield Tag(normalize_and_fold_tag(value))
-        elif kind == "keyword" and lower == "untagged":
-            yield Untagged(frozenset(ignored_tags))
-        elif kind == "keyword" and lower == "unread":  # A field in linkding, and a tag here.
-            yield Tag("unread")
-        elif kind == "keyword":
-            raise _NotAnExpression(f"There is no !{value}. Use !untagged or !unread.")
-        else:
-            raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
+        value = match[kind]
+        lower = value.lower()
+        match kind:
+            case "parenthesis":
+                yield value
+            case "minus":
+                yield "not"
+            case "word" if lower in _OPERATORS:
+                yield lower
+            case "word" | "phrase":
+                folded = fold_text(value)
+                if folded:  # An empty phrase would select every bookmark.
+                    yield Text(folded)
+            case "tag" | "quoted_tag":
+                yield Tag(normalize_and_fold_tag(value))
+            case "keyword" if lower in keywords:
+                yield keywords[lower]
+            case "keyword":
+                known = " or ".join(f"!{keyword}" for keyword in keywords)
+                raise _NotAnExpression(f"There is no !{value}. Use {known}.")
+            case "open_quote":
+                raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
 
 
 def _require_few_terms(count: int) -> None:
@@ -165,17 +188,19 @@ def _require_few_terms(count: int) -> None:
 class _Parser:
     """A recursive-descent parser: a method for each rule of the grammar."""
 
-    def __init__(self, text: str, ignored_tags: Iterable[str]) -> None:
-        tokens = list(_tokens(text, ignored_tags))
-        _require_few_terms(sum(not isinstance(token, str) for token in tokens))
+    def __init__(self, tokens: list[Term | str]) -> None:
+        terms = [token for token in tokens if not isinstance(token, str)]
+        _require_few_terms(len(terms))
         if tokens.count("(") > MAX_TERMS:  # This also limits the recursion.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
-        self._tokens = [*reversed(tokens)]
+        self._rest = tokens[::-1]  # The next token is the last.
 
     def parse(self) -> Search | None:
         """Return the search of the whole text. Raises _NotAnExpression."""
-        search = self._any() if self._tokens else None
-        if self._tokens:
+        if not self._rest:
+            return None
+        search = self._any()
+        if self._rest:
             raise _NotAnExpression("A parenthesis is closed that is not open. Leave it out.")
         return search
 
@@ -183,17 +208,21 @@ class _Parser:
         parts = [self._all()]
         while self._take("or"):
             parts.append(self._all())
-        return parts[0] if len(parts) == 1 else Any(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return Any(tuple(parts))
 
     def _all(self) -> Search:
         parts = [self._one()]
-        while self._take("and") or (self._tokens and self._tokens[-1] not in ("or", ")")):
+        while self._take("and") or self._next() not in ("or", ")", ""):
             parts.append(self._one())
-        return parts[0] if len(parts) == 1 else All(tuple(parts))
+        if len(parts) == 1:
+            return parts[0]
+        return All(tuple(parts))
 
     def _one(self) -> Search:
         if self._take("not"):
-            if self._tokens[-1:] == ["not"]:  # `--help`: a list searches for its words instead.
+            if self._next() == "not":  # `--help`: a list searches for its words instead.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
         if self._take("("):
@@ -201,17 +230,24 @@ class _Parser:
             if not self._take(")"):
                 raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
             return inside
-        term = self._tokens.pop() if self._tokens else ""
+        term = self._next()
         if isinstance(term, str):
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
                 "To search for the operator or parenthesis itself, put it in double quotes."
             )
+        self._rest.pop()
         return term
+
+    def _next(self) -> Term | str:
+        """Return the next token, "" at the end."""
+        if not self._rest:
+            return ""
+        return self._rest[-1]
 
     def _take(self, token: str) -> bool:
         """Return whether this token is the next, and skip it then."""
-        is_next = self._tokens[-1:] == [token]
+        is_next = self._next() == token
         if is_next:
-            self._tokens.pop()
+            self._rest.pop()
         return is_next

@@ -25,7 +25,7 @@ from storage.follower import BOOKMARKS, SUFFIX, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, State, count_tags, newest_first, search_entries, sort_entries
 from storage.query import NEWEST_FIRST, Query
 from storage.record import digest, encode
-from storage.tsid import Minter, linkding_number
+from storage.tsid import Minter
 from storage.uri import host_of, uri_key
 
 log = logging.getLogger("bookmarks")
@@ -118,17 +118,6 @@ class Store:
         """Raise Gone if the bookmark of this id was deleted."""
         with suppress(NotFound):
             self.get(id)
-
-    def id_of_number(self, number: int) -> str:
-        """Return the id of this `linkding_number`. Raises NotFound for none and for several.
-
-        With several, a client could change the wrong bookmark.
-        """
-        with self._mutex:
-            ids = self._follower.refresh_or_raise_if_all_reads_failed().ids_of_number(number)
-        if len(ids) != 1:
-            raise NotFound(str(number))
-        return ids[0]
 
     @property
     def change_count(self) -> int:
@@ -343,15 +332,11 @@ class Transaction:
         return next((entry for entry in current if entry and entry.uri_key == key), None)
 
     def mint(self) -> str:
-        """Return an id for a new bookmark, whose `linkding_number` no other id has.
-
-        Different ids can have the same number, which is shorter than an id.
-        """
+        """Return an id that no bookmark has or had."""
         while True:
             id = self._minter.mint()
             with self._mutex:
-                # In linkding's API, this number is the id of the bookmark.
-                if not self._follower.index.ids_of_number(linkding_number(id)):
+                if id not in self._follower.index.items:
                     return id
 
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:

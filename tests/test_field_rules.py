@@ -356,6 +356,14 @@ def test_ids_of_the_same_millisecond_ascend(app, monkeypatch):
     assert ids == sorted(set(ids))
 
 
+def test_a_new_id_is_none_that_a_bookmark_has_or_had(app, add, monkeypatch):
+    first, second = add("x:1")["id"], add("x:2")["id"]
+    app.delete(f"/{second}", status=204)
+    ids = iter([first, second, "another"])
+    monkeypatch.setattr(Minter, "mint", lambda minter: next(ids))
+    assert add("x:3")["id"] == "another"
+
+
 # --- The comparison of uris ---
 
 

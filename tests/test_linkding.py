@@ -11,7 +11,7 @@ import webtest
 
 from bookmarks import make_app
 from formats.http import linkding
-from storage.tsid import linkding_number
+from formats.http.linkding_shapes import LINKDING_VERSION, number_of
 from tests.conftest import URI, documentation
 
 MEMBERS = {
@@ -60,7 +60,7 @@ def test_a_bookmark_has_linkdings_members(app, post):
     made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
     assert made.keys() == MEMBERS
     (own,) = stored(app)
-    assert made["id"] == linkding_number(own["id"])
+    assert made["id"] == number_of(own["id"])
     assert (made["title"], made["description"], made["notes"]) == ("T", "D", "")
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
@@ -254,18 +254,55 @@ def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method
     assert (made["unread"], made["shared"], made["is_archived"]) == (True, False, False)
 
 
-def test_a_number_that_two_ids_share_is_404_for_every_method(app):
-    for id in ("id-3985819", "id-4420602"):  # These have the same number.
+# --- Numbers ---
+
+
+def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatch):
+    numbers = [number_of(f"id-{n}") for n in range(10_000)]
+    assert all(0 < number < 2**31 for number in numbers)
+    assert len(set(numbers)) > 9_990
+    assert number_of("0s9yex328jt74") == 475727080
+    monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
+    assert number_of("any") == 1
+
+
+def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, data):
+    made = [post(f"https://{n}.example/") for n in range(20)]
+    app.delete(f"/api/bookmarks/{made[0]['id']}/", status=204)
+    for each in (app, webtest.TestApp(make_app(data))):
+        for bookmark in made[1:]:
+            assert each.get(f"/api/bookmarks/{bookmark['id']}/").json == bookmark
+
+
+SAME = ("id-3985819", "id-4420602")  # These have the same number.
+
+
+@pytest.fixture
+def same_path(app):
+    """Store two bookmarks that have the same number; return its path."""
+    for id in SAME:
         fields = {"uri": f"https://{id}/", "title": "", "description": "", "tags": []}
-        app.put_json(f"/{id}", fields)
-    path = f"/api/bookmarks/{linkding_number('id-3985819')}/"
+        app.put_json(f"/{id}", fields, status=201)
+    return f"/api/bookmarks/{number_of(SAME[0])}/"
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_number_that_two_ids_share_is_404_for_every_method(app, same_path, is_deleted):
     assert len(results(app)) == 2
+    if is_deleted:
+        app.delete(f"/{SAME[0]}", status=204)
     for method in ("get", "delete", "put_json", "patch_json"):
         body = [{"url": URI}] if "json" in method else []
-        getattr(app, method)(path, *body, status=404)
+        error = getattr(app, method)(same_path, *body, status=404)
+        assert all(id in error.json["detail"] for id in SAME)
     for verb in ("archive", "unarchive"):
-        app.post(f"{path}{verb}/", status=404)
-    assert len(stored(app)) == 2
+        app.post(f"{same_path}{verb}/", status=404)
+    assert len(stored(app)) == 2 - is_deleted
+
+
+def test_a_removed_file_frees_its_number(app, same_path, data):
+    (data / "bookmarks" / f"{SAME[0]}.json").unlink()
+    assert app.get(same_path).json["url"] == f"https://{SAME[1]}/"
 
 
 # --- Lists ---
@@ -364,7 +401,7 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     assert 0 < tag["id"] < 2**31
     assert app.get(f"/api/tags/{tag['id']}/").json == tag
     assert app.post_json("/api/tags/", {"name": "a\xa0B"}, status=201).json["id"] == tag["id"]
-    assert app.get(f"/api/tags/{linkding_number('unread')}/", status=404).json.keys() == {"detail"}
+    assert app.get(f"/api/tags/{number_of('unread')}/", status=404).json.keys() == {"detail"}
     assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
 
 
@@ -379,17 +416,17 @@ def test_adding_a_tag_stores_nothing(app):
 def test_the_profile_and_the_bundles_are_fixed(app):
     profile = app.get("/api/user/profile/").json
     assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
-    assert profile["version"] == linkding.LINKDING_VERSION
+    assert profile["version"] == LINKDING_VERSION
     assert (profile["theme"], profile["enable_sharing"]) == ("auto", False)
     empty = {"count": 0, "next": None, "previous": None, "results": []}
     assert app.get("/api/bundles/").json == empty
 
 
 def test_health_says_whether_the_folder_can_be_read(app, data):
-    assert app.get("/health").json == {"status": "healthy", "version": linkding.LINKDING_VERSION}
+    assert app.get("/health").json == {"status": "healthy", "version": LINKDING_VERSION}
     (data / "bookmarks").rename(data / "away")
     sick = app.get("/health", status=503).json
-    assert sick == {"status": "unhealthy", "version": linkding.LINKDING_VERSION}
+    assert sick == {"status": "unhealthy", "version": LINKDING_VERSION}
     (data / "away").rename(data / "bookmarks")
     app.get("/health", status=200)
     app.put_json("/health", {"uri": URI}, status=405)

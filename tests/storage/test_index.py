@@ -16,7 +16,6 @@ from storage.index import Index, TombstoneEntry
 from storage.query import Query
 from storage.record import digest, encode
 from storage.store import Store
-from storage.tsid import linkding_number
 from storage.uri import uri_key
 
 IDS = ["a", "b", "c", "d", "e"]
@@ -66,7 +65,6 @@ def contents(index):
         index.latest,
         [(entry.bookmark, entry.version) for entry in index.entries],
         [(entry.tombstone, entry.version) for entry in index.tombstones],
-        {id: index.ids_of_number(linkding_number(id)) for id in IDS},
         {tags: [e.bookmark for e in index.matches(Query(tags=tags))] for tags in selections},
         {uri: [e.bookmark for e in index.matches(Query(uri_key=uri_key(uri)))] for uri in URIS},
         index.tag_counts(),

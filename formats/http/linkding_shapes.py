@@ -1,0 +1,160 @@
+"""What linkding's API sends and receives: the members of bookmarks, tags and errors."""
+
+import zlib
+from collections.abc import Mapping
+
+from formats.html.error_page import Problem
+from formats.imports.dates import parse_date
+from storage import bookmark as rules
+from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
+
+LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
+Members = Mapping[str, object]
+
+# A flag is a member of linkding's bookmarks that is true or false. Here, a tag stores it.
+TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
+_MEMBER_BY_FIELD = {
+    "uri": "url",
+    "title": "title",
+    "description": "description",
+    "tags": "tag_names",
+    "created": "date_added",
+}
+WRITABLE_MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+_TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
+# Clients separate tags by spaces, so a space inside a tag is sent as this character.
+LINKDING_SPACE = "\N{NO-BREAK SPACE}"
+_URL_EXISTS = "A bookmark with this URL already exists."
+STATUSES = {409: 400, 410: 404, 422: 400}  # By the service's own status.
+
+# A linkding user's settings, which no request changes.
+PROFILE: Members = {
+    "theme": "auto",
+    "bookmark_date_display": "relative",
+    "bookmark_link_target": "_blank",
+    "web_archive_integration": "disabled",
+    "tag_search": "lax",  # A search for a word finds tags, too.
+    "enable_sharing": False,
+    "enable_public_sharing": False,
+    "enable_favicons": False,
+    "display_url": False,
+    "permanent_notes": False,
+    "search_preferences": {"sort": "added_desc", "shared": "off", "unread": "off"},
+    "version": LINKDING_VERSION,
+}
+
+
+def number_of(id: str) -> int:
+    """Return the number by which clients know the bookmark or tag with this id.
+
+    They may store it in 32 bits, so it is from 1 to 2^31 - 1, and two ids may have the same one.
+    """
+    number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
+    return number or 1
+
+
+# --- Members of a document ---
+
+
+def bookmark_document(bookmark: Bookmark) -> Members:
+    """Return a bookmark as linkding shows it."""
+    names = [show_tag(tag) for tag in bookmark.tags if not stores_flag(tag)]
+    folded_tags = {fold_tag(tag) for tag in bookmark.tags}
+    flags = {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
+    return {
+        "id": number_of(bookmark.id),
+        "url": bookmark.uri,
+        "title": bookmark.title,
+        "description": bookmark.description,
+        "notes": "",  # The description contains the notes.
+        "web_archive_snapshot_url": "",
+        "tag_names": names,
+        **flags,
+        "date_added": show_date(bookmark.created),
+        "date_modified": show_date(bookmark.modified),
+        # The service fetches no page, so it does not know these.
+        "favicon_url": None,
+        "preview_image_url": None,
+        "website_title": None,
+        "website_description": None,
+    }
+
+
+def show_tag(tag: str) -> str:
+    return tag.replace(" ", LINKDING_SPACE)
+
+
+def show_date(date: str) -> str:
+    return date.replace("Z", ".000000Z")  # The app Pinkt needs a fraction of seconds.
+
+
+def problem_document(problem: Problem) -> Members:
+    """Return the reasons for each member, or only a `detail`."""
+    if problem.status == 409:
+        return {"url": [_URL_EXISTS]}
+    if problem.status == 400:
+        return {"non_field_errors": [problem.detail]}
+    if not problem.errors:
+        return {"detail": problem.detail}
+    reasons_by_member: dict[str, list[str]] = {}
+    for field, reason in problem.errors:
+        name = _MEMBER_BY_FIELD.get(field, field)
+        reasons_by_member.setdefault(name, []).append(reason)
+    return reasons_by_member
+
+
+# --- Members that a client has sent ---
+
+
+def fields_to_store(
+    sent: Members, stored_description: str = "", stored_tags: tuple[str, ...] = ()
+) -> Fields:
+    """Return the fields that linkding's members set. Raises Invalid."""
+    fields = {}
+    for field, name in _MEMBER_BY_FIELD.items():
+        if name in sent:
+            fields[field] = sent[name]
+    if "created" in fields:  # For a text that is no date, `rules.clean` raises the error.
+        fields["created"] = parse_date(fields["created"]) or fields["created"]
+    if "notes" in sent:
+        description = fields.get("description", stored_description)
+        fields["description"] = _add_notes(description, sent["notes"])
+    fields["tags"] = _new_tags(sent, stored_tags)
+    return rules.clean(fields)
+
+
+def _add_notes(description: object, notes: object) -> str:
+    """Return the description with the notes as its last paragraph, once. Raises Invalid."""
+    text: str = rules.clean({"description": description})["description"]
+    last: str = rules.clean({"description": notes})["description"]
+    if text == last or text.endswith(f"\n\n{last}"):
+        return text
+    return f"{text}\n\n{last}".strip()
+
+
+def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a bookmark's new tags, linkding's flags last, or the stored ones. Raises Invalid."""
+    stored_names = tuple(tag for tag in stored if not stores_flag(tag))
+    stored_flags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
+    names = stored_names
+    if "tag_names" in sent:
+        names = parse_tags(sent["tag_names"])
+    flags = set()
+    for flag, tag in TAG_BY_FLAG.items():
+        if sent.get(flag, tag in stored_flags) in _TRUE_IN_JSON_OR_FORM:
+            flags.add(tag)
+    if names == stored_names and flags == stored_flags:
+        return stored  # Moving the flags to the end would count as a change of the bookmark.
+    return (*names, *sorted(flags))
+
+
+def parse_tags(names: object) -> tuple[str, ...]:
+    """Return the tags in an array, or in a text such as `a,b` of the app Linkdy. Raises Invalid."""
+    if isinstance(names, str):
+        names = split_tags(names)
+    tags = rules.clean({"tags": names})["tags"]
+    return tuple(tag.replace(LINKDING_SPACE, " ") for tag in tags)
+
+
+def stores_flag(tag: str) -> bool:
+    return fold_tag(tag) in TAG_BY_FLAG.values()
