@@ -28,7 +28,9 @@ _END = b"</DL><p>\n"
 
 def is_firefox_query(uri: object) -> bool:
     """Return whether this uri is a search that Firefox stores among its bookmarks."""
-    return isinstance(uri, str) and uri.lstrip()[: len("place:")].lower() == "place:"
+    if not isinstance(uri, str):
+        return False
+    return uri.lstrip()[: len("place:")].lower() == "place:"
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -41,21 +43,26 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 def _entry(b: Bookmark) -> str:
     # Many programs read only upper-case names, and one entry per line.
-    tags = f' TAGS="{_escape(",".join(b.tags))}"' if b.tags else ""
-    description = f"<DD>{_escape(b.description)}\n" if b.description else ""
+    created = _seconds(b.created)
+    modified = _seconds(b.modified)
+    tags = ""
+    if b.tags:
+        tags = f' TAGS="{_escape(",".join(b.tags))}"'
+    description = ""
+    if b.description:
+        description = f"<DD>{_escape(b.description)}\n"
     return (
-        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{_seconds(b.created)}"'
-        f' LAST_MODIFIED="{_seconds(b.modified)}"{tags}>{_escape(b.title)}</A>\n'
-        f"{description}"
+        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{created}" LAST_MODIFIED="{modified}"{tags}>'
+        f"{_escape(b.title)}</A>\n{description}"
     )
 
 
 def _seconds(timestamp: str) -> str:
     """Return the seconds since 1970, which this service must not read as an unknown date."""
-    text = str((datetime.fromisoformat(timestamp[:19]) - EPOCH) // timedelta(seconds=1))
+    since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
+    text = str(since_epoch // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
-        # An import ignores "0" and "-11644473600" as unknown dates. With one more zero, "00" and
-        # "-011644473600", it reads the dates 1970-01-01 and 1601-01-01.
+        # With one more zero, an import reads "00" and "-011644473600" as dates.
         return text.zfill(len(text) + 1)
     return text
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from xml.etree.ElementTree import ParseError
 from xml.sax.saxutils import escape
 
@@ -15,63 +14,14 @@ from storage.errors import Malformed
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _SPECIAL = re.compile('[&<>"\t\n\r]')
-# The charset in an XML declaration. The limits 200 and 40 keep the search short in any document.
-_CHARSET = re.compile(
-    rb"\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE
-)
-
-_DECLARATION = re.compile(r"\A\s*(?:<\?xml\s[^>]*>)?")
 
 
 def escape_attribute(value: str) -> str:
     """Return the value escaped for a double-quoted attribute."""
     # Most values need no escaping, and one search is faster than the replacements.
-    return escape(value, _ATTRIBUTE_ENTITIES) if _SPECIAL.search(value) else value
-
-
-def parse(document: bytes, target: Any) -> None:
-    """Parse a document. Raises Malformed, after passing the parts before the error to `target`.
-
-    `target` has the methods that `xml.etree.ElementTree.XMLParser` calls. Its attribute `line` is
-    set to a function that returns the number of the parser's line.
-
-    Entity declarations and default values of attributes are refused: a few bytes of them can make
-    a document of any size. A charset of the Encoding Standard is decoded here, because expat knows
-    few of them.
-    """
-    charset = declared_charset(document)
-    # The Encoding Standard reads ASCII as windows-1252, so leave ASCII to expat, which refuses
-    # other bytes.
-    is_ascii = charset.startswith(("ascii", "us-ascii"))
-    codec = "" if is_ascii else find_codec(charset)
-    parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
-    expat = parser.parser
-    expat.AttlistDeclHandler = _refuse_default_value
-    target.line = lambda: int(expat.CurrentLineNumber)  # For the line numbers of entries.
-    try:
-        # For a string, expat ignores the charset that the document declares.
-        parser.feed(document.decode(codec) if codec else document)
-        parser.close()
-    except DefusedXmlException:
-        raise Malformed("XML with an entity declaration is refused.") from None
-    except ParseError as error:
-        raise Malformed(f"The XML is malformed: {error}.") from error
-    except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
-        raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
-
-
-def declared_charset(document: bytes) -> str:
-    """Return the charset that the XML declaration names, in lower case; empty without one."""
-    declaration = _CHARSET.match(document)
-    return declaration[1].decode("ascii").lower() if declaration else ""
-
-
-def _refuse_default_value(
-    element: str, name: str, kind: str, default: str | None, required: bool
-) -> None:
-    """Refuse a default value, which every element would repeat; expat calls this per attribute."""
-    if default is not None:
-        raise Malformed("XML with a default value of an attribute is refused.")
+    if _SPECIAL.search(value):
+        return escape(value, _ATTRIBUTE_ENTITIES)
+    return value
 
 
 # --- Documents of entries in folders ---
@@ -79,13 +29,14 @@ def _refuse_default_value(
 
 @dataclass(slots=True)
 class Element:
-    """A folder or an entry. `texts` has the texts of the elements inside it, by their names."""
+    """A folder or an entry."""
 
     kind: str  # The name of the element.
     line: int
     depth: int  # The number of open elements at the start tag, this one included.
     level: int  # The number of folders around the element.
     attributes: dict[str, str]
+    # The texts of the elements inside it, by their names.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -106,63 +57,132 @@ class Collector:
         self.root = ""
         self.elements: list[Element] = []
         self.line: Callable[[], int] = lambda: 0  # `parse` sets it to get the parser's line.
-        self._folder, self._kinds = folder, (folder, *entries)
-        self._children, self._descendants = children, descendants
+        self._folder = folder
+        self._entries = entries
+        self._children = children
+        self._descendants = descendants
         self._depth = 0  # The number of open elements.
-        self._open: list[Element] = []  # Folders; the last one may be an entry.
-        self._pieces: list[str] | None = None  # Of the text that is read; None if none is.
+        # The folders that are open; the last one may be an entry. The document is the outermost.
+        self._open = [Element(folder, line=0, depth=0, level=-1, attributes={})]
+        self._text: list[str] | None = None  # The pieces of the text that is open.
         self._text_depth = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
-        self.root = self.root or tag
         self._depth += 1
-        around = self._open[-1] if self._open else None
-        if self._pieces is not None:
-            return  # An element in a text: its content belongs to the text.
-        if around and self._is_text(tag, around):
-            self._pieces, self._text_depth = [], self._depth
-        # No entry has entries or folders inside it.
-        elif tag in self._kinds and (around is None or around.kind == self._folder):
-            element = Element(tag, self.line(), self._depth, len(self._open), attributes)
+        if not self.root:
+            self.root = tag
+        if self._text is not None:
+            return  # The content of an element in a text belongs to the text.
+        around = self._open[-1]
+        if self._is_text(tag, around):
+            self._text = []
+            self._text_depth = self._depth
+        elif around.kind != self._folder:
+            return  # No entry has entries or folders inside it.
+        elif tag == self._folder or tag in self._entries:
+            element = Element(tag, self.line(), self._depth, around.level + 1, attributes)
             self._open.append(element)
             if tag == self._folder:
                 self.elements.append(element)
 
     def _is_text(self, tag: str, around: Element) -> bool:
-        is_child = self._depth == around.depth + 1
-        return tag in self._descendants or (is_child and tag in self._children)
+        if tag in self._descendants:
+            return True
+        return tag in self._children and self._depth == around.depth + 1
 
     def data(self, text: str) -> None:
         """Handle a piece of a text, or of an element inside it."""
-        if self._pieces is not None:
-            self._pieces.append(text)
+        if self._text is not None:
+            self._text.append(text)
 
     def end(self, tag: str) -> None:
         """Handle the end of an element."""
-        if self._pieces is not None and self._depth == self._text_depth:
-            self._open[-1].texts.setdefault(tag, []).append("".join(self._pieces))
-            self._pieces = None
-        elif self._open and self._open[-1].depth == self._depth:
-            element = self._open.pop()
-            if element.kind != self._folder:
-                self.elements.append(element)
+        innermost = self._open[-1]
+        if self._text is not None and self._depth == self._text_depth:
+            innermost.texts.setdefault(tag, []).append("".join(self._text))
+            self._text = None
+        elif innermost.depth == self._depth:
+            self._open.pop()
+            if innermost.kind != self._folder:
+                self.elements.append(innermost)
         self._depth -= 1
+
+
+# --- Parsing ---
+
+
+def parse(document: bytes, target: Collector) -> None:
+    """Collect the elements of a document. Raises Malformed, after collecting those before an error.
+
+    Entity declarations and default values of attributes are refused: a few bytes of them can make
+    a document of any size.
+    """
+    parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
+    expat = parser.parser
+    expat.AttlistDeclHandler = _refuse_default_value
+    target.line = lambda: int(expat.CurrentLineNumber)
+    codec = find_codec(declared_charset(document))
+    try:
+        if codec:
+            # Expat knows few charsets. It ignores the declared one when it gets a string.
+            parser.feed(document.decode(codec))
+        else:
+            parser.feed(document)
+        parser.close()
+    except DefusedXmlException:
+        raise Malformed("XML with an entity declaration is refused.") from None
+    except ParseError as error:
+        raise Malformed(f"The XML is malformed: {error}.") from error
+    except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
+        raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
+
+
+def _refuse_default_value(
+    element: str, name: str, kind: str, default: str | None, required: bool
+) -> None:
+    """Refuse a default value, which every element would repeat; expat calls this per attribute."""
+    if default is not None:
+        raise Malformed("XML with a default value of an attribute is refused.")
+
+
+# The limits 200 and 40 keep the search short in any document.
+_CHARSET = re.compile(
+    rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
+)
+_DECLARATION = re.compile(r"\s*(?:<\?xml\s[^>]*>)?")
+
+
+def declared_charset(document: bytes) -> str:
+    """Return the charset that the XML declaration names, in lower case; empty without one."""
+    if declaration := _CHARSET.match(document):
+        return declaration[1].decode("ascii").lower()
+    return ""
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
     """Yield the folders and entries of a file. Raises Malformed after those before an error."""
     error = None
-    if declared_charset(data) in ("", "utf-8"):
-        # Old programs write windows-1252 nevertheless, or blank lines before the declaration.
-        text = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), decode(data), 1)
-        data = text.encode("utf-8", "replace")
     try:
-        parse(data, collector)
-    except Malformed as reason:
-        error = reason
+        parse(_repair_charset(data), collector)
+    except Malformed as malformed:
+        error = malformed
     if collector.root not in ("", *roots):  # Empty if the error comes before any element.
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     yield from collector.elements
     if error:
         raise error
+
+
+def _repair_charset(data: bytes) -> bytes:
+    """Return a file of old programs as UTF-8 without its declaration, with the same lines.
+
+    They declare nothing or UTF-8, yet write windows-1252, or blank lines before the declaration.
+    """
+    if declared_charset(data) not in ("", "utf-8"):
+        return data
+    text = decode(data)
+    declaration = _DECLARATION.match(text)
+    assert declaration  # It may be empty.
+    blank_lines = "\n" * declaration[0].count("\n")
+    return (blank_lines + text[declaration.end() :]).encode()

@@ -13,20 +13,29 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
     Raises Malformed after the entries that precede an error.
     """
+    collector = Collector("outline", ("post",))
     folders = Folders()
-    for element in read_elements(data, Collector("outline", ("post",)), ("posts", "opml")):
+    for element in read_elements(data, collector, ("posts", "opml")):
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
-        if "uri" in fields or element.kind == "post":
+        if element.kind == "post":
             # The report of a post without an address shows its title.
-            yield entry_with_uri(element.line, {"title": fields.get("description", "")} | fields)
-        if element.kind == "outline":  # A feed is an empty folder.
-            name = "" if "uri" in fields else element.attributes.get("text", "")
+            fields.setdefault("title", fields.get("description", ""))
+            yield entry_with_uri(element.line, fields)
+        elif "uri" in fields:
+            yield entry_with_uri(element.line, fields)
+            folders.open(())
+        else:
+            name = element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
 
 
 def _members(attributes: dict[str, str]) -> dict[str, object]:
     """Return the members of an entry by names of JSON, which all but OPML write in XML, too."""
-    page, feed, text = (attributes.get(name) for name in ("htmlUrl", "xmlUrl", "text"))
-    # The address of a feed describes its page.
-    return {"title": text, "url": feed, "note": feed if page else None, **attributes}
+    members: dict[str, object] = {"title": attributes.get("text")}
+    feed = attributes.get("xmlUrl")
+    if feed:
+        members["url"] = feed
+    if feed and "htmlUrl" in attributes:
+        members["note"] = feed  # The address of a feed describes its page.
+    return members | attributes

@@ -1,49 +1,81 @@
 """Read files of one address: `.url` of Windows, `.desktop` of Linux, `.webloc` of macOS."""
 
+import io
 import plistlib
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from html import unescape
 
 from formats.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.errors import Malformed
 
-# A binary property list, or a section, maybe below comments. A link of Markdown has `](`.
 SHORTCUT_BEGINNING = re.compile(
-    r"(?i)bplist00|(?:\s|[#;].*\n)*\[(?:InternetShortcut|Desktop Entry|DEFAULT|\{000214.*)\](?!\()"
+    r"""
+    bplist00                    # A binary property list.
+    | (?: \s | [#;].*\n )*      # Or a section, maybe below comments.
+      \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT | \{000214.* ) \]
+      (?! \( )                  # A link of Markdown has `](`.
+    """,
+    re.VERBOSE | re.IGNORECASE,
 )
-# KDE marks an address with variables by `[$e]`.
-_URL = re.compile(r"(?im)^[ \t]*URL(?:\[\$e\])?[ \t]*=(.*)|<key>URL</key>\s*<string>([^<]*)")
+_STRING = re.compile(r"\s*<string>([^<]*)")
+
 _PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safari or its program."
-_NAME = re.compile(r"(?im)^Name=[ \t]*(\S.*)")  # Only `.desktop` has a name.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the one entry, whose title the file's name must give; skip further addresses.
+    """Yield the entry of the file, then any further ones to skip.
 
-    Raises Malformed for a file without an address and for a list of bookmarks.
+    Only `.desktop` has a title: that of the others is the name of the file. Raises Malformed for a
+    file without an address and for a list of bookmarks.
     """
-    text = f"URL={_binary_url(data)}" if data.startswith(b"bplist00") else decode(data)
-    if "<key>Children</key>" in text:
+    entries = _read_entries(data)
+    first = next(entries, None)
+    if first is None:
+        raise Malformed("It has no address named URL.")
+    yield first
+    for entry in entries:
+        yield entry._replace(skip_reason="is not the first address of a file of one")
+
+
+def _read_entries(data: bytes) -> Iterator[ImportedEntry]:
+    if data.startswith(b"bplist00"):
+        return _read_binary_property_list(data)
+    text = decode(data)
+    if "<plist" in text:
+        return _read_property_list(text)
+    return _read_sections(text)
+
+
+def _read_binary_property_list(data: bytes) -> Iterator[ImportedEntry]:
+    try:
+        url = plistlib.loads(data, fmt=plistlib.FMT_BINARY)["URL"]
+    except (plistlib.InvalidFileException, RecursionError, KeyError, TypeError):
+        raise Malformed(_PROPERTY_LIST) from None
+    yield entry_with_uri(1, {"uri": url})
+
+
+def _read_property_list(text: str) -> Iterator[ImportedEntry]:
+    before, *parts = text.split("<key>URL</key>")
+    if not parts or "<key>Children</key>" in text:
         raise Malformed(_PROPERTY_LIST)
-    name = _NAME.search(text)
-    title = {"title": name[1].strip()} if name else {}
-    line, position, reason = 1, 0, ""
-    for url in _URL.finditer(text):
-        line += text.count("\n", position, url.start())
-        position = url.start()
-        entry = entry_with_uri(line, {"uri": unescape(url[2]) if url[2] else url[1], **title})
-        yield entry._replace(skip_reason=reason or entry.skip_reason)
-        reason = "is not the first address of a file of one"
-    if not reason:
-        raise Malformed(_PROPERTY_LIST if "<plist" in text else "It has no address named URL.")
+    line = 1 + before.count("\n")
+    for part in parts:
+        if match := _STRING.match(part):
+            yield entry_with_uri(line, {"uri": unescape(match[1])})
+        line += part.count("\n")
 
 
-def _binary_url(data: bytes) -> str:
-    with suppress(plistlib.InvalidFileException, RecursionError):
-        values = plistlib.loads(data, fmt=plistlib.FMT_BINARY)
-        if isinstance(values, dict) and isinstance(values.get("URL"), str):
-            return str(values["URL"])
-    raise Malformed(_PROPERTY_LIST)
+def _read_sections(text: str) -> Iterator[ImportedEntry]:
+    title = ""
+    for number, line in enumerate(io.StringIO(text), 1):
+        key, _, value = line.partition("=")
+        match key.strip().lower():
+            case "name":
+                title = value.strip()
+            case "url" | "url[$e]":  # KDE marks an address with variables by `[$e]`.
+                fields: dict[str, object] = {"uri": value}
+                if title:
+                    fields["title"] = title
+                yield entry_with_uri(number, fields)

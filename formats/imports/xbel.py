@@ -11,7 +11,7 @@ from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
 from storage.bookmark import split_tags
 
-_YEAR, _MONTH = re.compile(r"\A[0-9]{4}\Z"), re.compile(r"\A[0-9]{4}-[0-9]{2}\Z")
+_YEAR_OR_MONTH = re.compile("[0-9]{4}(-[0-9]{2})?")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -40,28 +40,39 @@ def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> Importe
     """Return the entry of an element. Its tags and dates may be in the forms of other programs."""
     # This service writes ids as `b-…`. Ids of other programs are dropped.
     is_ours = entry.attributes.get("id", "").startswith("b-")
-    is_query = not is_ours and is_firefox_query(entry.attributes.get("href"))
-    if is_query or entry.kind != "bookmark":
+    if entry.kind != "bookmark":
+        return ignored_entry(entry.line)
+    if not is_ours and is_firefox_query(entry.attributes.get("href")):
         return ignored_entry(entry.line)
     fields = xbel.element_fields(entry)
     if not is_ours:
         fields.pop("id", None)
-    dates = [(name, _with_day(fields.pop(name, ""))) for name in ("created", "modified")]
-    kde_times = [("time", seconds) for seconds in entry.texts.get(xbel.KDE_TIME, ())]
-    values_by_role = group_by_role([*fields.items(), *dates, *kde_times])
+    dates: list[tuple[str, object]] = []
+    for name in ("created", "modified"):
+        dates.append((name, _with_day(str(fields.pop(name, "")))))
+    for seconds in entry.texts.get(xbel.KDE_TIME, ()):
+        dates.append(("time", seconds))
+    values_by_role = group_by_role([*fields.items(), *dates])
     fields |= fields_of_roles(values_by_role, _own_tags(entry), tags_of_folders)
     return entry_with_uri(entry.line, fields)
 
 
-def _with_day(date: object) -> str:
-    # XBEL allows a year or a month alone (https://www.w3.org/TR/NOTE-datetime): add the first day.
-    return _MONTH.sub(r"\g<0>-01", _YEAR.sub(r"\g<0>-01", str(date)))
+def _with_day(date: str) -> str:
+    """Return a year or month, which XBEL allows, with the first day."""
+    if match := _YEAR_OR_MONTH.fullmatch(date):
+        month = match[1] or "-01"
+        return f"{date[:4]}{month}-01"
+    return date
 
 
 def _own_tags(entry: Element) -> list[str]:
     """Return the tags that are written inside the entry's element."""
-    # buku writes the attribute in upper case. GNOME writes groups, and marks private entries.
-    tags = entry.attributes.get("tags") or entry.attributes.get("TAGS") or ""
-    groups = [tag for text in entry.texts.get(xbel.GROUP, ()) for tag in split_tags(text)]
-    private = ["private"] if xbel.PRIVATE in entry.texts else []
-    return split_tags(tags) + groups + private
+    tags = split_tags(entry.attributes.get("tags", ""))
+    if not tags:  # buku writes the attribute in upper case.
+        tags = split_tags(entry.attributes.get("TAGS", ""))
+    # GNOME writes groups, and marks private entries.
+    for text in entry.texts.get(xbel.GROUP, ()):
+        tags += split_tags(text)
+    if xbel.PRIVATE in entry.texts:
+        tags.append("private")
+    return tags

@@ -1501,9 +1501,9 @@ def test_a_post_without_an_address_is_named_by_its_description():
     assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
 
 
-def test_a_record_of_opera_of_several_mebibytes_is_skipped():
+def test_a_record_of_opera_may_have_any_number_of_blank_lines():
     large = "#URL\n\tURL=a:b\n" + "\n" * 3_000_000
     text = f"Opera Hotlist version 2.0\n\n{large}#URL\n\tURL=a:c\n"
-    skipped, entry = FILE_READERS["opera"](text.encode())
-    assert skipped == (3, {"uri": "a:b"}, "is larger than 1,048,576 characters")
-    assert entry == (3_000_005, {"uri": "a:c"}, "")
+    first, second = FILE_READERS["opera"](text.encode())
+    assert (first.line, first.fields) == (3, {"uri": "a:b"})
+    assert (second.line, second.fields) == (3_000_005, {"uri": "a:c"})
