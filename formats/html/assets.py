@@ -1,7 +1,4 @@
-"""The files of the pages: style, script, icons and the web app manifest.
-
-They are served under names that contain their digests.
-"""
+"""The files of the pages: style, script, icons and the web app manifest."""
 
 import functools
 import hashlib
@@ -9,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# The pattern of a name that a file is served under, such as `style-0123456789ab.css`. It has a dot
-# and the id of a bookmark has none, so a file and a bookmark never have the same address.
+# Such as `style-0123456789ab.css`. An id has no dot, so no bookmark has the address of a file.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
@@ -22,17 +18,17 @@ _MEDIA_TYPES = {
     "touch.png": "image/png",  # 512 pixels wide, without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
-_DIGITS_IN_NAME = 12  # Of a file's hexadecimal digest: enough to distinguish its versions.
+_DIGITS_IN_NAME = 12  # Enough to distinguish the versions of a file.
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file of the service itself; `version` and `changed_at` make ETag and Last-Modified."""
+    """A file of the service itself."""
 
     media_type: str
     body: bytes
-    version: int  # The digest of the body; the entity tag begins with it.
-    changed_at: float = 0.0  # Last-Modified is 1970 for all: a changed file gets another name.
+    version: int  # The digest of the body, for the entity tag.
+    changed_at: float = 0.0  # A changed file gets another name.
 
 
 @functools.cache

@@ -27,10 +27,9 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
 
 
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page of a bookmark whose uri the user wants to add, with the sent tags added.
+    """Return the page of a bookmark whose uri the bookmarklet or an app wants to add.
 
-    The bookmarklet or an app has taken the title and the description from a page. The title is
-    dropped, and the description offered.
+    The sent tags are added, the title of the page is dropped, and its description is offered.
     """
     date = date_html(entry.bookmark.created)
     note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
@@ -62,7 +61,6 @@ def _merged_form(
 
 
 def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:
-    """Return a checkbox that adds the sent description, empty if the bookmark has it."""
     description = sent.description.strip()
     if description in entry.bookmark.description:
         return ""

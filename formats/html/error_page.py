@@ -98,7 +98,7 @@ def detail_html(problem: Problem) -> str:
 
 def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
-    # A person has typed the tags as one text, so the index of a tag says nothing.
+    # The form has the tags as one text, so the index of a tag says nothing.
     text, _, _ = reason.partition(" at index ")
     text = text.replace(" a uri", " an uri")
     return e(re.sub(r"\buri\b", "address", text))

@@ -9,7 +9,7 @@ from storage.bookmark import replace_invalid_xml_chars
 from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # In characters. A longer title of a page or heading of a list is cut.
+MAX_HEADING = 120  # In characters. Longer titles of pages are cut.
 Note = tuple[str, str]  # Below a field: its CSS class, such as `error`, and its text as HTML.
 HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose value is None.
 
@@ -28,11 +28,7 @@ def begin(title: str, site: Site) -> str:
 
 
 def begin_list(title: str, listing: Listing) -> str:
-    """Return the page of a list up to its main part.
-
-    The feed is that of the list, a search keeps its tags and its order, and saving a new bookmark
-    leads back to it.
-    """
+    """Return the page of a list up to its main part, with links that keep the filter."""
     site = listing.site
     add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
     return _begin(title, site, listing.filter, listing.order, add_address)
@@ -84,10 +80,7 @@ def single_column(heading: str, main: str) -> str:
 
 
 def _head(title: str, site: Site) -> str:
-    """Return the head of a page, up to its last links.
-
-    The script reads the path of the service from `data-path`.
-    """
+    # The script reads the path of the service from `data-path`.
     path = e(site.path)
     shown_title = e(cut(title, MAX_HEADING))
     icon = served_name("icon.svg")
@@ -123,7 +116,6 @@ def _brand(site: Site) -> str:
 
 
 def _unread_link(site: Site) -> str:
-    """Return a link to the bookmarks to read later, with their number, if there are any."""
     count = site.count_unread()
     if not count:
         return ""
@@ -145,7 +137,6 @@ def _search(site: Site, selection: Parameters) -> str:
     )
 
 
-# The elements of a search expression, each with an example.
 SEARCH_EXAMPLES = (
     '<dl class="examples">\n'
     "<dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>\n"
@@ -195,7 +186,7 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`, with hidden fields."""
     hidden_inputs = _hidden_inputs(hidden)
-    # URL-encoding triples non-ASCII text, which can make long bookmarks too large for the service.
+    # URL-encoding would triple non-ASCII text, and make long bookmarks too large.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -211,10 +202,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return a notice with the numbers that a form has added to the query of the page it leads to.
-
-    The script removes these numbers from the address.
-    """
+    """Return a notice with the numbers of RESULTS, which a form has added to the query."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")

@@ -18,11 +18,8 @@ from storage.index import Entry
 from storage.query import NEWEST_FIRST
 from storage.search import parse_search, words_to_mark
 
-# In characters. A list shows only the beginning of a longer description. The bookmarklet takes no
-# more of the selected text, so a list shows the whole text that the bookmarklet has saved.
-MAX_DESCRIPTION_SHOWN = 2000
-# In characters, more than one line on a wide screen. A list collapses a longer description.
-_MAX_NOT_COLLAPSED = 140
+MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
+_MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
 
 _TagAddress = Callable[[str], str]
@@ -85,7 +82,6 @@ def _head(listing: Listing) -> str:
 def _total(listing: Listing) -> str:
     number_on_page = len(listing.page.entries)
     total = frame.number_of_bookmarks(listing.page.total)
-    # A page with the whole list needs no range, and a page beyond the last bookmark has none.
     if number_on_page in (listing.page.total, 0):
         return total
     first = listing.query.offset + 1
@@ -94,10 +90,7 @@ def _total(listing: Listing) -> str:
 
 
 def _heading(listing: Listing) -> str:
-    """Return the tags of the filter as the heading, each a link that removes it from the filter.
-
-    The words of the filter are in the search box.
-    """
+    """Return the tags of the filter as the heading, each a link that removes it from the filter."""
     selection = listing.filter + listing.order
     chips = []
     for name, tag in listing.filter:
@@ -121,7 +114,6 @@ def _chip(tag: str, address_without_tag: str) -> str:
     )
 
 
-# The labels of the orders by the value of the parameter `sort`.
 _ORDERS = {
     NEWEST_FIRST: "Newest first",
     "created": "Oldest first",
@@ -131,7 +123,6 @@ _ORDERS = {
 
 
 def _sort_menu(listing: Listing) -> str:
-    """Return the links to the other orders of the list; the summary says how it is sorted."""
     current = listing.query.sort
     links = []
     for order, label in _ORDERS.items():
@@ -171,7 +162,7 @@ def _no_such_page(listing: Listing) -> str:
 
 def _how_to_begin(listing: Listing) -> str:
     text = introduction(listing.site)
-    # No link to cancel: it would lead to the list, but the form is on the page of the list.
+    # Without a link to cancel, because it would lead to this page.
     editor = edit_form(listing.site, BookmarkForm(list_query=""), link="")
     return f"{text}<h2>Add the first bookmark</h2>\n{editor}"
 
@@ -181,14 +172,13 @@ def _how_to_begin(listing: Listing) -> str:
 
 def _tag_address_writer(listing: Listing) -> _TagAddress:
     """Return a function that returns the escaped address that adds a tag to the filter."""
-    # The addresses differ only in the tag at the end, after `tag=`.
     selection = [*listing.filter, *listing.order, ("tag", "")]
     address_up_to_tag = e(with_query(f"{listing.site.path}/", selection))
     return lambda tag: address_up_to_tag + _quote(tag)
 
 
-# Pages have the same tags, and encoding them takes a tenth of the time of a page. `quote_plus`
-# returns only characters that HTML does not escape.
+# Encoding the tags again would take a tenth of the time of a page. `quote_plus` returns only
+# characters that HTML does not escape.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
@@ -200,12 +190,11 @@ def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry]
     """
     escape_and_mark = _escape_and_mark(listing.filter)
     path = e(listing.site.path)
-    # By the parameter `_list`, the page that edits a bookmark leads back to this list.
     edit_query = e(urlencode({"_list": listing.list_query}))
 
     def item(entry: Entry) -> str:
         b = entry.bookmark
-        edit_address = f"{path}/{b.id}?{edit_query}"  # An id has no character to escape.
+        edit_address = f"{path}/{b.id}?{edit_query}"
         title = title_link(b, escape_and_mark)
         description = ""
         if b.description:
@@ -226,7 +215,7 @@ def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry]
             f'<li id="b-{b.id}" dir="auto">\n'
             '<input type="checkbox" form="many" name="selected" '
             f'value="{b.id}" aria-label="Select">\n<h2>{title}</h2>\n{description}'
-            # The actions come first, so that they are near the title for the key Tab.
+            # The actions come first, to be near the title for the key Tab.
             f'<p class="meta"><span class="actions">{read_button}'
             f'<a href="{edit_address}">Edit</a> '
             f'<button form="many" formaction="{path}/-/delete/{b.id}">Delete</button></span>'
@@ -237,7 +226,6 @@ def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry]
 
 
 def _escape_and_mark(filter: Parameters) -> Escape:
-    """Return a function that escapes a text, and marks the words of the search in it."""
     search = parse_search(dict(filter).get("q", ""))
     return marker(words_to_mark(search))
 
@@ -253,8 +241,8 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
         links.append(f"<p>{_link(address)}</p>")
     if len(description) > MAX_DESCRIPTION_SHOWN:
         links.append(f'<p><a href="{edit_address}">Show the whole description</a></p>')
-    # The summary has the whole text, of which the style shows only two lines until a click. It
-    # cannot contain links, so they follow it.
+    # The summary has the whole text, of which the style shows two lines until a click. It cannot
+    # contain links, so they follow it.
     text = escape_and_mark(shown)
     rest = "".join(links)
     return f"<details><summary>{text}</summary>{rest}</details>\n"
@@ -284,7 +272,6 @@ def _link(address: str) -> str:
 
 # --- Below and beside the items ---
 
-# The labels by the link relations in `Listing.links`. The first page has the newest bookmarks.
 _PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
 
 

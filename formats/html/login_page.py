@@ -1,7 +1,6 @@
 """The page to log in, and the page after the login that sends a pending form again.
 
-A form is pending if the user sent it without being logged in. Both pages have its values in hidden
-fields, so that nothing typed is lost.
+A form is pending if the user sent it without being logged in.
 """
 
 from formats.html import frame
@@ -12,10 +11,7 @@ from formats.listing import Parameters, Site, list_address
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
-    """Return the page with the form to log in.
-
-    After the login the browser goes to `target`, which is appended to the path of the service.
-    """
+    """Return the page with the form to log in, which leads to `target` below the service."""
     note: frame.Note = ("hint", "A token from the token file of the service.")
     if error:
         note = ("error", error)
@@ -43,8 +39,7 @@ def write_login_page(
 def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
-    All its fields are hidden, so that the browser sends them again exactly as they were. The page
-    shows the values that a user has typed as text.
+    Its fields are hidden, and what the user has typed is shown as text.
     """
     list_query = dict(pending_fields).get("_list")
     cancel = frame.link_button("Cancel", list_address(site.path, list_query))

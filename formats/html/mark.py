@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from formats.html.frame import e
 from storage.search import fold_text
 
-# A function from a text to HTML.
-Escape = Callable[[str], str]
+Escape = Callable[[str], str]  # From a text to HTML.
 
-# The texts of a list have few different characters.
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
 _RUN = re.compile(b"\0+|\1+")  # Characters that all are, or are not, in a match.
 

@@ -53,7 +53,6 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
 
 
 def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> str:
-    """Return a form with the same hidden fields, and a field for the tags if it is needed."""
     hidden: Parameters = []
     for name, value in fields.items():
         if name == "tags":
@@ -72,7 +71,7 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
-    """Return the errors to be shown below the fields of a form, in the order of the fields."""
+    """Return the errors by field, in the order of the fields."""
     errors = dict(problem.errors)
     sentences = {}
     for name, label in LABELS.items():
@@ -103,7 +102,7 @@ def write_two_versions(
 ) -> str:
     """Return the form, with the stored value below each field that another client changed too.
 
-    A field that the user has not changed has the stored value, so that saving leaves it alone.
+    A field that the user has not changed gets the stored value.
     """
     typed: dict[str, Any] = {name: getattr(form, name) for name in changes}
     if "tags" in changes:

@@ -6,10 +6,9 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# The script opens a window with the form that adds a bookmark; if the browser blocks the window,
-# the form replaces the page. The title and the selected text are cut to keep the address short.
-# encodeURIComponent throws an error for half a surrogate pair: [...t] cuts between code points, and
-# toWellFormed replaces half a pair. `bookmarklet` replaces BASE by the service's address.
+# If the browser blocks the window of the form, the form replaces the page. encodeURIComponent
+# throws an error for half a surrogate pair: [...t] cuts between code points, and toWellFormed
+# replaces a half.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\

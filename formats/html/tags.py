@@ -15,10 +15,9 @@ _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
-    """Return the page of the tags that the query selects, in the order that it asks for.
+    """Return the page of the tags that the query selects.
 
-    `counts` begins with the most used tags; `untagged_count` is the number of bookmarks without
-    tags.
+    `counts` begins with the most used tag.
     """
     site = view.site
     values = view.values
@@ -63,18 +62,14 @@ def _number_of_tags(number: int) -> str:
 
 
 def _bar(site: Site) -> str:
-    """Return the form of the checkboxes, which the style shows while one is checked."""
+    # The style shows this form of the checkboxes while one is checked.
     fields = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
     return frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
 
 
 def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) -> str:
-    """Return the filter, the links to the orders, and the links to what may need a correction."""
     path = e(site.path)
-    once_count = 0
-    for _, count in counts:
-        if count == 1:
-            once_count += 1
+    once_count = sum(count == 1 for _, count in counts)
     return (
         f'<form class="controls" action="{path}/tags">\n'
         '<label class="unseen" for="filter">Filter</label>'
@@ -96,7 +91,6 @@ def _cloud(site: Site, shown: TagCounts) -> str:
 
 
 def _item(site: Site, tag: str, count: int) -> str:
-    """Return a tag with the number of its bookmarks, and a link to the form that renames it."""
     address = e(with_query(f"{site.path}/", [("tag", tag)]))
     text = e(tag)
     name = f"<bdi>{text}</bdi>"

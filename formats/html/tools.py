@@ -7,7 +7,7 @@ from formats.listing import Parameters, Site, View, with_query
 from storage.bookmark import Bookmark
 from storage.similar import Group
 
-# The labels of the download links by the names of the formats.
+# By the names of the formats.
 _EXPORTS = {
     "netscape": "Browser bookmark file (HTML)",
     "csv": "Spreadsheet (CSV)",
@@ -15,7 +15,7 @@ _EXPORTS = {
     "xbel": "XBEL (XML)",
     "text": "Plain text",
 }
-_MAX_GROUPS = 100  # Of similar addresses; a longer report takes long to read.
+_MAX_GROUPS = 100  # Of similar addresses, to keep the report short.
 
 
 def write_tools(view: View, total: int, similar: list[Group]) -> str:
@@ -60,7 +60,6 @@ def _downloads(site: Site, filter: Parameters) -> str:
 
 
 def _similar(site: Site, groups: list[Group]) -> str:
-    """Return the groups of bookmarks whose addresses differ only a little."""
     if not groups:
         return "<p>No two bookmarks have addresses that differ only a little.</p>\n"
     items = []

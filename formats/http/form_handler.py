@@ -18,7 +18,7 @@ from storage.bookmark import clean
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
-# A function from the fields of a form, its path and its problem to a page that shows it again.
+# From the fields of a form, its path and its problem to a page that shows the form again.
 _Writer = Callable[[Fields, str, Problem, Site], str]
 
 
@@ -31,7 +31,7 @@ def form_handler(
 ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
     """Return a decorator of handlers that take the fields of a form of up to `limit` bytes.
 
-    After an error, the response is a page with the form, in which nothing that was typed is lost.
+    After an error, the response is the page of `write_again`.
     """
     def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
         @functools.wraps(handler)

@@ -37,8 +37,7 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    The browser is redirected to the page that it asked for before the login. A pending form is
-    shown instead, so that the user can send it again.
+    Then lead to the page that was asked for before the login, or show the pending form.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)

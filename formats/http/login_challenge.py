@@ -1,7 +1,7 @@
 """The login page, which a browser gets in place of a page that needs a login.
 
-A pending form is one that a browser has sent without a login, perhaps after its login had ended.
-Its fields are hidden fields of the login page, so that they can be sent again after the login.
+A form sent without a login is a pending form: the login page has its fields, so that it can be sent
+again after the login.
 """
 
 import re
@@ -31,11 +31,7 @@ _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, site: Site) -> Response:
-    """Return the login page in place of the requested page; the caller sets the status.
-
-    A form in the request becomes the pending form of the login page: the user sends it again after
-    the login.
-    """
+    """Return the login page in place of the requested page; the caller sets the status."""
     pending_fields: Parameters = []
     target = _requested_page(request)
     if request.method == "POST":

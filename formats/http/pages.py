@@ -1,7 +1,6 @@
 """The pages for people below `/-/`: the forms of a bookmark, and their effects.
 
-Each form has its own address, so a handler knows what its form means. If a form cannot be stored,
-the response is a page with the form, in which nothing that was typed is lost.
+If a form cannot be stored, the response is a page with the form, so that nothing typed is lost.
 """
 
 import re
