@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from storage.batch import Done, Failed, change_in_batches
+from storage.batch import Done, Failed, Outcome, change_in_batches
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
-from storage.errors import BadQuery, Invalid, PreconditionFailed
+from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
 from storage.index import Entry, meets
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
@@ -143,25 +143,44 @@ def _parse_count(value: object) -> int:
 # --- Changing tags ---
 
 
-def retag(store: Store, retagging: Retagging, entries: Sequence[Entry]) -> RetagReport:
+def retag(
+    store: Store,
+    retagging: Retagging,
+    entries: Sequence[Entry],
+    report: RetagReport | None = None,
+) -> RetagReport:
     """Change the tags of the bookmarks, which the query has selected, in batches.
 
-    After Busy, Full or Unavailable, a client can repeat the request to finish the change.
+    Return the report of this change, or the given one of several changes.
+    After Busy, Full or Unavailable, whose text says how many bookmarks are
+    changed, a client can repeat the request to finish the change.
     """
 
     def change(folder: Transaction, selected: Entry) -> bool:
         return _retag_one(folder, selected, retagging)
 
-    report = RetagReport(matched=len(entries))
-    for outcome in change_in_batches(store, entries, change):
-        match outcome:
-            case Failed(entry, error):
-                report.failed.append(FailedBookmark(entry.bookmark.id, str(error)))
-            case Done(result=True):
-                report.changed += 1
-            case _:
-                report.unchanged += 1
+    report = report or RetagReport()
+    report.matched += len(entries)
+    try:
+        for outcome in change_in_batches(store, entries, change):
+            _count(outcome, report)
+    except (Busy, Full, Unavailable) as error:
+        if not report.changed:
+            raise
+        text = f"{report.changed:,} bookmarks were changed. {error}"
+        raise type(error)(text) from error
     return report
+
+
+def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
+    match outcome:
+        case Failed(entry, error):
+            failed = FailedBookmark(entry.bookmark.id, str(error))
+            report.failed.append(failed)
+        case Done(result=True):
+            report.changed += 1
+        case _:
+            report.unchanged += 1
 
 
 def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bool:

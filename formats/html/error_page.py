@@ -39,10 +39,13 @@ class Problem:
     errors: Sequence[tuple[str, str]] = ()  # The name of each wrong field, and the reason.
     bookmark_url: str = ""  # The address of the bookmark that has the uri already.
     deleted: str = ""  # The time of the deletion of the bookmark.
+    is_outcome_unknown: bool = False  # The change may be stored or not.
 
     @property
     def heading(self) -> str:
         """The heading of the page of this problem."""
+        if self.is_outcome_unknown:
+            return "This may be done or not"
         return _HEADINGS.get(self.status, "This did not work")
 
     @property

@@ -38,13 +38,18 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     form = replace(BookmarkForm.read(fields), id=id)
     editor = edit_form(site, form, label, notes=notes, focus=focus)
     text = "<p>This is not saved yet. The form has what you typed.</p>\n"
+    if problem.is_outcome_unknown:
+        text = "<p>The form has what you typed.</p>\n"
     main = _alert(text + problem_html(problem)) + editor
     return frame.write_page(problem.heading, main, site)
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the page of another form, with this form to correct and to send again."""
-    main = _alert(f"<p>This is not done yet.</p>\n{problem_html(problem)}")
+    text = "<p>This is not done yet.</p>\n"
+    if problem.is_outcome_unknown:
+        text = ""
+    main = _alert(text + problem_html(problem))
     # A bookmark that does not exist cannot be changed the next time either.
     if problem.status not in (404, 410):
         main += _form_again(fields, site.path + path, problem)

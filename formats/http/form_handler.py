@@ -43,9 +43,11 @@ def form_handler(
                 site = service.site(request)
                 problem = problems.problem_of(request, error, site)
             page = write_again(fields, path_of(request), problem, site)
+            response = respond_page(page, problem.status_line)
             if problem.deleted:  # Only the bookmark's own address is 410.
-                return respond_page(page, "409 Conflict")
-            return respond_page(page, problem.status_line)
+                response.status = "409 Conflict"
+            response.headers |= problem.headers  # Such as Retry-After.
+            return response
 
         return handle
 

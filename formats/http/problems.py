@@ -60,6 +60,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         case errors.Full() | errors.Unavailable():
             message = " ".join(map(str, filter(None, (error, error.__cause__))))
             log.error("%s %r: %s", request.method, _logged_path(request), message)
+            problem.is_outcome_unknown = isinstance(error, errors.OutcomeUnknown)
     if problem.status == 503:
         problem.headers["Retry-After"] = "5"  # In seconds.
     return problem

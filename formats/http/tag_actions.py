@@ -19,17 +19,23 @@ from storage.retag import Retagging, RetagReport, clean_retagging, retag
 @form_handler(write_not_done)
 def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list."""
-    members = {name: fields[name] for name in fields if name in ("tag", "q", "expected")}
-    if fields.get("do") not in ("add", "remove"):
+    members: dict[str, object] = {}
+    for name in ("tag", "q", "expected"):
+        if name in fields:
+            members[name] = fields[name]
+    action = fields.get("do")
+    if action not in ("add", "remove"):
         raise Malformed("The form must say what to do: add or remove.")
-    members[fields["do"]] = typed_tags(fields)
+    members[action] = typed_tags(fields)
     retagging = clean_retagging(members)
     entries = service.store.select(retagging.query).entries
-    fields["expected"] = str(len(entries))  # If it is refused, the form comes back with it.
+    # If the change is refused, the form comes back with the new number.
+    fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     report = retag(service.store, retagging, entries)
-    url, list_query = service.site(request).url, fields.get("_list")
-    return see_other(list_address(url, list_query, results=_results(report)))
+    site = service.site(request)
+    address = list_address(site.url, fields.get("_list"), results=_results(report))
+    return see_other(address)
 
 
 @form_handler(write_not_done)
@@ -38,33 +44,52 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
 
     Unless the form has the number of all bookmarks that have the tags or the new ones, ask first.
     """
-    site, old = service.site(request), [tag for tag in fields.get("tag", []) if fold_tags([tag])]
-    new = [] if fields.get("do") == "delete" else typed_tags(fields, "the new name")
+    site = service.site(request)
+    old = [tag for tag in fields.get("tag", []) if fold_tags([tag])]
+    new: list[str] = []
+    if fields.get("do") != "delete":
+        new = typed_tags(fields, "the new name")
     counts = _count(service, old)
-    folded = set(map(fold_tag, old))
-    existing = _count(service, [tag for tag in new if fold_tag(tag) not in folded])
+    existing = _count(service, _without(new, old))
     total = sum(count for _, count in [*counts, *existing])
     if fields.get("expected", "0") != str(total):
         return respond_page(write_question(counts, existing, new, site))
-    results = _results(*[_rename(service, tag, new) for tag in old])
-    address, tags = (f"{site.url}/", [("tag", new[0])]) if new else (f"{site.url}/tags", [])
-    return see_other(with_query(address, [*tags, *results.items()]))
+    report = RetagReport()
+    for tag in old:
+        _rename(service, tag, new, report)
+    results = list(_results(report).items())
+    if new:
+        return see_other(with_query(f"{site.url}/", [("tag", new[0]), *results]))
+    return see_other(with_query(f"{site.url}/tags", results))
+
+
+def _without(tags: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the tags that differ from the others in more than case."""
+    folded = {fold_tag(tag) for tag in others}
+    return [tag for tag in tags if fold_tag(tag) not in folded]
 
 
 def _count(service: Service, tags: Sequence[str]) -> TagCounts:
     """Return the tags that bookmarks have, each with the number of these bookmarks."""
-    pages = ((tag, service.store.select(Query(fold_tags([tag]), limit=0))) for tag in tags)
-    return [(tag, page.total) for tag, page in pages if page.total]
+    counts = []
+    for tag in tags:
+        page = service.store.select(Query(fold_tags([tag]), limit=0))
+        if page.total:
+            counts.append((tag, page.total))
+    return counts
 
 
-def _rename(service: Service, tag: str, new: Sequence[str]) -> RetagReport:
+def _rename(service: Service, tag: str, new: Sequence[str], report: RetagReport) -> None:
     """Put the new tags in the place of the tag on all its bookmarks."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    return retag(service.store, retagging, service.store.select(query).entries)
+    entries = service.store.select(query).entries
+    retag(service.store, retagging, entries, report)
 
 
-def _results(*reports: RetagReport) -> dict[str, int]:
+def _results(report: RetagReport) -> dict[str, int]:
     """Return the numbers of bookmarks that the notice of the list shows."""
-    changed, failed = sum(r.changed for r in reports), sum(len(r.failed) for r in reports)
-    return {"changed": changed, "failed": failed} if failed else {"changed": changed}
+    results = {"changed": report.changed}
+    if report.failed:
+        results["failed"] = len(report.failed)
+    return results

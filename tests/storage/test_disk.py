@@ -1,10 +1,13 @@
 """A full, failing or read-only disk: no change is acknowledged or half made, reads succeed."""
 
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
 
 import pytest
+from bs4 import BeautifulSoup
 from clients import (
     ask,
     bookmarks_of,
@@ -175,6 +178,81 @@ def test_a_deletion_is_acknowledged_once_its_tombstone_is_durable(failing, data,
         assert ask(failing.address, "DELETE", "/old").status == 204
         assert ask(failing.other, path="/old").status == 410
     assert ask(start(service_of(data)).address, path="/old").status == 410
+
+
+# --- Pages about a failing disk ---
+
+FORMS = {
+    "delete one": ("/-/delete/b0", {}),
+    "delete several": ("/-/selected", {"do": "delete"}),
+    "add tags": ("/-/selected", {"do": "add", "tags": "new"}),
+    "remove tags": ("/-/selected", {"do": "remove", "tags": "x"}),
+    "mark as read": ("/-/read/b0", {}),
+    "add tags to a list": ("/-/retag", {"tag": "x", "expected": "3", "do": "add", "tags": "new"}),
+    "rename a tag": ("/-/tags", {"tag": "x", "expected": "3", "do": "rename", "tags": "new"}),
+    "add": ("/-/add", {"uri": uri_of("new"), "title": "New"}),
+}
+
+
+def fill_and_send(address, count, path, fields):
+    """Add bookmarks, then return a function that sends a form of the page about them."""
+    ids = [f"b{n}" for n in range(count)]
+    entries = [{"id": id, "uri": uri_of(id), "tags": ["x", "unread"]} for id in ids]
+    assert ask(address, "POST", "/-/import", entries).json["created"] == count
+    page = ask(address, path=f"/?format=html&limit={count}").body.decode()
+    sent = [*fields.items(), *[("selected", id) for id in ids]]
+    sent.append(("_shown", re.search('name="_shown" value="([^"]*)"', page)[1]))
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
+    return lambda: ask(address, "POST", path, urlencode(sent).encode(), **headers)
+
+
+def heading_and_text(response):
+    """Return the heading of a page and its main text."""
+    main = BeautifulSoup(response.body, "html.parser").main
+    return main.h1.text, main.text
+
+
+@pytest.mark.parametrize(("path", "fields"), FORMS.values(), ids=FORMS)
+def test_a_page_says_that_the_outcome_is_unknown_if_a_folder_cannot_be_synced(
+    start, data, require_programs, path, fields
+):
+    require_programs("strace")
+    service = start(service_of(data))
+    send = fill_and_send(service.address, 3, path, fields)
+    folders = ("-P", str(data / "bookmarks"), "-P", str(data / "tombstones"))
+    with faults(service.process, *FSYNC_FAILS, *folders):
+        response = send()
+    assert response.status == 503
+    heading, text = heading_and_text(response)
+    assert heading == "This may be done or not"
+    assert "The change may be stored or not" in text and "not done yet" not in text
+    require_whole(data)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "said"),
+    [
+        (*FORMS["delete several"], "200 bookmarks deleted"),
+        (*FORMS["add tags"], "200 bookmarks changed"),
+        ("/-/retag", FORMS["add tags to a list"][1] | {"expected": "250"}, "200 bookmarks were"),
+    ],
+)
+def test_a_page_says_what_was_stored_before_a_folder_cannot_be_synced(
+    start, data, require_programs, path, fields, said
+):
+    require_programs("strace")
+    service = start(service_of(data))
+    send = fill_and_send(service.address, 250, path, fields)
+    folder = "tombstones" if fields["do"] == "delete" else "bookmarks"
+    fails = ("-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=2+", "-P", str(data / folder))
+    with faults(service.process, *fails):
+        response = send()
+    heading, text = heading_and_text(response)
+    assert response.status == 503
+    assert said in heading + text and "The change may be stored or not" in text
+    if "selected" in path:
+        assert "Not known to be" in text and "50 bookmarks." in text
+    assert (b"_deleted" in response.body) == (fields["do"] == "delete")
 
 
 READS = ("/", "/old", "/old/title", "/?q=old", "/?format=html", "/feed", "/tags.json")
