@@ -4,12 +4,15 @@ import csv
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import astuple
+
 from formats.listing import Listing
-from storage.bookmark import FIELDS
+from storage.bookmark import FIELDS, Bookmark, to_text
 
 # The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
 # a formula gets one more, so that the import can remove exactly one from every cell that matches.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_begins_formula = FORMULA.match
 
 
 class _Echo:
@@ -23,10 +26,15 @@ def write(listing: Listing) -> Iterator[bytes]:
     """Write one row for each bookmark, tags joined by commas, a `'` in front of each formula."""
     writer = csv.writer(_Echo())
     yield writer.writerow(FIELDS).encode()
-    for b in listing.bookmarks:
-        texts = map(_escape_formula, (b.uri, b.title, b.description, ",".join(b.tags)))
-        yield writer.writerow((b.id, *texts, b.created, b.modified)).encode()
+    for bookmark in listing.bookmarks:
+        yield writer.writerow(_cells(bookmark)).encode()
 
 
-def _escape_formula(cell: str) -> str:
-    return f"'{cell}" if FORMULA.match(cell) else cell
+def _cells(bookmark: Bookmark) -> list[str]:
+    cells = []
+    for value in astuple(bookmark):
+        text = value if isinstance(value, str) else to_text(value)
+        if _begins_formula(text):
+            text = f"'{text}"
+        cells.append(text)
+    return cells

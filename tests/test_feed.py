@@ -209,7 +209,7 @@ LEGAL = st.characters(
 @settings(derandomize=True, deadline=None, max_examples=500)
 def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
-    entry = new_entry(Bookmark("a", uri, "", "", (), now, now), b"", 0.0)
+    entry = new_entry(Bookmark(id="a", uri=uri, created=now, modified=now), b"", 0.0)
     listing = Listing(lambda query: Page([entry], 1, State(0, 0.0)))
     feed = etree.fromstring(b"".join(atom.write(listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]

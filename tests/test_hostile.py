@@ -31,9 +31,14 @@ MULTIPART = "multipart/form-data; boundary=b"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
 ONE = Bookmark(
-    "b", "https://b.example/?a=1&b", "<B> & 'b'", "Two\nlines", ("x", "y z"),
-    "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z",
-)  # fmt: skip
+    id="b",
+    uri="https://b.example/?a=1&b",
+    title="<B> & 'b'",
+    description="Two\nlines",
+    tags=("x", "y z"),
+    created="2024-01-01T00:00:00Z",
+    modified="2024-02-01T00:00:00Z",
+)
 EACH = settings(
     deadline=None,
     derandomize=True,

@@ -4,9 +4,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
+from typing import NamedTuple
 
 from formats.charset import decode
 from formats.csv import FORMULA
@@ -19,14 +20,25 @@ from formats.imports.entry import (
     ignored_entry,
 )
 from formats.imports.roles import fields_of_roles, group_by_role, role_of
-from storage.bookmark import FIELDS, split_tags
+from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 
 # Raise the limit of the whole process: by default csv.reader would refuse long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
+# The columns that a file of this service has, of whatever version.
+_OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
+
+
+class _Row(NamedTuple):
+    """A row, or a line of a row whose quotation mark is not closed."""
+
+    line: int  # The number of its first line.
+    text: str
+    cells: list[str]
+    error: str  # Empty if the row can be read.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -37,39 +49,99 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
-    number, position = 1, 0  # Of the line in which the row begins.
-    end_of_retry = 0  # Up to here each line is read alone, because an unclosed quote joined them.
+    for row in _read_rows(text, lines, delimiter, len(names)):
+        if row.error:
+            yield _skip(row, row.text.rstrip("\n"), row.error)
+        else:
+            yield _read_entry(row, names)
+
+
+def read_header(lines: Iterator[str]) -> str:
+    """Return the first line that is neither blank nor names the delimiter for Excel (`sep=;`)."""
+    for line in lines:
+        if not line.isspace() and not line.lower().startswith("sep="):
+            return line
+    return ""
+
+
+def is_header(line: str) -> bool:
+    """Return whether the line is a header with a column for the uri."""
+    _, names = _split_header(line)
+    return "uri" in map(role_of, names)
+
+
+def _split_header(line: str) -> tuple[str, list[str]]:
+    """Return the delimiter that gives the largest number of known column names, and all names."""
+    best_delimiter = ""
+    best_names: list[str] = []
+    best_count = -1
+    for delimiter in _DELIMITERS:
+        # `csv` raises an error for cells longer than MAX_ENTRY.
+        reader = csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True)
+        names = next(reader, [])
+        known_names = list(filter(role_of, names))
+        if len(known_names) > best_count:
+            best_delimiter = delimiter
+            best_names = names
+            best_count = len(known_names)
+    return best_delimiter, best_names
+
+
+def _is_own_header(names: Sequence[str]) -> bool:
+    """Return whether this service, or an older version with fewer fields, wrote the header."""
+    columns = set(names)
+    return _OWN_COLUMNS <= columns <= FIELDS.keys()
+
+
+# --- Rows ---
+
+
+def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Iterator[_Row]:
+    """Yield the rows below the header, which has `width` cells.
+
+    If a quotation mark is not closed, each line that it joined is read again as a row of its own.
+    """
+    number = 1
+    position = 0  # Of the line with this number.
+    end_of_retry = 0  # Lines before this position are read as rows of their own.
     for line in lines:
         if line.isspace():  # A file may have 32 million blank lines.
             continue
         start = lines.tell() - len(line)
         number += text.count("\n", position, start)
         position = start
-        is_alone = start < end_of_retry
-        cells, error = _read_cells(line, iter(()) if is_alone else lines, delimiter)
-        if error and lines.tell() > start + len(line):
+        if start < end_of_retry:
+            yield _read_line(number, line, delimiter, width)
+            continue
+        row = _read_row(number, line, lines, delimiter)
+        end_of_line = start + len(line)
+        if row.error and lines.tell() > end_of_line:
             end_of_retry = lines.tell()
-            lines.seek(start + len(line))
-        row = text[start : lines.tell()]
-        if not error and len(cells) < len(names) and (is_alone or not row.endswith("\n")):
-            error = _PART_OF_ROW if is_alone else CUT_OFF
-        if error:
-            yield _skip(number, row, row.rstrip("\n"), error)
-        else:
-            yield _read_entry(number, row, names, cells)
+            lines.seek(end_of_line)
+        row = row._replace(text=text[start : lines.tell()])
+        if len(row.cells) < width and not row.error and not row.text.endswith("\n"):
+            row = row._replace(error=CUT_OFF)
+        yield row
 
 
-def _read_cells(line: str, lines: Iterator[str], delimiter: str) -> tuple[list[str], str]:
-    """Return the cells of the row that begins with this line, and an error, empty if there is none.
+def _read_line(number: int, line: str, delimiter: str, width: int) -> _Row:
+    """Return a line as a row that ends with it."""
+    row = _read_row(number, line, iter(()), delimiter)
+    if len(row.cells) < width and not row.error:
+        return row._replace(error=_PART_OF_ROW)
+    return row
 
-    A quoted cell may end in a later line.
-    """
+
+def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _Row:
+    """Return the row that begins with this line; a quoted cell may end in a later line."""
+    reader = csv.reader(_lines_of_row(line, lines), delimiter=delimiter, strict=True)
     try:
-        return next(csv.reader(_lines_of_row(line, lines), delimiter=delimiter, strict=True)), ""
+        return _Row(number, line, next(reader), error="")
     except Malformed as error:
-        return [], str(error)
+        reason = str(error)
     except csv.Error as error:
-        return [], f"has a misplaced quotation mark: {error}"
+        reason = f"has a misplaced quotation mark: {error}"
+    return _Row(number, line, [], reason)
 
 
 def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
@@ -82,62 +154,59 @@ def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def read_header(lines: Iterator[str]) -> str:
-    """Return the first line that is neither blank nor names the delimiter for Excel (`sep=;`)."""
-    headers = (line for line in lines if not line.isspace() and line[:4].lower() != "sep=")
-    return next(headers, "")
+# --- Entries ---
 
 
-def is_header(line: str) -> bool:
-    """Return whether the line is a header with a column for the uri."""
-    _, names = _split_header(line)
-    return "uri" in map(role_of, names)
-
-
-def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives the largest number of known column names, and all names."""
-    line = line[:MAX_ENTRY]  # `csv` raises an error for longer cells.
-    readers = [csv.reader([line], delimiter=d, skipinitialspace=True) for d in _DELIMITERS]
-    headers = zip(_DELIMITERS, (next(reader, []) for reader in readers), strict=True)
-    return max(headers, key=lambda header: sum(role_of(name) != "" for name in header[1]))
-
-
-def _read_entry(number: int, row: str, names: list[str], cells: list[str]) -> ImportedEntry:
+def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     """Return the entry in a row, skipped if it has no uri or a wrong number of cells."""
-    if not any(map(str.strip, cells)):  # Spreadsheets write such rows below a table.
-        return ignored_entry(number)
-    read = _read_own_row if tuple(names) == FIELDS else _read_row  # FIELDS is our own header.
-    fields = read(names, cells)
-    entry = entry_with_uri(number, fields)
-    # Some programs leave out empty cells at the end, so a short row with a whole uri is valid. If
-    # the quotation mark before a uri is never closed, the uri goes on over the next lines.
-    has_whole_uri = not entry.skip_reason and "\n" not in str(fields["uri"])
-    is_too_short = len(cells) < len(names) and not has_whole_uri
-    is_too_long = any(cells[len(names) :])  # Empty cells at the end do no harm.
-    miscount = f"has {len(cells)} cells, not {len(names)}" if is_too_short or is_too_long else ""
-    if reason := miscount or entry.skip_reason:
-        return _skip(number, row, ", ".join(filter(None, cells)), reason)
+    if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
+        return ignored_entry(row.line)
+    if _is_own_header(names):
+        fields = _own_fields(names, row.cells)
+    else:
+        fields = _fields_by_role(names, row.cells)
+    entry = entry_with_uri(row.line, fields)
+    reason = entry.skip_reason
+    # If the quotation mark before a uri is never closed, the uri goes on over the next lines.
+    has_whole_uri = not reason and "\n" not in str(fields["uri"])
+    if _has_wrong_width(row.cells, len(names), has_whole_uri):
+        reason = f"has {len(row.cells)} cells, not {len(names)}"
+    if reason:
+        return _skip(row, ", ".join(filter(None, row.cells)), reason)
     return entry
 
 
-def _skip(number: int, row: str, title: str, reason: str) -> ImportedEntry:
+def _has_wrong_width(cells: Sequence[str], width: int, has_whole_uri: bool) -> bool:
+    if len(cells) >= width:
+        return any(cells[width:])  # Empty cells at the end do no harm.
+    return not has_whole_uri  # Some programs leave out empty cells at the end.
+
+
+def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
     """Return an entry to skip, whose reason names the last line of a row of several lines."""
-    if breaks := row.count("\n", 0, -1):
-        reason = f"{reason}, up to line {number + breaks}"
-    return ImportedEntry(number, {"title": title}, reason)
+    breaks = row.text.count("\n", 0, -1)
+    if breaks:
+        reason = f"{reason}, up to line {row.line + breaks}"
+    return ImportedEntry(row.line, {"title": title}, reason)
 
 
-def _read_own_row(names: list[str], row: list[str]) -> dict[str, object]:
-    # Our writer put `'` in front of a formula, so that no spreadsheet runs the formula.
-    cells = (cell[1:] if cell[:1] == "'" and FORMULA.match(cell, 1) else cell for cell in row)
-    fields: dict[str, object] = dict(zip(names, cells, strict=False))
-    fields["tags"] = split_tags(str(fields.get("tags", "")))
-    return {name: value for name, value in fields.items() if value}
+def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
+    """Return the fields in a row of this service, without empty ones."""
+    fields: dict[str, object] = {}
+    for name, cell in zip(names, cells, strict=False):
+        if cell.startswith("'") and FORMULA.match(cell, 1):
+            cell = cell[1:]  # `formats.csv` put the apostrophe in front of a formula.
+        if cell:
+            fields[name] = from_text(name, cell)
+    return fields
 
 
-def _read_row(names: list[str], row: list[str]) -> dict[str, object]:
-    cells_by_role = group_by_role(zip(names, map(str.strip, row), strict=False))
-    tags = [tag for cell in cells_by_role.get("tags", ()) for tag in _tags(str(cell))]
+def _fields_by_role(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
+    """Return the fields in a row of another program, by the meaning of its columns."""
+    cells_by_role = group_by_role(zip(names, map(str.strip, cells), strict=False))
+    tags: list[str] = []
+    for cell in cells_by_role.get("tags", ()):
+        tags += _tags(str(cell))
     return fields_of_roles(cells_by_role, own_tags=tags)
 
 
@@ -145,10 +214,19 @@ def _tags(cell: str) -> list[str]:
     """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
     if cell.startswith("["):
         with suppress(ValueError, RecursionError):  # The cell may be no JSON.
-            texts = [text for text in json.loads(cell) if isinstance(text, str)]
-            return [tag for text in texts for tag in split_tags(text)]
+            return _tags_in_array(cell)
         if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.
-            return split_tags(",".join(tag.strip("'\" ") for tag in split_tags(cell[1:-1])))
+            quoted_tags = split_tags(cell[1:-1])
+            return split_tags(",".join(tag.strip("'\" ") for tag in quoted_tags))
     if "," not in cell:  # Pocket writes `a|b`. If there are commas, only they separate.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
+
+
+def _tags_in_array(cell: str) -> list[str]:
+    """Return the tags in a JSON array of texts. Raises ValueError or RecursionError."""
+    tags: list[str] = []
+    for text in json.loads(cell):
+        if isinstance(text, str):
+            tags += split_tags(text)
+    return tags

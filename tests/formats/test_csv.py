@@ -177,7 +177,7 @@ def test_ids_are_read_under_this_services_own_header_only():
     other_headers = (
         OWN_HEADER.upper(),
         OWN_HEADER.replace("tags", "labels"),
-        OWN_HEADER.replace("id,uri", "uri,id"),
+        OWN_HEADER.replace("id,uri", "uri,title"),
     )
     for header in other_headers:
         assert "id" not in read(f"{header}\r\n{row}\r\n{'b:c,' * 6}c:d")[-1].fields
