@@ -5,8 +5,6 @@ import re
 
 import webencodings
 
-from storage.errors import Malformed
-
 # Python's error handler `surrogateescape` decodes an invalid byte 0x80 as U+DC80, and so on.
 _SURROGATES = re.compile("[\udc80-\udcff]+")
 
@@ -30,19 +28,6 @@ def decode(data: bytes, label: str = "") -> str:
 
 def _decode_windows_1252(surrogates: re.Match[str]) -> str:
     return surrogates[0].encode("ascii", "surrogateescape").decode("cp1252", "replace")
-
-
-def require_valid_utf_16(data: bytes) -> None:
-    """Raise Malformed, which names the line, for invalid UTF-16, which `decode` would change."""
-    codec = _utf_16_codec(data)
-    if not codec:
-        return
-    try:
-        data.decode(codec)
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode(codec, "ignore")
-        line = before.count("\n") + 1
-        raise Malformed(f"It is not valid UTF-16 in line {line}.") from None
 
 
 def _utf_16_codec(data: bytes) -> str:

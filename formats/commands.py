@@ -209,6 +209,8 @@ def import_files(options: argparse.Namespace) -> int:
             stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
             print(stored, "Run the same command again to import the rest.", file=sys.stderr)
             raise
+    for unread, number in importer.report.not_read.items():
+        print(f"not read: {number} x {unread}", file=sys.stderr)
     print(importer.report.summary())
     return 1 if importer.report.skipped else 0
 
@@ -257,8 +259,10 @@ def _deferred_interrupts() -> Iterator[None]:
 
 
 def _describe(name: str, skipped: SkippedEntry) -> str:
-    """Return one line; an error of the whole file has no line number and no value."""
-    place = name if skipped.line == _WHOLE_FILE else f"{name}:{skipped.line}"
+    """Return one line; an error of the whole file has no place and no value."""
+    place = name
+    if skipped.place:
+        place = f"{name}:{skipped.place}"
     return ": ".join(part for part in (place, skipped.value, skipped.reason) if part)
 
 

@@ -2,31 +2,54 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
 from storage.batch import Done, Failed, change_batch, split
-from storage.bookmark import ID, Fields, clean, create, merge, replace_invalid_xml_chars, timestamp
+from storage.bookmark import (
+    ID,
+    Fields,
+    clean,
+    create,
+    cut_and_replace_unprintable,
+    merge,
+    replace_invalid_xml_chars,
+    timestamp,
+)
 from storage.errors import Gone, Invalid, Unreadable
 from storage.store import Store, Transaction
 
 # These limits bound the size of an import's report.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
+MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
+# The one of an entry whose fields are the numbers of values that are not read, by
+# the names of their columns or members.
+NOT_READ = "is not read"
 
-# An entry of a file: its line, its fields, and the reason to skip it, which is mostly empty.
-_Entry = tuple[int, Mapping[str, object], str]
+# Where an entry stands in its file: its line, or in JSON its path, such as
+# `bookmarks[3].children[0]`. Line 0 stands for the whole file.
+Place = int | str
+# An entry of a file: its place, its fields, and the reason to skip it, which is mostly empty.
+_Entry = tuple[Place, Mapping[str, object], str]
 
 
-class SkippedEntry(msgspec.Struct):
-    """An entry that was not imported."""
+class SkippedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An entry that was not imported. Without line and path, it stands for the whole file."""
 
-    line: int
+    line: int = 0
+    path: str = ""
     value: str  # Its uri or title.
     reason: str
+
+    @property
+    def place(self) -> Place:
+        """The path or the line."""
+        return self.path or self.line
 
 
 class ImportReport(msgspec.Struct):
@@ -38,6 +61,8 @@ class ImportReport(msgspec.Struct):
     ignored: int = 0  # Entries that are no bookmarks, such as separators.
     skipped: int = 0  # Entries that break a rule or cannot be stored.
     entries: list[SkippedEntry] = []  # The first MAX_REPORTED_ENTRIES of the skipped ones.
+    # By the name of a column or member, the number of its values, which are not read.
+    not_read: dict[str, int] = {}
 
     def summary(self) -> str:
         """Return the numbers in one line."""
@@ -70,19 +95,21 @@ class Importer:
         """
         bookmarks = []
         for entry in entries:
-            line, fields, skip_reason = entry
+            place, fields, skip_reason = entry
             if skip_reason == IGNORED:
                 self.report.ignored += 1
+            elif skip_reason == NOT_READ:
+                self._count_unread(fields)
             elif skip_reason:
-                self._skip(line, fields, skip_reason)
+                self._skip(place, fields, skip_reason)
             else:
                 bookmarks.append(entry)
         if not bookmarks:
             return
         for outcome in change_batch(self._store, bookmarks, _import_one):
             match outcome:
-                case Failed((line, fields, _), error):
-                    self._skip(line, fields, str(error))
+                case Failed((place, fields, _), error):
+                    self._skip(place, fields, str(error))
                 case Done(result="created"):
                     self.report.created += 1
                 case Done(result="updated"):
@@ -90,14 +117,24 @@ class Importer:
                 case _:
                     self.report.unchanged += 1
 
-    def _skip(self, line: int, fields: Mapping[str, object], reason: str) -> None:
+    def _count_unread(self, counts: Mapping[str, object]) -> None:
+        for name, number in counts.items():
+            shown = cut_and_replace_unprintable(name)
+            self.report.not_read[shown] = self.report.not_read.get(shown, 0) + cast(int, number)
+
+    def _skip(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1
         if len(self.report.entries) == MAX_REPORTED_ENTRIES:
             return
         value = str(fields.get("uri") or fields.get("title") or "")
         # No report can contain a lone surrogate, and no HTML report a NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
-        self.report.entries.append(SkippedEntry(line, value, reason))
+        entry = SkippedEntry(value=value, reason=reason)
+        if isinstance(place, int):
+            entry.line = place
+        else:
+            entry.path = place[:MAX_PATH_LENGTH]
+        self.report.entries.append(entry)
 
 
 def _import_one(folder: Transaction, entry: _Entry) -> str:

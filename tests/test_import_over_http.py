@@ -62,6 +62,12 @@ def import_entries(app):
     return post_file(app, "json", json.dumps(ENTRIES).encode())
 
 
+def place(entry):
+    """Return the line of an entry, or its path in JSON."""
+    assert len({"line", "path"} & entry.keys()) == 1
+    return entry.get("line") or entry["path"]
+
+
 def counts(report):
     return tuple(report[name] for name in NUMBERS)
 
@@ -78,7 +84,7 @@ def other(tmp_path):
 def test_a_json_array_is_imported(app):
     report = import_entries(app)
     numbers = {"created": 3, "updated": 0, "unchanged": 0, "ignored": 0, "skipped": 0}
-    assert report == numbers | {"entries": []}
+    assert report == numbers | {"entries": [], "not_read": {}}
     bookmarks = {b["uri"]: b for b in app.get("/").json}
     assert bookmarks["https://example.com/3"]["created"] == "2001-02-03T04:05:06Z"
     assert bookmarks["https://example.com/?a=1&copy=2"]["tags"] == ["a", "b c"]
@@ -103,7 +109,8 @@ def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, p
     assert sum(counts(report)[:4]) > 0
     again = upload(app, path.read_bytes())
     assert (again["created"], again["updated"]) == (0, 0)
-    assert (again["ignored"], again["entries"]) == (report["ignored"], report["entries"])
+    for name in ("ignored", "entries", "not_read"):
+        assert again[name] == report[name]
 
 
 @pytest.mark.parametrize("path", GOLDEN_FILES, ids=lambda path: path.name)
@@ -116,8 +123,9 @@ def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
     status = main(["import", str(path), "--data", str(tmp_path / "command")])
     printed = capsys.readouterr()
     assert status == bool(report["skipped"])
-    entries = [f"{path}:{e['line']}: {e['value']}: {e['reason']}\n" for e in report["entries"]]
-    assert printed.err.replace("\n", " ") == "".join(entries).replace("\n", " ")
+    lines = [f"{path}:{place(e)}: {e['value']}: {e['reason']}\n" for e in report["entries"]]
+    lines += [f"not read: {number} x {name}\n" for name, number in report["not_read"].items()]
+    assert printed.err.replace("\n", " ") == "".join(lines).replace("\n", " ")
     assert printed.out == ", ".join(f"{report[name]} {name}" for name in NUMBERS) + "\n"
 
 
@@ -249,6 +257,36 @@ def test_an_import_is_a_conditional_request(app):
     app.post("/-/import", b"[]", headers, content_type="application/json", status=412)
     headers["If-Match"] = app.get("/").headers["ETag"]
     app.post("/-/import", b"[]", headers, content_type="application/json", status=200)
+
+
+def test_an_entry_of_json_is_named_by_its_path(app):
+    tree = {"bookmarks": [{"url": "a:1"}, {"children": [{"url": "no address"}, 5]}]}
+    report = post_file(app, "json", json.dumps(tree).encode())
+    paths = sorted(entry["path"] for entry in report["entries"])
+    assert paths == ["bookmarks[1].children[0]", "bookmarks[1].children[1]"]
+    report = post_file(app, "json", json.dumps(tree["bookmarks"]).encode())
+    paths = sorted(entry["path"] for entry in report["entries"])
+    assert paths == ["[1].children[0]", "[1].children[1]"]
+
+
+def test_the_path_of_an_entry_in_a_report_is_cut(app):
+    tree = 5
+    for _ in range(90):
+        tree = {"title": "A", "children": [tree]}
+    report = post_file(app, "json", json.dumps(tree).encode())
+    (entry,) = report["entries"]
+    assert entry["path"] == ("children[0]." * 90)[:1000]
+
+
+def test_the_report_names_what_is_not_read_with_the_number_of_values(app):
+    entries = [{"url": "a:1", "highlights": ["x", "y"]}, {"url": "a:2", "highlights": ["z"]}]
+    entries[0]["x\x00\ud800"] = "<b>"
+    body = json.dumps(entries).encode()
+    report = post_file(app, "json", body)
+    assert report["not_read"] == {"highlights": 3, "x\ufffd\ufffd": 1}
+    headers = {"Accept": "text/html", "Content-Type": "application/json"}
+    page = app.post("/-/import", body, headers)
+    page.mustcontain("Not read", "<bdi>highlights</bdi> (3)")
 
 
 # --- Malformed files ---

@@ -8,18 +8,39 @@ from storage.importer import ImportReport
 
 def write(report: ImportReport, site: Site) -> str:
     """Return a page with the numbers, and with the line and reason of each skipped entry."""
-    rows = "".join(
-        f'<tr><td>{entry.line}</td><td dir="auto">{e(entry.value)}</td>'
-        f"<td>{people_text(entry.reason)}</td></tr>\n"
-        for entry in report.entries
-    )
-    table = (
-        '<table>\n<caption>Skipped entries</caption>\n'
-        '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
-        f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n'
-    )
-    main = f'<p role="status">{_summary(report)}</p>\n{table if rows else ""}{list_link(site)}'
+    summary = _summary(report)
+    skipped = _skipped_entries(report)
+    not_read = _not_read(report)
+    main = f'<p role="status">{summary}</p>\n{skipped}{not_read}{list_link(site)}'
     return write_page("Imported", main, site)
+
+
+def _skipped_entries(report: ImportReport) -> str:
+    if not report.entries:
+        return ""
+    rows = []
+    for entry in report.entries:
+        reason = people_text(entry.reason)
+        rows.append(
+            f'<tr><td>{e(str(entry.place))}</td><td dir="auto">{e(entry.value)}</td>'
+            f"<td>{reason}</td></tr>\n"
+        )
+    all_rows = "".join(rows)
+    return (
+        "<table>\n<caption>Skipped entries</caption>\n"
+        '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
+        f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{all_rows}</tbody>\n</table>\n'
+    )
+
+
+def _not_read(report: ImportReport) -> str:
+    if not report.not_read:
+        return ""
+    names = []
+    for name, number in report.not_read.items():
+        names.append(f"<bdi>{e(name)}</bdi> ({number:,})")
+    all_names = ", ".join(names)
+    return f"<p>Not read, with the number of values: {all_names}</p>\n"
 
 
 def _summary(report: ImportReport) -> str:

@@ -1,15 +1,19 @@
 """An entry of an imported file, and reasons to skip it, for the readers of all formats."""
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
 from storage.bookmark import MAX_URI
-from storage.importer import IGNORED
+from storage.importer import IGNORED, NOT_READ, Place
 
 # No entry of a file may be larger, and no body of one bookmark. Every valid bookmark is smaller,
 # even with each character escaped.
 MAX_ENTRY = 1024 * 1024
+
+MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
@@ -21,12 +25,12 @@ _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 class ImportedEntry(NamedTuple):
     """An entry of a file, whose values the importer will check."""
 
-    line: int
+    place: Place
     fields: dict[str, object]  # Values by the name of the field.
     skip_reason: str = ""  # The importer stores only entries whose reason is empty.
 
 
-def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
+def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     """Return the entry with white space in its uri encoded; skip an entry that has no uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
@@ -37,8 +41,8 @@ def entry_with_uri(line: int, fields: dict[str, object]) -> ImportedEntry:
             uri = encoded
         fields = fields | {"uri": uri}
     if not uri:
-        return ImportedEntry(line, fields, NO_URI)
-    return ImportedEntry(line, fields)
+        return ImportedEntry(place, fields, NO_URI)
+    return ImportedEntry(place, fields)
 
 
 def _encode_white_space(uri: str) -> str:
@@ -49,6 +53,20 @@ def _encode_white_space(uri: str) -> str:
     return re.sub(r"\s", lambda space: quote(space[0]), uri)
 
 
-def ignored_entry(line: int) -> ImportedEntry:
+def ignored_entry(place: Place) -> ImportedEntry:
     """Return an entry that is no bookmark, such as a separator. The importer only counts it."""
-    return ImportedEntry(line, {}, skip_reason=IGNORED)
+    return ImportedEntry(place, {}, skip_reason=IGNORED)
+
+
+class UnreadValues(Counter[str]):
+    """The numbers of values that are not read, by the name of their column or member."""
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Count values. A hostile file may have any number of names."""
+        if name in self or len(self) < MAX_UNREAD_NAMES:
+            self[name] += number
+
+    def entries(self) -> Iterator[ImportedEntry]:
+        """Yield one entry with the numbers, which are no fields, if there are any."""
+        if self:
+            yield ImportedEntry(0, dict(self), NOT_READ)

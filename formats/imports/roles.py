@@ -19,6 +19,7 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
+    "id": "id guid uuid index type typecode parentid",  # Not stored, and not reported.
     "maybe created": "time",  # Its number may also be a length of time.
 }
 # The same for roles of which one value counts, that of the first of these names: GitHub writes the
@@ -41,6 +42,7 @@ for _role, _names in _NAMES_BY_PREFERENCE.items():
     for _rank, _name in enumerate(_names.split()):
         _ROLES[_name] = _role
         _RANKS[_name] = _rank
+_ROLES_OF_TEXTS = ("uri", "title", "description", "folder")
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
@@ -89,6 +91,14 @@ def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[objec
 def _rank_of(member: tuple[str, object]) -> int:
     name, _ = member
     return _RANKS.get(_normalize(name), 0)
+
+
+def is_read(name: str, value: object) -> bool:
+    """Return whether a member of this name has no value, or one that its role reads."""
+    role = role_of(name)
+    if role in _ROLES_OF_TEXTS:
+        return not value or isinstance(value, str)
+    return not value or role != ""
 
 
 def fields_of_roles(

@@ -32,7 +32,7 @@ DOCUMENTS = {
 @pytest.mark.parametrize("label, title, text", CHARSETS)
 def test_a_declared_charset_is_decoded_as_in_browsers(format, label, title, text):
     (entry,) = FILE_READERS[format](DOCUMENTS[format] % (label.encode(), title))
-    assert (entry.fields["title"], entry.line) == (text, 3 if format == "netscape" else 2)
+    assert (entry.fields["title"], entry.place) == (text, 3 if format == "netscape" else 2)
 
 
 @pytest.mark.parametrize("label, title, text", CHARSETS)
@@ -45,7 +45,7 @@ def test_one_bookmark_in_xbel_may_have_any_charset(app, label, title, text):
 def test_posts_in_windows_1252_below_blank_lines_are_read():
     document = '\n\n<?xml version="1.0"?><posts><post href="x:y" description="é"/></posts>'
     (entry,) = FILE_READERS["outline"](document.encode("cp1252"))
-    assert (entry.line, entry.fields) == (3, {"uri": "x:y", "title": "é"})
+    assert (entry.place, entry.fields) == (3, {"uri": "x:y", "title": "é"})
 
 
 def test_a_feed_keeps_its_description_beside_its_address():

@@ -312,7 +312,7 @@ def test_empty_lines_before_the_header_are_ignored():
 
 def lines_and_outcomes(text):
     """Return the line of each entry with its uri or the reason to skip it."""
-    return [(entry.line, entry.skip_reason or entry.fields["uri"]) for entry in read(text)]
+    return [(entry.place, entry.skip_reason or entry.fields["uri"]) for entry in read(text)]
 
 
 UNCLOSED_QUOTE = "has a misplaced quotation mark: unexpected end of data"

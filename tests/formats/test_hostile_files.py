@@ -32,7 +32,8 @@ def assert_readable(format, data):
     """
     try:
         for entry in FILE_READERS[format](data):
-            assert isinstance(entry, ImportedEntry) and entry.line >= 1
+            assert isinstance(entry, ImportedEntry)
+            assert isinstance(entry.place, str) if format == "json" else entry.place >= 1
             assert entry.skip_reason == entry.skip_reason.strip()
             with suppress(Invalid):
                 clean(entry.fields)

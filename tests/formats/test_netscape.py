@@ -377,7 +377,7 @@ def test_a_broken_entry_affects_no_other_entry(broken, between):
         ["<DL><p>", '<DT><A HREF="a:1">1</A>', broken, '<DT><A HREF="a:2">2</A>', "<DD>D", "</DL>"]
     )
     others = [entry for entry in read(text) if entry.fields.get("uri") in ("a:1", "a:2")]
-    assert [(entry.line, entry.fields["title"]) for entry in others] == [(2, "1"), (4, "2")]
+    assert [(entry.place, entry.fields["title"]) for entry in others] == [(2, "1"), (4, "2")]
     assert others[1].fields["description"] == "D"
 
 
@@ -405,7 +405,7 @@ def test_a_file_that_is_cut_off_yields_complete_entries_only(whole):
     for end in range(whole.index(b">"), len(whole)):
         entries = read(whole[:end])
         if entries and entries[-1].skip_reason == CUT_OFF:
-            assert entries.pop().line == expected[len(entries)].line
+            assert entries.pop().place == expected[len(entries)].place
             cut_entries += 1
         assert list(map(without_texts, entries)) == expected[: len(entries)]
     assert cut_entries > sum(map(len, re.findall(b"<A[^>]*>", whole))) * 0.8
@@ -497,7 +497,7 @@ def test_an_entry_of_several_mebibytes_does_not_affect_the_others():
     text = "\n".join(["<DL>", '<DT><A HREF="a:1">1</A>', large, '<DT><A HREF="a:2">2</A>'])
     first, middle, last = read(text)
     assert (first.fields["uri"], last.fields["uri"]) == ("a:1", "a:2")
-    assert (middle.line, last.line) == (3, 1_500_004)
+    assert (middle.place, last.place) == (3, 1_500_004)
     with pytest.raises(Invalid, match="uri"):
         clean(middle.fields)
 

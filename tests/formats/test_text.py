@@ -107,7 +107,7 @@ def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
 def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
     (entry,) = read(f"\n{line}\n")
     assert {"tags": [], **entry.fields} == {"uri": uri, "title": title, "tags": tags}
-    assert (entry.line, entry.skip_reason) == (2, "")
+    assert (entry.place, entry.skip_reason) == (2, "")
 
 
 def test_a_bookmarklet_may_have_balanced_parentheses():
@@ -123,7 +123,7 @@ def test_an_address_behind_the_only_link_of_a_line_is_a_part_of_its_description(
 
 def test_every_link_of_a_line_of_markdown_is_an_entry_with_the_tags_of_its_headings():
     entries = read("# B\n## C ##\n[1](a:1), <a:2>\n# D\n[3](a:3)\n")
-    found = [(entry.line, entry.fields["uri"], entry.fields["tags"]) for entry in entries]
+    found = [(entry.place, entry.fields["uri"], entry.fields["tags"]) for entry in entries]
     assert found == [(3, "a:1", ["B", "C"]), (3, "a:2", ["B", "C"]), (5, "a:3", ["D"])]
 
 
@@ -131,7 +131,7 @@ def test_the_links_of_a_heading_are_entries_and_their_titles_are_its_tag():
     first, second, third = read("# B\n## [C](c:1) ##\n[1](a:1)\n## On https://a.example/\n")
     assert first.fields == {"uri": "c:1", "title": "C", "tags": ["B"]}
     assert second.fields["tags"] == ["B", "C"]
-    assert (third.line, third.skip_reason[:16]) == (4, "has two readings")
+    assert (third.place, third.skip_reason[:16]) == (4, "has two readings")
 
 
 def test_the_text_between_the_first_link_of_a_line_and_the_next_is_its_description():
@@ -182,7 +182,7 @@ def test_an_address_beside_a_link_of_markdown_ends_as_in_gfm():
 )
 def test_a_line_with_two_readings_is_skipped(line):
     (skipped, _) = read(f"{line}\nx:y")
-    assert (skipped.line, skipped.fields) == (1, {"uri": line})
+    assert (skipped.place, skipped.fields) == (1, {"uri": line})
     assert "two readings" in skipped.skip_reason
 
 
@@ -233,7 +233,7 @@ def test_an_address_may_contain_a_separator_that_another_line_lacks(uri):
 )
 def test_a_title_beside_an_address_with_a_separator_has_two_readings(line):
     (skipped, _) = read(f"{line}\nx:y")
-    assert (skipped.line, skipped.fields) == (1, {"uri": line})
+    assert (skipped.place, skipped.fields) == (1, {"uri": line})
     assert "write one address in a line, with a tab before its title" in skipped.skip_reason
 
 
@@ -257,12 +257,12 @@ def test_an_address_of_markdown_that_cannot_be_read_is_skipped(line):
 def test_a_line_that_does_not_begin_with_a_uri_is_skipped(line):
     skipped, last = read(f"{line}\nx:y")
     assert (skipped.skip_reason, skipped.fields) == ("does not begin with a uri", {"uri": line})
-    assert last.line == 2
+    assert last.place == 2
 
 
 @pytest.mark.parametrize("begin", ["data:,", "- [A](x:y) [](x:y)"])
 def test_a_line_of_several_mebibytes_is_skipped(begin):
     large, last = read(begin + "x" * 3_000_000 + "\nx:y\n")
     assert last.fields["uri"] == "x:y"
-    assert (large.line, large.skip_reason) == (1, "is larger than 1,048,576 characters")
+    assert (large.place, large.skip_reason) == (1, "is larger than 1,048,576 characters")
     assert large.fields["uri"].startswith(begin)
