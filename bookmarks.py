@@ -51,7 +51,6 @@ __version__ = "0.1.0"
 
 VALUE_FORMATS = (formats.TEXT, formats.JSON)
 TAGS_FORMATS = (formats.JSON, formats.HTML)
-MAX_TAGS_SHOWN = 55  # On the page of a list.
 
 # --- Reading ---
 
@@ -61,8 +60,6 @@ def list_bookmarks(service: Service, request: Request) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, formats.LISTS, parameters)
     query = parse_query(parameters, format.page_size)
-    if format is formats.HTML:
-        query = replace(query, tag_count_limit=MAX_TAGS_SHOWN)
     return _respond_list(service, request, format, query, formats.LISTS[format])
 
 
@@ -71,7 +68,7 @@ def feed(service: Service, request: Request) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, [formats.ATOM], parameters)
     query = parse_query(parameters, format.page_size)
-    query = replace(query, deletions=True, sort=NEWEST_FIRST)
+    query = replace(query, sort=NEWEST_FIRST)
     return _respond_list(service, request, format, query, atom.write)
 
 
@@ -82,11 +79,10 @@ def _respond_list(
     query: Query,
     write: formats.ListWriter,
 ) -> Response:
-    state = service.store.state()
-    select = functools.partial(service.store.select, is_refreshed=True)
+    selection = service.store.select(query)
     view = service.view(request, query_parameters(request))
-    listing = Listing(select, query, view, path_of(request))
-    response = respond(request, format, state, write(listing))
+    listing = Listing(selection, view, path_of(request))
+    response = respond(request, format, selection.state, write(listing))
     if response.status == OK:  # A 304 makes no page.
         response.headers |= listing.headers
     return response
@@ -213,10 +209,10 @@ def change_tags(service: Service, request: Request) -> Response:
     """POST /tags: remove and add tags on the selected bookmarks."""
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
-    page = service.store.select(retagging.query)
-    require_conditions(request, page.state)
-    retagging.require_expected(page.total)
-    report = retag(service.store, retagging, page.entries)
+    selection = service.store.select(retagging.query)
+    require_conditions(request, selection.state)
+    retagging.require_expected(selection.total)
+    report = retag(service.store, retagging, selection.entries)
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
 

@@ -33,7 +33,7 @@ _RELATION_BY_LINK_NAME = {"first": "first", "prev": "previous", "next": "next", 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write a feed of the bookmarks and of the deletions of the page."""
     yield _head(listing).encode()
-    for tombstone in listing.page.tombstones:
+    for tombstone in listing.selection.tombstones:
         ref, when = _entry_id(tombstone.id), tombstone.deleted
         yield f'<at:deleted-entry ref="{ref}" when="{when}"/>\n'.encode()
     for bookmark in listing.bookmarks:
@@ -59,7 +59,7 @@ def _head(listing: Listing) -> str:
         f"<id>{escape(id)}</id>\n"
         f"<title>{escape(title)}</title>\n"
         # The last change of the whole collection, even if the feed has only a part of it.
-        f"<updated>{listing.page.latest}</updated>\n"
+        f"<updated>{listing.selection.latest}</updated>\n"
         "<author><name>Bookmarks</name></author>\n"
         f'<link rel="self" type="application/atom+xml" href="{feed_url}"/>\n'
         f'<link rel="alternate" type="text/html" href="{home_url}"/>\n{links}'

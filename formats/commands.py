@@ -269,7 +269,7 @@ def _describe(name: str, skipped: SkippedEntry) -> str:
 def export(options: argparse.Namespace) -> int:
     """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS_BY_NAME[options.format or _format_of(options.file)]
-    listing = Listing(_open_existing(options).select)  # The empty query selects all bookmarks.
+    listing = Listing(_open_existing(options).select(Query()))  # All bookmarks.
     try:
         write_file(options.file, formats.LISTS[format](listing))
     except BrokenPipeError:  # `run` ends the command without a message.

@@ -9,7 +9,7 @@ import msgspec
 
 from storage.bookmark import MAX_TAGS, Bookmark, fold_tag
 from storage.query import NEWEST_FIRST, Query, first_values
-from storage.store import Page
+from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
@@ -56,21 +56,16 @@ class View(msgspec.Struct, frozen=True):
 
 @dataclass
 class Listing:
-    """One page of a list of bookmarks, for the writers of all formats.
+    """One page of a list of bookmarks, for the writers of all formats."""
 
-    `select` returns the bookmarks. It is called at the first use of `page`, because a client that
-    has the list already gets no page.
-    """
-
-    select: Callable[[Query], Page]
-    query: Query = Query()
+    selection: Selection
     view: View = View()
     path: str = "/"
 
-    @cached_property
-    def page(self) -> Page:
-        """The result of the query."""
-        return self.select(self.query)
+    @property
+    def query(self) -> Query:
+        """The query that the list answers."""
+        return self.selection.query
 
     @property
     def site(self) -> Site:
@@ -80,7 +75,7 @@ class Listing:
     @property
     def bookmarks(self) -> Iterator[Bookmark]:
         """The bookmarks of this page."""
-        return (entry.bookmark for entry in self.page.entries)
+        return (entry.bookmark for entry in self.selection.entries)
 
     @cached_property
     def filter(self) -> Parameters:
@@ -106,7 +101,7 @@ class Listing:
         same limit and offset. The longer list of the two decides how many pages there are.
         """
         limit, offset = self.query.limit, self.query.offset
-        count = max(self.page.total, self.page.tombstone_count)
+        count = max(self.selection.total, self.selection.tombstone_count)
         # Links to the only page would only make the headers longer, whose length proxies limit.
         if not limit or (offset == 0 and count <= limit):
             return {}
@@ -128,7 +123,7 @@ class Listing:
     def headers(self) -> dict[str, str]:
         """The headers of a response with this page."""
         links = [f'<{url}>; rel="{relation}"' for relation, url in self.links.items()]
-        total = {"X-Total-Count": str(self.page.total)}
+        total = {"X-Total-Count": str(self.selection.total)}
         return total | {"Link": ", ".join(links)} if links else total
 
     @property

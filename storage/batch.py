@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
-from storage.store import Store, Transaction
+from storage.store import Store
+from storage.transaction import Transaction
 
 # A transaction holds one file open for each change, and a process may open
 # 1,024 files.

@@ -1,102 +1,116 @@
 """Keep the index in memory equal to the files of a data folder."""
 
 import logging
-import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from storage import files
-from storage.bookmark import ID, Bookmark, fold_tag
+from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.index import Entry, Index, Item, State, TombstoneEntry
+from storage.known_files import SUFFIX, KnownFiles, id_of
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-SUFFIX = ".json"
 BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
-# FAT stores times in steps of two seconds, so two changes of a file may leave the same time.
-_TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # In place of a file's signature: the next rescan reads the file in any case.
-RETRY_SECONDS = 1.0  # A file that the system could not read is read again after this time.
-_MAX_CHANGES_IN_PLACE = 500  # For more changed files than this, making a new index is faster.
+# A file that the system could not read is read again after this time.
+RETRY_SECONDS = 1.0
+# For more changed files than this, making a new index is faster.
+_MAX_CHANGES_IN_PLACE = 500
 
-_File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id in the file's name.
+_File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id.
 
 
 class Follower:
-    """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/` of a data folder.
+    """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/`.
 
-    A bookmark that was read before stays in the index as it was while the system cannot read its
-    file: clients would take its absence for a deletion. `change_count` grows with every change of
-    the index. Not thread-safe: `Store` holds a mutex except to read `change_count`, to call
-    `is_up_to_date`, and to call `reset` in a forked child, which has no other thread.
+    A bookmark stays in the index as it was last read while the system cannot
+    read its file: clients would take its absence for a deletion.
+
+    Not thread-safe: callers hold `mutex`, except to read `change_count`, to
+    call `is_up_to_date`, and to call `reset` in a forked child.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
-        self.change_count = 0
+        self.mutex = threading.RLock()
+        self.change_count = 0  # Grows with every change of the index.
         self.watch = Watch(self.folders, one_machine)
-        self.reset()  # Creates the empty index.
+        self.reset()
 
     def reset(self) -> None:
-        """Drop the index and the watch: the next refresh compares all files."""
+        """Drop the index and the watch: the next refresh reads all files."""
         self.watch.close()
         self._forget()
-        self._must_rescan = True  # The next refresh compares all files instead of reading events.
+        # The next refresh compares all files instead of reading events.
+        self._must_rescan = True
 
     def _forget(self) -> None:
         self.index = Index({})
-        # The latest ctime of a file or folder. It only grows: replacing or removing a file is a
-        # later change, of its folder.
+        # The latest ctime of a file or folder. It only grows: removing a file
+        # is a later change of its folder.
         self._changed_at = 0.0
-        self._errors: dict[str, StorageError] = {}  # By id: of each file that cannot be used.
-        self._retry_at = 0.0  # When to read files again that failed, by the monotonic clock.
-        # By folder and id: a hash of inode, size and times, to notice a change.
-        self._signatures: tuple[dict[str, int], dict[str, int]] = ({}, {})
-
-    def is_up_to_date(self) -> bool:
-        """Return whether no file has changed since the last refresh. Needs no mutex."""
-        # Another thread sets `_must_rescan` before it takes events from the queue.
-        return self.watch.has_no_event() and not (self._must_rescan or self._is_retry_due())
-
-    def _is_retry_due(self) -> bool:
-        """Return whether to read again the files that could not be read."""
-        return bool(self._errors) and time.monotonic() >= self._retry_at
+        # By id: why its file cannot be used.
+        self._errors: dict[str, StorageError] = {}
+        # When to read files again that failed, by the monotonic clock.
+        self._retry_at = 0.0
+        self._known = (KnownFiles(), KnownFiles())
 
     @property
     def state(self) -> State:
         """The validators of the whole collection as of the last refresh."""
         return State(self.index.version, self._changed_at)
 
-    def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, because inotify is missing."""
-        return not (self._must_rescan or self.watch.is_open)
+    def find(self, id: str) -> Entry | None:
+        """Return the entry of this id, or None. Raises Gone or Unreadable."""
+        if self._has_invalid_file(id):
+            self.reread(id)  # It may have been corrected by a hard link.
+        error = self._errors.get(id)
+        if error:
+            raise Unreadable(id, str(error))
+        item = self.index.items.get(id)
+        if isinstance(item, TombstoneEntry):
+            raise Gone(id, item.tombstone.deleted)
+        return item
 
-    def refresh_one(self, id: str) -> None:
-        """Bring the index up to date for one id at least. Raises Unavailable.
+    def _has_invalid_file(self, id: str) -> bool:
+        error = self._errors.get(id)
+        return error is not None and not isinstance(error, files.ReadFailed)
 
-        Where inotify is missing, this reads the files of this id in place of comparing all files.
+    # --- Refreshing ---
+
+    def is_up_to_date(self) -> bool:
+        """Return whether no file has changed since the last refresh.
+
+        Needs no mutex.
         """
-        if self.compares_each_time():
-            self.reread(id)
-        else:
-            self.refresh()
+        # Another thread sets `_must_rescan` before it takes events.
+        if not self.watch.has_no_event():
+            return False
+        return not (self._must_rescan or self._is_retry_due())
+
+    def compares_each_time(self) -> bool:
+        """Return whether each refresh compares all files, without inotify."""
+        return not (self._must_rescan or self.watch.is_open)
 
     def refresh(self) -> Index:
         """Return the index after bringing it up to date.
 
         Raises Unavailable if the folders cannot be read.
         """
-        # Events can be read only once: if this method raises, the next refresh has to rescan.
-        must_rescan, self._must_rescan = self._must_rescan, True
+        # Events can be read only once: if this method raises, the next
+        # refresh has to rescan.
+        must_rescan = self._must_rescan
+        self._must_rescan = True
         folder = self.watch.first_folder_identity
         events = self.watch.read_events()
-        if self.watch.first_folder_identity != folder:  # The times of another folder do not count.
-            self._forget()
+        if self.watch.first_folder_identity != folder:
+            self._forget()  # Another folder has taken its place.
         if must_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():
@@ -105,44 +119,73 @@ class Follower:
         return self.index
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the up-to-date index for a response in which bookmarks must not be missing.
+        """Return the up-to-date index for a complete list of bookmarks.
 
-        Raises Unavailable also if reading every file failed: clients would take an empty list for
-        the deletion of all bookmarks.
+        Raises Unavailable also if reading every file failed: clients would
+        take an empty list for the deletion of all bookmarks.
         """
         index = self.refresh()
         if not index.entries and self._failed_ids():
-            raise Unavailable("The data folder cannot be read: reading every bookmark failed.")
+            raise Unavailable(
+                "The data folder cannot be read: reading every bookmark failed."
+            )
         return index
 
-    def find(self, id: str) -> Entry | None:
-        """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if id in self._errors and not isinstance(self._errors[id], files.ReadFailed):
-            self.reread(id)  # Its file may have been corrected through a hard link.
-        if error := self._errors.get(id):
-            raise Unreadable(id, str(error))
-        item = self.index.items.get(id)
-        if isinstance(item, TombstoneEntry):
-            raise Gone(id, item.tombstone.deleted)
-        return item
+    def refresh_one(self, id: str) -> None:
+        """Bring the index up to date for one id at least.
+
+        Where inotify is missing, this reads the files of the id and compares
+        no others. Raises Unavailable.
+        """
+        if self.compares_each_time():
+            self.reread(id)
+        else:
+            self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of one id again, for a change that no inotify event has reported.
+        """Read the files of one id, for a change that no event has reported.
 
-        The kernel reports no write through a hard link in another folder, and none behind a FUSE
-        mount.
+        The kernel reports no write through a hard link in another folder, and
+        none behind a FUSE mount.
         """
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_File]:
-        """Yield the file of each event, which has BOOKMARKS or TOMBSTONES and the file's name."""
+        """Yield the file of each event."""
         for kind, file_name in events:
-            if id := _id_of(file_name):
+            id = id_of(file_name)
+            if id:
                 yield kind, id
-            elif not file_name:  # The folder has changed: new permissions may make files readable.
-                yield from [(kind, id) for id in self._errors]
+            elif not file_name:
+                # An event of the folder itself: new permissions may make its
+                # files readable.
+                for id_of_error in self._errors:
+                    yield kind, id_of_error
+
+    def _find_changed_files(self) -> Iterator[_File]:
+        """Yield each file that has changed since it was last read.
+
+        Raises OSError if a folder cannot be listed.
+        """
+        bookmarks, tombstones = self.folders
+        # Failed files wait for the next retry. The file of a deleted bookmark
+        # does not count while its tombstone is unchanged.
+        skipped = {*self._failed_ids(), *self._known[TOMBSTONES]}
+        for id in self._known[BOOKMARKS].find_changed(bookmarks):
+            if id not in skipped:
+                yield BOOKMARKS, id
+        skipped = set(self._failed_ids())
+        for id in self._find_changed_tombstones(tombstones):
+            if id not in skipped:
+                yield TOMBSTONES, id
+        yield from self._files_to_retry()
+
+    def _find_changed_tombstones(self, folder: Path) -> list[str]:
+        if not folder.exists():  # git checks out no empty folder.
+            return list(self._known[TOMBSTONES])
+        return self._known[TOMBSTONES].find_changed(folder)
 
     def _files_to_retry(self) -> list[_File]:
         """Return the files that could not be read, once in `RETRY_SECONDS`."""
@@ -152,171 +195,154 @@ class Follower:
         # Reading a tombstone reads the bookmark's file, too.
         return [(TOMBSTONES, id) for id in self._failed_ids()]
 
+    def _is_retry_due(self) -> bool:
+        return bool(self._errors) and time.monotonic() >= self._retry_at
+
     def _failed_ids(self) -> list[str]:
-        """Return the ids whose files the system could not read: it may succeed later."""
-        return [id for id, e in self._errors.items() if isinstance(e, files.ReadFailed)]
-
-    def _find_changed_files(self) -> Iterator[_File]:
-        """Yield each file that has changed since it was last read, and each file to read again.
-
-        Raises OSError if a folder cannot be listed.
-        """
-        for kind, folder in enumerate(self.folders):  # BOOKMARKS is 0, TOMBSTONES is 1.
-            if kind == TOMBSTONES and not folder.exists():  # git checks out no empty folder.
-                yield from [(kind, id) for id in self._signatures[kind]]
-                continue
-            with files.open_folder(folder) as descriptor:
-                changed = _changed_ids(descriptor, self._signatures[kind])
-            skipped = set(self._failed_ids())
-            if kind == BOOKMARKS:  # A deleted one does not count while its tombstone is unchanged.
-                skipped.update(self._signatures[TOMBSTONES])
-            yield from [(kind, id) for id in changed if id not in skipped]
-        yield from self._files_to_retry()
+        """Return the ids whose files the system may read later."""
+        failed = []
+        for id, error in self._errors.items():
+            if isinstance(error, files.ReadFailed):
+                failed.append(id)
+        return failed
 
     # --- Reading the changed files ---
 
     def _read(self, changed: Iterable[_File]) -> None:
-        """Update the index with the content of these files. Raises Unavailable."""
+        """Update the index with these files. Raises Unavailable."""
         changed_before = self._changed_at
         try:
-            # A removal changes only the time of its folder. Take this time before reading, so that
-            # a change during the reading makes the next Last-Modified later.
-            folders_changed_at, now_ns = self._folders_changed_at(), time.time_ns()
+            # A removal changes only the time of its folder. Take this time
+            # before reading: a change meanwhile makes Last-Modified later.
+            folders_changed_at = self._folders_changed_at()
+            began_ns = time.time_ns()
             ids = self._ids_of(changed)
-        except OSError as reason:  # Of a folder: the error of a single file is not raised.
-            message = f"The data folder cannot be read: {reason.strerror}."
-            raise Unavailable(message) from reason
+        except OSError as reason:  # Of a folder, not of a single file.
+            raise Unavailable(
+                f"The data folder cannot be read: {reason.strerror}."
+            ) from reason
         self._changed_at = max(self._changed_at, folders_changed_at)
         items: dict[str, Item | None] = {}
-        is_other_error = False
+        has_other_error = False
         try:
             for id, may_be_deleted in ids.items():
-                item, error = self._read_item(id, may_be_deleted, now_ns)
-                if item is not self.index.items.get(id):
-                    items[id] = item
-                # All cached responses are stale after a change, so the same error must not count.
-                is_other_error |= self._record_error(id, error)
-        finally:  # The next rescan takes the files that were read for known, even after an error.
-            if items or is_other_error or self._changed_at != changed_before:
+                found = self._read_item(id, may_be_deleted, began_ns)
+                has_other_error |= self._record_error(id, found)
+                if isinstance(found, StorageError):
+                    found = self._item_of_failed(id, found)
+                if found is not self.index.items.get(id):
+                    items[id] = found
+        finally:  # What was read before an error is known from now on.
+            has_other_time = self._changed_at != changed_before
+            if items or has_other_error or has_other_time:
                 self._change_index(items)
                 self.change_count += 1
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
-        """Set the item of each id in the index, or remove the ids whose item is None."""
+        """Set the item of each id, or remove the ids whose item is None."""
         if len(items) > _MAX_CHANGES_IN_PLACE:
             self.index = Index({**self.index.items, **items})
-        else:
-            for id, item in items.items():
-                self.index.change(id, item)
+            return
+        for id, item in items.items():
+            self.index.change(id, item)
 
     def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Return the ids of the files, each with whether it may have a tombstone."""
-        # A dictionary keeps the order of `changed`, in which a rescan reads files faster.
+        """Return the ids of files, each with whether it may have a tombstone.
+
+        They are in the order of `changed`, in which reading is faster.
+        """
         ids: dict[str, bool] = {}
         for kind, id in changed:
-            is_known = id in self._errors or id in self._signatures[TOMBSTONES]
-            ids[id] = kind == TOMBSTONES or is_known or ids.get(id, False)
+            may_be_deleted = (
+                kind == TOMBSTONES
+                or id in self._known[TOMBSTONES]
+                or id in self._errors
+            )
+            ids[id] = may_be_deleted or ids.get(id, False)
         return ids
 
     def _read_item(
-        self, id: str, may_be_deleted: bool, now_ns: int
-    ) -> tuple[Item | None, StorageError | None]:
-        """Return what the files of an id say, and the error if a file cannot be used.
+        self, id: str, may_be_deleted: bool, began_ns: int
+    ) -> Item | StorageError | None:
+        """Return what the files of an id say; the tombstone wins."""
+        if may_be_deleted:
+            found = self._read_file(TOMBSTONES, id, began_ns)
+            if found:
+                return found
+        return self._read_file(BOOKMARKS, id, began_ns)
 
-        The tombstone wins over the bookmark. If the system cannot read a file now, the item is the
-        one that was read last.
+    def _read_file(
+        self, kind: int, id: str, began_ns: int
+    ) -> Item | StorageError | None:
+        """Return what a file says, or why it cannot be used; None if missing.
+
+        The result is the item in the index if the file has not changed.
         """
-        last = self.index.items.get(id)
-        for kind in (TOMBSTONES, BOOKMARKS) if may_be_deleted else (BOOKMARKS,):
-            path = f"{self.folders[kind]}/{id}{SUFFIX}"
-            try:
-                data, status = files.read(path)
-                self._signatures[kind][id] = _signature(status, now_ns)
-                version, changed_at = digest(data), status.st_ctime
-                self._changed_at = max(self._changed_at, changed_at)
-                if last and (last.version, last.changed_at) == (version, changed_at):
-                    return last, None  # The same object shows that nothing has changed.
-                if kind == BOOKMARKS:
-                    return new_entry(decode_bookmark(id, data), data, changed_at), None
-                return TombstoneEntry(decode_tombstone(id, data), version, changed_at), None
-            except FileNotFoundError:
-                self._signatures[kind].pop(id, None)
-            except (files.BadFile, Invalid) as error:
-                if str(error) != str(self._errors.get(id)):
-                    log.warning("%s is skipped: %s", path, error)
-                # A deletion removes the bookmark's file, even if its tombstone cannot be read now.
-                file = self.folders[BOOKMARKS] / (id + SUFFIX)
-                is_deleted = isinstance(last, Entry) and files.is_missing(file)
-                has_failed = isinstance(error, files.ReadFailed)
-                return last if has_failed and not is_deleted else None, error
-        return None, None
+        path = f"{self.folders[kind]}/{id}{SUFFIX}"
+        try:
+            data, status = files.read(path)
+            self._known[kind].remember(id, status, began_ns)
+            self._changed_at = max(self._changed_at, status.st_ctime)
+            return self._item(kind, id, data, status.st_ctime)
+        except FileNotFoundError:
+            self._known[kind].forget(id)
+            return None
+        except (files.BadFile, Invalid) as error:
+            if str(error) != str(self._errors.get(id)):
+                log.warning("%s is skipped: %s", path, error)
+            return error
 
-    def _record_error(self, id: str, error: StorageError | None) -> bool:
-        """Remember the error of an id; return whether it is another than before."""
+    def _item(
+        self, kind: int, id: str, data: bytes, changed_at: float
+    ) -> Item:
+        version = digest(data)
+        last = self.index.items.get(id)
+        if last and last.version == version and last.changed_at == changed_at:
+            return last
+        if kind == BOOKMARKS:
+            return new_entry(decode_bookmark(id, data), data, changed_at)
+        return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
+
+    def _item_of_failed(self, id: str, error: StorageError) -> Item | None:
+        """Return the item that an id has in spite of an error of its file."""
+        if not isinstance(error, files.ReadFailed):
+            return None
+        last = self.index.items.get(id)
+        # A deletion removes the bookmark's file, even if its tombstone cannot
+        # be read now.
+        file = self.folders[BOOKMARKS] / (id + SUFFIX)
+        if isinstance(last, Entry) and files.is_missing(file):
+            return None
+        return last
+
+    def _record_error(self, id: str, found: Item | StorageError | None) -> bool:
+        """Remember the error of an id; return whether it is another one.
+
+        The same error again must not count as a change, which would make all
+        cached responses stale.
+        """
         old = self._errors.pop(id, None)
-        if error:
-            self._errors[id] = error
-        return str(error) != str(old)  # Compare the texts: two exceptions are never equal.
+        new = None
+        if isinstance(found, StorageError):
+            new = found
+            self._errors[id] = found
+        return str(new) != str(old)  # Two exceptions are never equal.
 
     def _folders_changed_at(self) -> float:
-        """Return when files were last added, replaced or removed: the later ctime of a folder."""
+        """Return when files were last added, replaced or removed."""
         bookmarks, tombstones = self.folders
-        # Removing the folder of tombstones changes the time of its parent folder.
-        folder = tombstones if tombstones.exists() else tombstones.parent
-        return max(bookmarks.stat().st_ctime, folder.stat().st_ctime)
+        # Removing the folder of tombstones changes the time of its parent.
+        other = tombstones
+        if not tombstones.exists():
+            other = tombstones.parent
+        return max(bookmarks.stat().st_ctime, other.stat().st_ctime)
 
 
 def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     """Return the index entry of a bookmark whose file holds `data`."""
     tags = tuple(map(fold_tag, bookmark.tags))
-    if tags == bookmark.tags:  # Keeping one of the two equal tuples saves 100 bytes a bookmark.
-        tags = bookmark.tags
-    return Entry(bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at)
-
-
-def _id_of(file_name: str) -> str | None:
-    """Return the id in the file name `{id}.json`, None for any other name."""
-    id = file_name.removesuffix(SUFFIX)
-    return id if id != file_name and ID.fullmatch(id) else None
-
-
-def _changed_ids(folder_descriptor: int, known_signatures: dict[str, int]) -> list[str]:
-    """Return the ids in an open folder whose files are new, changed or gone.
-
-    `known_signatures` has a hash of inode, size and times for each known file. Raises OSError.
-    """
-    # Without search permission a folder can be listed, but reading each of its files would fail.
-    os.stat(".", dir_fd=folder_descriptor)  # Raises PermissionError then.
-    with os.scandir(folder_descriptor) as entries:
-        # Reading is faster in this order: similar inode numbers are close together on most disks.
-        in_disk_order = sorted(entries, key=os.DirEntry.inode)
-    ids = (_id_of(entry.name) for entry in in_disk_order)
-    new = [id for id in ids if id and id not in known_signatures]
-    now_ns = time.time_ns()
-    return new + [
-        id
-        for id, signature in known_signatures.items()
-        if signature == _READ_AGAIN  # A later change may have left the same times.
-        or signature != _signature_of(folder_descriptor, id, now_ns)
-    ]
-
-
-def _signature_of(folder_descriptor: int, id: str, now_ns: int) -> int:
-    """Return the file's present signature; `_READ_AGAIN` if it changed just before `now_ns`."""
-    try:
-        status = os.stat(id + SUFFIX, dir_fd=folder_descriptor, follow_symlinks=False)
-    except OSError:  # The file is gone or unreadable; reading it shows which.
-        return _READ_AGAIN
-    return _signature(status, now_ns)
-
-
-def _signature(status: os.stat_result, reading_began_ns: int) -> int:
-    """Return a number that changes with a file's identity, size or times.
-
-    Returns `_READ_AGAIN` for a file that was changed in the last two seconds before the reading or
-    during it: another change may leave the same times.
-    """
-    modified, changed = status.st_mtime_ns, status.st_ctime_ns
-    if max(modified, changed) > reading_began_ns - _TIME_RESOLUTION_NS:
-        return _READ_AGAIN
-    return hash((status.st_ino, status.st_size, modified, changed))
+    if tags == bookmark.tags:
+        tags = bookmark.tags  # One tuple for both saves 100 bytes a bookmark.
+    return Entry(
+        bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at
+    )

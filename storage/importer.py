@@ -18,7 +18,8 @@ from storage.bookmark import (
     timestamp,
 )
 from storage.errors import Gone, Invalid, Unreadable
-from storage.store import Store, Transaction
+from storage.store import Store
+from storage.transaction import Transaction
 
 # These limits bound the size of an import's report.
 MAX_REPORTED_ENTRIES = 10_000

@@ -1,41 +1,34 @@
-"""The bookmarks in memory: by id, by uri, by tag, in list order. Reads and writes no files."""
+"""The bookmarks in memory: by id, uri and tag, in list order. Reads no files."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any as Anything
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from storage.bookmark import Bookmark, Tombstone, fold
-from storage.query import NEWEST_FIRST, Query
-from storage.search import All, Any, Not, OnlyTags, Search, Tag, Text, fold_text
+from storage.bookmark import Bookmark, Tombstone
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
+_VERSIONS = 1 << 128  # Versions are less than this number.
+UNTAGGED = ""  # In place of a tag, for the bookmarks that have none.
 
 
-# gc=False: garbage collections skip entries, which are in no cycle. eq=False: compare by identity.
+# gc=False: garbage collections skip entries, which are in no cycle.
+# eq=False: entries are compared by identity.
 class Entry(msgspec.Struct, gc=False, eq=False):
-    """A bookmark with what the index derives from it and its file.
-
-    `version` is the digest of the file's bytes; `uri_key` the normalized uri, which is equal for
-    uris that count as the same; `tags` the folded tags; `changed_at` the file's ctime: only the
-    system can set it, but `cp -a` and rsync set an old mtime; `text` the folded text of all fields,
-    which is empty until a search for a word first needs the text.
-    """
+    """A bookmark with what the index derives from it and its file."""
 
     bookmark: Bookmark
-    version: int
-    uri_key: str
-    tags: tuple[str, ...]
-    changed_at: float
-    text: str = ""
+    version: int  # The digest of the file's bytes.
+    uri_key: str  # The normalized uri, equal for uris that count as the same.
+    tags: tuple[str, ...]  # Folded.
+    changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
+    text: str = ""  # The folded fields, empty until a search needs them.
 
 
-# gc=False and eq=False are for speed, as in Entry.
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A tombstone with the digest and the ctime of its file."""
 
@@ -49,228 +42,280 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
 class State(msgspec.Struct, frozen=True):
-    """The validators of the whole collection.
+    """The validators of the whole collection."""
 
-    `version` differs after a change of any file; `changed_at` is when a file or folder last
-    changed, in Unix seconds.
-    """
-
-    version: int
-    changed_at: float
+    version: int  # It differs after a change of any file.
+    changed_at: float  # When a file or folder last changed, in Unix seconds.
 
 
-# The keys of the sorted lists, oldest first. The id decides between equal times.
-_entry_order: Callable[[Entry], Anything] = attrgetter("bookmark.created", "bookmark.id")
-_tombstone_order: Callable[[TombstoneEntry], Anything] = attrgetter(
+# The id decides between equal times.
+_entry_order: Callable[[Entry], Any] = attrgetter(
+    "bookmark.created", "bookmark.id"
+)
+_tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
     "tombstone.deleted", "tombstone.id"
 )
 
 
-class Index:
-    """All bookmarks, and the tombstones of deleted ones. Not thread-safe.
+class SortedList(Generic[_Item]):
+    """Items in ascending order, which readers may keep: copy-on-write.
 
-    All lists of entries are sorted oldest first. `by_tag` has the entries without tags under "".
+    A list that `read` has returned is copied before the next change.
+    """
+
+    __slots__ = ("_items", "_order", "_has_readers")
+
+    def __init__(
+        self, sorted_items: list[_Item], order: Callable[[_Item], Any]
+    ) -> None:
+        self._items: list[_Item] = sorted_items
+        self._order: Callable[[_Item], Any] = order
+        self._has_readers = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def first(self) -> _Item:
+        """The first item."""
+        return self._items[0]
+
+    def read(self) -> Sequence[_Item]:
+        """Return the items as they are now. The result never changes."""
+        self._has_readers = True
+        return self._items
+
+    def append(self, last: _Item) -> None:
+        """Add an item that comes after all others."""
+        self._copy_for_readers()
+        self._items.append(last)
+
+    def insert(self, new: _Item, old: object) -> None:
+        """Insert an item, in place of `old` if that has the same place.
+
+        Moving all later items of a list of 1,000,000 takes as long as 300
+        replacements.
+        """
+        self._copy_for_readers()
+        place = self._place(new)
+        if self._is_at(place, old):
+            self._items[place] = new
+        else:
+            self._items.insert(place, new)
+
+    def discard(self, old: _Item) -> None:
+        """Remove an item, unless another one has taken its place."""
+        self._copy_for_readers()
+        place = self._place(old)
+        if self._is_at(place, old):
+            del self._items[place]
+
+    def _copy_for_readers(self) -> None:
+        if self._has_readers:
+            self._items = self._items.copy()
+            self._has_readers = False
+
+    def _place(self, item: _Item) -> int:
+        """Return the index that the item has or would get."""
+        return bisect_left(self._items, self._order(item), key=self._order)
+
+    def _is_at(self, place: int, item: object) -> bool:
+        return place < len(self._items) and self._items[place] is item
+
+
+class Index:
+    """All bookmarks, and the tombstones of deleted ones, oldest first.
+
+    Not thread-safe, but the sequences that it returns never change.
     """
 
     def __init__(self, items: Mapping[str, Item | None]) -> None:
         """Index the item of each id; None stands for no item."""
-        self.items = {id: item for id, item in items.items() if item}
-        # The sum of the versions of all items, modulo 2^128: it does not depend on their order, and
-        # a change of one file needs no pass over all.
-        self.version = sum(item.version for item in self.items.values()) % (1 << 128)
-        self._latest = ""  # The value of `latest`, empty if it is not known.
-        tombstones = (item for item in self.items.values() if isinstance(item, TombstoneEntry))
-        self.tombstones = sorted(tombstones, key=_tombstone_order)
-        entries = (item for item in self.items.values() if isinstance(item, Entry))
-        self.entries = sorted(entries, key=_entry_order)
-        self.by_uri_key: dict[str, list[Entry]] = {}
-        self.by_tag: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            self.by_uri_key.setdefault(entry.uri_key, []).append(entry)
-            for tag in entry.tags or ("",):
-                self.by_tag.setdefault(tag, []).append(entry)
+        self.items: dict[str, Item] = {}
+        # The sum of all versions: a change of one file needs no pass over all.
+        self.version = 0
+        self._latest = ""  # Empty if it is not known.
+        entries: list[Entry] = []
+        tombstones: list[TombstoneEntry] = []
+        for id, item in items.items():
+            if item is None:
+                continue
+            self.items[id] = item
+            self.version += item.version
+            if isinstance(item, Entry):
+                entries.append(item)
+            else:
+                tombstones.append(item)
+        self.version %= _VERSIONS
+        entries.sort(key=_entry_order)
+        tombstones.sort(key=_tombstone_order)
+        self._entries = SortedList(entries, _entry_order)
+        self._tombstones = SortedList(tombstones, _tombstone_order)
+        self._by_uri_key: dict[str, SortedList[Entry]] = {}
+        self._by_tag: dict[str, SortedList[Entry]] = {}
+        for entry in entries:
+            _list_of(self._by_uri_key, entry.uri_key).append(entry)
+            for tag in _keys_by_tag(entry):
+                _list_of(self._by_tag, tag).append(entry)
+
+    # --- Reading ---
 
     @property
     def latest(self) -> str:
         """The time of the latest change or deletion."""
         if not self._latest:
-            self._latest = max(map(_change_time, self.items.values()), default=_EPOCH)
+            times = map(_change_time, self.items.values())
+            self._latest = max(times, default=_EPOCH)
         return self._latest
 
-    # --- Reading ---
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """All bookmarks."""
+        return self._entries.read()
 
-    def matches(self, query: Query) -> Sequence[Entry]:
-        """Return the entries that the query selects by tags and uri, oldest first.
+    @property
+    def tombstones(self) -> Sequence[TombstoneEntry]:
+        """All tombstones."""
+        return self._tombstones.read()
 
-        The result may be a list of the index itself: do not change it, and copy it to keep it.
-        """
-        lists = [self.by_tag.get(tag, []) for tag in query.tags]
-        if query.uri_key is not None:
-            lists.append(self.by_uri_key.get(query.uri_key, []))
-        shortest = min(lists, key=len, default=self.entries)
-        if len(lists) < 2:
-            return shortest
-        has_all_tags = frozenset(query.tags).issubset
-        return [entry for entry in shortest if has_all_tags(entry.tags)]
+    def of_tag(self, tag: str) -> Sequence[Entry]:
+        """Return the bookmarks that have a folded tag, or are UNTAGGED."""
+        if tag not in self._by_tag:
+            return ()
+        return self._by_tag[tag].read()
+
+    def of_uri_key(self, uri_key: str) -> Sequence[Entry]:
+        """Return the bookmarks whose uris have this key."""
+        if uri_key not in self._by_uri_key:
+            return ()
+        return self._by_uri_key[uri_key].read()
+
+    def count(self, tag: str) -> int:
+        """Return how many bookmarks have a folded tag, or are UNTAGGED."""
+        return len(self._by_tag.get(tag, ()))
 
     def tag_counts(self) -> list[tuple[str, int]]:
-        """Return all tags, as spelled in the oldest bookmark, and their counts, most used first."""
-        counts = {tag: len(entries) for tag, entries in self.by_tag.items() if tag}
-        return [(_spelling(tag, self.by_tag[tag]), n) for tag, n in _most_used(counts)]
+        """Return all tags with counts, most used first.
+
+        Each tag is spelled as in the oldest bookmark that has it.
+        """
+        counts = {tag: len(entries) for tag, entries in self._by_tag.items()}
+        counts.pop(UNTAGGED, None)
+        result = []
+        for tag, count in _most_used(counts):
+            oldest = self._by_tag[tag].first
+            result.append((_spelling(tag, oldest), count))
+        return result
 
     # --- Changing ---
 
     def change(self, id: str, new: Item | None) -> None:
         """Set the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
-        if new:
-            self.items[id] = new
-        else:
-            self.items.pop(id, None)
-        self.version += (new.version if new else 0) - (old.version if old else 0)
-        self.version %= 1 << 128
         self._change_latest(old, new)
-        if isinstance(new, Entry):  # Before the old one is removed, whose place it may take.
-            self._insert(new, old)
-        if isinstance(old, Entry):
-            self._remove(old)
-        if isinstance(new, TombstoneEntry):
-            insort(self.tombstones, new, key=_tombstone_order)
-        if isinstance(old, TombstoneEntry):
-            self.tombstones.remove(old)
+        if new:  # Before the old item is removed, whose place it may take.
+            self._add(id, new, old)
+        if old:
+            self._remove(id, old, new)
+        self.version %= _VERSIONS
 
     def _change_latest(self, old: Item | None, new: Item | None) -> None:
-        """Bring `_latest` up to date: a pass over all items at each change would take too long."""
-        if self._latest and new and _change_time(new) >= self._latest:
-            self._latest = _change_time(new)
-        elif old and _change_time(old) == self._latest:
+        if old and _change_time(old) == self._latest:
             self._latest = ""
+        elif new and self._latest:
+            self._latest = max(self._latest, _change_time(new))
 
-    def _insert(self, new: Entry, old: Item | None) -> None:
-        """Insert an entry into its lists, in place of `old` where `old` has the same place.
+    def _add(self, id: str, new: Item, old: Item | None) -> None:
+        self.items[id] = new
+        self.version += new.version
+        if isinstance(new, TombstoneEntry):
+            self._tombstones.insert(new, old)
+            return
+        self._entries.insert(new, old)
+        _list_of(self._by_uri_key, new.uri_key).insert(new, old)
+        for tag in _keys_by_tag(new):
+            _list_of(self._by_tag, tag).insert(new, old)
 
-        Moving all later entries of a list of 1,000,000 takes as long as 300 replacements.
-        """
-        for lists, key in self._lists_of(new):
-            entries = lists.setdefault(key, [])
-            place = _place(entries, new)
-            if entries[place : place + 1] == [old]:
-                entries[place] = new
-            else:
-                entries.insert(place, new)
-
-    def _remove(self, old: Entry) -> None:
-        """Remove an entry from those of its lists in which no other has taken its place."""
-        for lists, key in self._lists_of(old):
-            entries = lists[key]
-            place = _place(entries, old)
-            if entries[place : place + 1] == [old]:
-                del entries[place]
-            if not entries:  # Clients see no tag without bookmarks.
-                del lists[key]
-
-    def _lists_of(self, entry: Entry) -> Iterator[tuple[dict[str, list[Entry]], str]]:
-        """Yield each dictionary of lists and the key of the list that the entry belongs to."""
-        yield {"": self.entries}, ""
-        yield self.by_uri_key, entry.uri_key
-        for tag in entry.tags or ("",):
-            yield self.by_tag, tag
+    def _remove(self, id: str, old: Item, new: Item | None) -> None:
+        self.version -= old.version
+        if not new:
+            del self.items[id]
+        if isinstance(old, TombstoneEntry):
+            self._tombstones.discard(old)
+            return
+        self._entries.discard(old)
+        _discard(self._by_uri_key, old.uri_key, old)
+        for tag in _keys_by_tag(old):
+            _discard(self._by_tag, tag, old)
 
 
-def _place(entries: list[Entry], entry: Entry) -> int:
-    """Return the place in a sorted list that the entry has or would get."""
-    return bisect_left(entries, _entry_order(entry), key=_entry_order)
+def _keys_by_tag(entry: Entry) -> Sequence[str]:
+    return entry.tags or (UNTAGGED,)
+
+
+def _list_of(
+    lists: dict[str, SortedList[Entry]], key: str
+) -> SortedList[Entry]:
+    """Return the list of a key, a new one if there is none."""
+    if key not in lists:
+        lists[key] = SortedList([], _entry_order)
+    return lists[key]
+
+
+def _discard(
+    lists: dict[str, SortedList[Entry]], key: str, old: Entry
+) -> None:
+    lists[key].discard(old)
+    if not lists[key]:  # Clients see no tag without bookmarks.
+        del lists[key]
 
 
 def _change_time(item: Item) -> str:
-    return item.bookmark.modified if isinstance(item, Entry) else item.tombstone.deleted
+    if isinstance(item, Entry):
+        return item.bookmark.modified
+    return item.tombstone.deleted
 
 
-def count_tags(oldest_first: Sequence[Entry], limit: int) -> list[tuple[str, int]]:
-    """Return the most used tags, as spelled in the oldest of the entries, with their counts."""
-    counts = Counter(chain.from_iterable(entry.tags for entry in oldest_first))
-    return [(_spelling(tag, oldest_first), n) for tag, n in _most_used(counts)[:limit]]
+# --- Counting tags ---
+
+
+def count_tags(
+    oldest_first: Sequence[Entry], limit: int
+) -> list[tuple[str, int]]:
+    """Return the `limit` most used tags with their counts.
+
+    Each tag is spelled as in the oldest of the entries that have it.
+    """
+    tags = chain.from_iterable(entry.tags for entry in oldest_first)
+    most_used = _most_used(Counter(tags))[:limit]
+    spellings = _spellings({tag for tag, _ in most_used}, oldest_first)
+    return [(spellings[tag], count) for tag, count in most_used]
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the tags with their counts, most used first and then in alphabetical order."""
-    order = sorted((-count, tag) for tag, count in counts.items())  # Faster than a key function.
+    """Return the tags with their counts, equal counts in order of tags."""
+    # Sorting negative counts is faster than sorting with a key function.
+    order = sorted((-count, tag) for tag, count in counts.items())
     return [(tag, -negative) for negative, tag in order]
 
 
-def _spelling(tag: str, oldest_first: Iterable[Entry]) -> str:
-    """Return the spelling of a folded tag in the oldest of the entries that have this tag."""
-    oldest = next(entry for entry in oldest_first if tag in entry.tags)
-    return next(spelled for spelled in oldest.bookmark.tags if fold(spelled) == tag)
+def _spellings(
+    tags: set[str], oldest_first: Sequence[Entry]
+) -> dict[str, str]:
+    """Return the oldest spelling of each of the folded tags."""
+    spellings: dict[str, str] = {}
+    missing = tags.copy()
+    for entry in oldest_first:
+        found = missing.intersection(entry.tags)
+        for tag in found:
+            spellings[tag] = _spelling(tag, entry)
+        missing -= found
+        if not missing:
+            break
+    return spellings
 
 
-def newest_first(oldest_first: Sequence[_Item], limit: int | None, offset: int) -> Sequence[_Item]:
-    """Return `limit` items, newest first, after skipping the `offset` newest ones."""
-    stop = max(len(oldest_first) - offset, 0)
-    start = 0 if limit is None else max(stop - limit, 0)
-    return oldest_first[start:stop][::-1]
-
-
-# The id decides between equal values.
-_SORT_ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
-    "created": _entry_order,
-    "modified": attrgetter("bookmark.modified", "bookmark.id"),
-    "title": lambda entry: (fold_text(entry.bookmark.title), entry.bookmark.id),
-    "uri": lambda entry: (fold_text(entry.bookmark.uri), entry.bookmark.id),
-}
-
-
-def sort_entries(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in the opposite of the order that `Query.sort` asks for."""
-    if sort == NEWEST_FIRST:
-        return oldest_first
-    order = _SORT_ORDERS[sort.removeprefix("-")]
-    return sorted(oldest_first, key=order, reverse=not sort.startswith("-"))
-
-
-# --- Searching ---
-
-
-def meets(entry: Entry, query: Query) -> bool:
-    """Return whether the query selects the entry."""
-    has_uri = query.uri_key in (None, entry.uri_key)
-    has_tags = set(query.tags).issubset(entry.tags)
-    return has_uri and has_tags and bool(search_entries([entry], query.search))
-
-
-def search_entries(entries: Sequence[Entry], search: Search | None) -> Sequence[Entry]:
-    """Return the entries that meet the search, in the given order; None selects all."""
-    match search:
-        case None:
-            return entries
-        case Text(text):
-            return [entry for entry in entries if text in (entry.text or _fold_fields(entry))]
-        case Tag(tag):
-            return [entry for entry in entries if tag in entry.tags]
-        case OnlyTags(tags):
-            return [entry for entry in entries if tags.issuperset(entry.tags)]
-        case All(parts):  # Each part is tested only on the entries that meet those before it.
-            for part in parts:
-                entries = search_entries(entries, part)
-            return entries
-        case Any(parts):
-            found: set[Entry] = set()
-            rest = entries
-            for part in parts:  # Each part is tested only on the entries that met none before it.
-                found.update(search_entries(rest, part))
-                rest = [entry for entry in rest if entry not in found]
-            return [entry for entry in entries if entry in found]
-        case Not(part):
-            excluded = set(search_entries(entries, part))
-            return [entry for entry in entries if entry not in excluded]
-    raise AssertionError(search)
-
-
-def _fold_fields(entry: Entry) -> str:
-    """Set `entry.text` to the folded fields, separated by line breaks, and return it.
-
-    No match crosses two fields, because folded words and phrases have no line break.
-    """
-    b = entry.bookmark
-    entry.text = "\n".join(map(fold_text, (b.title, b.description, b.uri, *b.tags)))
-    return entry.text
+def _spelling(folded_tag: str, entry: Entry) -> str:
+    """Return a tag of the entry as the bookmark spells it."""
+    place = entry.tags.index(folded_tag)
+    return entry.bookmark.tags[place]

@@ -31,8 +31,6 @@ class Query(msgspec.Struct, frozen=True):
     sort: str = NEWEST_FIRST  # One of `SORTS`.
     limit: int | None = None
     offset: int = 0
-    deletions: bool = False  # Asks for tombstones too, with this limit and offset.
-    tag_count_limit: int = 0  # Asks for so many of the most used tags of matches.
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:

@@ -7,10 +7,12 @@ import msgspec
 from storage.batch import Done, Failed, Outcome, change_in_batches
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
-from storage.index import Entry, meets
+from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
-from storage.store import Store, Transaction
+from storage.selection import meets
+from storage.store import Store
+from storage.transaction import Transaction
 
 
 class Retagging(msgspec.Struct, frozen=True):

@@ -14,11 +14,8 @@ from lxml import etree
 
 from bookmarks import make_app
 from formats import atom
-from formats.listing import Listing
 from storage.bookmark import Bookmark
-from storage.follower import new_entry
-from storage.index import State
-from storage.store import Page
+from tests.formats.writing import listing_of
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
@@ -209,8 +206,7 @@ LEGAL = st.characters(
 @settings(derandomize=True, deadline=None, max_examples=500)
 def test_the_link_of_every_legal_uri_is_an_iri(rest):
     uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
-    entry = new_entry(Bookmark(id="a", uri=uri, created=now, modified=now), b"", 0.0)
-    listing = Listing(lambda query: Page([entry], 1, State(0, 0.0)))
+    listing = listing_of([Bookmark(id="a", uri=uri, created=now, modified=now)])
     feed = etree.fromstring(b"".join(atom.write(listing)))
     href = links(feed.find(f"{ATOM}entry"))["alternate"]
     assert IRI.fullmatch(href)

@@ -9,7 +9,6 @@ import pytest
 
 from storage.bookmark import clean, create, normalize
 from storage.follower import new_entry
-from storage.index import search_entries
 from storage.search import (
     MAX_TERMS,
     fold_text,
@@ -17,6 +16,7 @@ from storage.search import (
     parse_search,
     words_to_mark,
 )
+from storage.selection import search_entries
 
 TITLES = {
     "a": {"title": "Rust and Python", "tags": ["Programming", "unread"]},

@@ -21,6 +21,7 @@ from storage.search import parse_search, words_to_mark
 MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
 _MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
+_MAX_TAGS = 55  # The most used ones, beside the list.
 
 _TagAddress = Callable[[str], str]
 
@@ -36,7 +37,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         # Enter does what the first button of a form does, so the bar comes before the items.
         bar(listing),
         '<ol class="list">\n',
-        *map(item, listing.page.entries),
+        *map(item, listing.selection.entries),
         "</ol>\n",
         _page_links(listing),
         "</main>\n",
@@ -60,7 +61,7 @@ def _title(listing: Listing) -> str:
 
 def _is_collection_empty(listing: Listing) -> bool:
     is_selection = listing.filter or listing.query.uri_key
-    return listing.page.total == 0 and not is_selection
+    return listing.selection.total == 0 and not is_selection
 
 
 def _head(listing: Listing) -> str:
@@ -69,7 +70,7 @@ def _head(listing: Listing) -> str:
     sort_menu = _sort_menu(listing)
     notice = frame.changed_notice(listing.view.values)
     nothing = ""
-    if not listing.page.entries:
+    if not listing.selection.entries:
         nothing = f'<div class="nothing">\n{_nothing_here(listing)}</div>\n'
     return (
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
@@ -80,9 +81,9 @@ def _head(listing: Listing) -> str:
 
 
 def _total(listing: Listing) -> str:
-    number_on_page = len(listing.page.entries)
-    total = frame.number_of_bookmarks(listing.page.total)
-    if number_on_page in (listing.page.total, 0):
+    number_on_page = len(listing.selection.entries)
+    total = frame.number_of_bookmarks(listing.selection.total)
+    if number_on_page in (listing.selection.total, 0):
         return total
     first = listing.query.offset + 1
     last = listing.query.offset + number_on_page
@@ -143,7 +144,7 @@ def _sort_menu(listing: Listing) -> str:
 
 
 def _nothing_here(listing: Listing) -> str:
-    if listing.page.total:
+    if listing.selection.total:
         return _no_such_page(listing)
     if _is_collection_empty(listing):
         return _how_to_begin(listing)
@@ -304,7 +305,7 @@ def _tags(listing: Listing, tag_address: _TagAddress) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     items = []
-    for tag, count in listing.page.tag_counts:
+    for tag, count in listing.selection.tag_counts(_MAX_TAGS):
         if fold_tag(tag) in selected_tags:
             continue
         # Without <bdi>, a tag in Hebrew or Arabic would move the count to its other side.

@@ -38,7 +38,7 @@ def bar(listing: Listing) -> str:
 
     The style shows it while something is checked.
     """
-    shown = " ".join(map(shown_version, listing.page.entries))
+    shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     content = f'<p role="status"></p>\n{tags_field("selected-tags", "Tags")}{buttons(_ACTIONS)}'
     return post_form(f"{listing.site.path}/-/selected", hidden, content, 'class="bar" id="many"')
@@ -46,9 +46,9 @@ def bar(listing: Listing) -> str:
 
 def retag_section(listing: Listing) -> str:
     """Return the forms that change all bookmarks of a filtered list; each button says how many."""
-    if not listing.filter or not listing.page.total:
+    if not listing.filter or not listing.selection.total:
         return ""
-    path, total = listing.site.path, listing.page.total
+    path, total = listing.site.path, listing.selection.total
     # The service refuses the change if the filter selects more or fewer bookmarks by then.
     hidden: Parameters = [*listing.filter, ("expected", str(total)), ("_list", listing.list_query)]
     number = number_of_bookmarks(total)

@@ -24,7 +24,7 @@ from storage.errors import Invalid, Malformed, OutcomeUnknown, StorageError
 from storage.index import Entry
 from storage.query import Query
 from storage.retag import Retagging
-from storage.store import Transaction
+from storage.transaction import Transaction
 
 
 @form_handler(write_not_done)

@@ -54,7 +54,7 @@ def show_tools(service: Service, request: Request) -> Response:
     parameters = query_parameters(request)
     everything = service.store.select(Query()).entries
     query = replace(parse_query(parameters), limit=0)
-    total = service.store.select(query, is_refreshed=True).total
+    total = service.store.select(query).total
     similar = find_similar(entry.bookmark for entry in reversed(everything))
     return respond_page(write_tools(service.view(request, parameters), total, similar))
 

@@ -16,7 +16,6 @@ from formats.http.site import requested_site
 from formats.listing import Parameters, Site, View
 from storage.bookmark import ID
 from storage.errors import StorageError
-from storage.query import Query
 from storage.store import Store
 
 NOTHING_HERE = "There is nothing at this address."
@@ -49,7 +48,7 @@ class Service:
         with suppress(StorageError):  # The page of an error must not raise another error.
             if not self.store.compares_each_time():
                 self.store.refresh()
-        return self.store.select(Query(tags=(UNREAD,), limit=0), is_refreshed=True).total
+        return self.store.count(UNREAD)
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""

@@ -13,7 +13,7 @@ from bookmarks import make_app
 from formats.form import MAX_FIELDS
 from storage import files
 from storage.errors import Busy, Unavailable
-from storage.store import Transaction
+from storage.transaction import Transaction
 
 PAGE = {"Accept": "text/html"}
 VOID = set("area base br col embed hr img input link meta source track wbr".split())

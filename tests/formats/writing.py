@@ -4,11 +4,16 @@ from formats import LISTS, LISTS_BY_NAME
 from formats.listing import Listing
 from storage.follower import new_entry
 from storage.index import State
-from storage.store import Page
+from storage.query import Query
+from storage.selection import Selection
 
 
 def write_list(format, bookmarks):
     """Return the file of the bookmarks in this format."""
-    entries = [new_entry(bookmark, b"", 0.0) for bookmark in bookmarks]
-    page = Page(entries, len(entries), State(0, 0.0))
-    return b"".join(LISTS[LISTS_BY_NAME[format]](Listing(lambda query: page)))
+    return b"".join(LISTS[LISTS_BY_NAME[format]](listing_of(bookmarks)))
+
+
+def listing_of(bookmarks):
+    """Return a list of these bookmarks in this order."""
+    oldest_first = [new_entry(bookmark, b"", 0.0) for bookmark in reversed(bookmarks)]
+    return Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", {}))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from storage.bookmark import Bookmark, Tombstone, create, fold, timestamp, update
 from storage.follower import new_entry
-from storage.index import Index, TombstoneEntry
+from storage.index import UNTAGGED, Index, TombstoneEntry
 from storage.query import Query
 from storage.record import digest, encode
+from storage.selection import candidates
 from storage.store import Store
 from storage.uri import uri_key
 
@@ -65,10 +66,10 @@ def contents(index):
         index.latest,
         [(entry.bookmark, entry.version) for entry in index.entries],
         [(entry.tombstone, entry.version) for entry in index.tombstones],
-        {tags: [e.bookmark for e in index.matches(Query(tags=tags))] for tags in selections},
-        {uri: [e.bookmark for e in index.matches(Query(uri_key=uri_key(uri)))] for uri in URIS},
+        {tags: [e.bookmark for e in candidates(index, Query(tags=tags))] for tags in selections},
+        {uri: [e.bookmark for e in index.of_uri_key(uri_key(uri))] for uri in URIS},
         index.tag_counts(),
-        list(index.by_tag.get("", [])),
+        list(index.of_tag(UNTAGGED)),
     )
 
 
@@ -138,7 +139,7 @@ def test_a_running_store_equals_a_newly_opened_one(changes):
 
 
 def require_equal(one, other):
-    first, second = one.select(Query(deletions=True)), other.select(Query(deletions=True))
+    first, second = one.select(Query()), other.select(Query())
     assert [e.bookmark for e in first.entries] == [e.bookmark for e in second.entries]
     assert first.tombstones == second.tombstones
     assert one.state().version == other.state().version

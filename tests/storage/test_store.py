@@ -23,6 +23,7 @@ from bookmarks import make_app
 from storage import files, follower, record
 from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
+from storage.known_files import KnownFiles
 from storage.query import Query
 from storage.record import encode
 from storage.retag import clean_retagging, retag
@@ -616,9 +617,9 @@ def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
 
 def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch, inotify):
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
-    compared, compare = [], follower._changed_ids
+    compared, compare = [], KnownFiles.find_changed
     monkeypatch.setattr(
-        follower, "_changed_ids", lambda *folder: (compared.append(1), compare(*folder))[1]
+        KnownFiles, "find_changed", lambda *folder: (compared.append(1), compare(*folder))[1]
     )
     app = webtest.TestApp(make_app(tmp_path))
     id = app.post_json("/", {"uri": "x:1"}).json["id"]
@@ -636,7 +637,7 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
         (lambda: app.get("/tags"), 1),
         (lambda: app.get("/?format=html"), 1),
         (lambda: app.get("/-/add?uri=x:2"), 1),
-        (lambda: app.get("/-/tools"), 1),
+        (lambda: app.get("/-/tools"), 2),
         (lambda: app.delete(f"/{id}"), 1),
         (lambda: app.get(f"/{id}", status=410), 0),
     ]:
@@ -716,9 +717,9 @@ def test_a_page_counts_the_tags_of_all_its_matches(store, query):
     tags = {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}
     for id, names in tags.items():
         put_bookmark(store, bookmark(id, uri=f"x:{id}", tags=names))
-    page = store.select(replace(query, limit=1, offset=1, tag_count_limit=2))
+    page = store.select(replace(query, limit=1, offset=1))
     matches = bookmarks_of(store, query)
     counts = Counter(tag.lower() for match in matches for tag in match.tags)
     most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:2]
-    assert [(tag.lower(), count) for tag, count in page.tag_counts] == most_used
+    assert [(tag.lower(), count) for tag, count in page.tag_counts(2)] == most_used
     assert page.entries == [store.get(entry.bookmark.id) for entry in page.entries]

@@ -1,0 +1,193 @@
+"""What a query selects: matching, searching, sorting and paging."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
+from typing import Any as Anything
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from storage.bookmark import Tombstone
+from storage.index import Entry, Index, State, TombstoneEntry, count_tags
+from storage.query import NEWEST_FIRST, Query
+from storage.search import All, Any, Not, OnlyTags, Search, Tag, Text, fold_text
+
+TagCounts = Sequence[tuple[str, int]]
+_Item = TypeVar("_Item", Entry, TombstoneEntry)
+
+
+class Selection:
+    """The bookmarks that a query selects in one state of a collection.
+
+    It does not change with the index. A list is searched, sorted and counted
+    when the result is asked for, without a lock.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        state: State,
+        candidates: Sequence[Entry],
+        tombstones: Sequence[TombstoneEntry],
+        latest: str,
+        counted: dict[tuple[Query, int], TagCounts],
+    ) -> None:
+        self.query = query
+        self.state = state
+        self.latest = latest  # The time of the latest change or deletion.
+        self._candidates = candidates  # Oldest first, before the search.
+        self._tombstones = tombstones  # All of the collection, oldest first.
+        self._counted = counted  # A cache of `tag_counts` for this state.
+
+    @cached_property
+    def _matches(self) -> Sequence[Entry]:
+        return search_entries(self._candidates, self.query.search)
+
+    @property
+    def total(self) -> int:
+        """The number of bookmarks on all pages."""
+        return len(self._matches)
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
+        """The bookmarks of the page, in the order of the query."""
+        return self._page(_sort(self._matches, self.query.sort))
+
+    @property
+    def tombstone_count(self) -> int:
+        """The number of tombstones on all pages."""
+        return len(self._tombstones)
+
+    @property
+    def tombstones(self) -> Sequence[Tombstone]:
+        """The tombstones of the page, newest first."""
+        return [entry.tombstone for entry in self._page(self._tombstones)]
+
+    def tag_counts(self, limit: int) -> TagCounts:
+        """Return the most used tags of the bookmarks on all pages."""
+        every_page = replace(
+            self.query, limit=None, offset=0, sort=NEWEST_FIRST
+        )
+        counts = self._counted.get((every_page, limit))
+        if counts is None:
+            counts = count_tags(self._matches, limit)
+            self._counted[every_page, limit] = counts
+        return counts
+
+    def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
+        """Return the page of items that are given in the opposite order."""
+        stop = max(len(last_first) - self.query.offset, 0)
+        start = 0
+        if self.query.limit is not None:
+            start = max(stop - self.query.limit, 0)
+        return last_first[start:stop][::-1]
+
+
+# The id decides between equal values.
+_ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
+    "created": attrgetter("bookmark.created", "bookmark.id"),
+    "modified": attrgetter("bookmark.modified", "bookmark.id"),
+    "title": lambda entry: (fold_text(entry.bookmark.title), entry.bookmark.id),
+    "uri": lambda entry: (fold_text(entry.bookmark.uri), entry.bookmark.id),
+}
+
+
+def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
+    """Return the entries in the opposite of the order `sort`."""
+    if sort == NEWEST_FIRST:
+        return oldest_first
+    order = _ORDERS[sort.removeprefix("-")]
+    return sorted(oldest_first, key=order, reverse=not sort.startswith("-"))
+
+
+# --- Matching ---
+
+
+def candidates(index: Index, query: Query) -> Sequence[Entry]:
+    """Return the entries with the tags and uri of a query, oldest first."""
+    if query.uri_key is not None:
+        return _with_tags(index.of_uri_key(query.uri_key), query.tags)
+    if query.tags:
+        rarest = min(query.tags, key=index.count)
+        others = [tag for tag in query.tags if tag != rarest]
+        return _with_tags(index.of_tag(rarest), others)
+    return index.entries
+
+
+def _with_tags(
+    entries: Sequence[Entry], tags: Sequence[str]
+) -> Sequence[Entry]:
+    """Return the entries that have all of the folded tags."""
+    if not tags:
+        return entries
+    has_all_tags = frozenset(tags).issubset
+    return [entry for entry in entries if has_all_tags(entry.tags)]
+
+
+def meets(entry: Entry, query: Query) -> bool:
+    """Return whether the query selects the entry."""
+    if query.uri_key not in (None, entry.uri_key):
+        return False
+    if not set(query.tags).issubset(entry.tags):
+        return False
+    return bool(search_entries([entry], query.search))
+
+
+def search_entries(
+    entries: Sequence[Entry], search: Search | None
+) -> Sequence[Entry]:
+    """Return the entries that meet the search, in the given order.
+
+    None selects all.
+    """
+    match search:
+        case None:
+            return entries
+        case Text(text):
+            return [e for e in entries if text in (e.text or _fold(e))]
+        case Tag(tag):
+            return [entry for entry in entries if tag in entry.tags]
+        case OnlyTags(tags):
+            return [entry for entry in entries if tags.issuperset(entry.tags)]
+        case All(parts):
+            return _search_all(entries, parts)
+        case Any(parts):
+            return _search_any(entries, parts)
+        case Not(part):
+            excluded = set(search_entries(entries, part))
+            return [entry for entry in entries if entry not in excluded]
+    raise AssertionError(search)
+
+
+def _search_all(
+    entries: Sequence[Entry], parts: Sequence[Search]
+) -> Sequence[Entry]:
+    """Test each part only on the entries that meet those before it."""
+    for part in parts:
+        entries = search_entries(entries, part)
+    return entries
+
+
+def _search_any(
+    entries: Sequence[Entry], parts: Sequence[Search]
+) -> Sequence[Entry]:
+    """Test each part only on the entries that meet none before it."""
+    found: set[Entry] = set()
+    rest = entries
+    for part in parts:
+        found.update(search_entries(rest, part))
+        rest = [entry for entry in rest if entry not in found]
+    return [entry for entry in entries if entry in found]
+
+
+def _fold(entry: Entry) -> str:
+    """Return the folded fields, and keep them in `entry.text`.
+
+    No match crosses two fields, because folded words and phrases have no line
+    break.
+    """
+    b = entry.bookmark
+    fields = (b.title, b.description, b.uri, *b.tags)
+    entry.text = "\n".join(map(fold_text, fields))
+    return entry.text
