@@ -21,9 +21,11 @@ from storage import errors
 
 log = logging.getLogger("bookmarks")
 MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
+_RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
-# Accept chooses between the page and a document, which is sent as PROBLEM_JSON in any case.
+# Accept chooses between the page and a document, which is sent as PROBLEM_JSON in
+# any case.
 _DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
 # The status of the response to a request that raises this exception.
@@ -44,30 +46,32 @@ PROBLEMS: Mapping[type[Exception], int] = {
 
 
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
-    """Return the problem that an exception means to the client; log one that is a defect."""
+    """Return the problem that an exception means to the client; log a defect."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
     if type(error) not in PROBLEMS:
         return _log_internal_error(request)
     problem = Problem(PROBLEMS[type(error)], str(error))
-    match error:
-        case errors.Invalid():
-            problem.errors = error.errors
-        case errors.Conflict():
-            problem.bookmark_url = site.bookmark(error.id)
-        case errors.Gone():
-            problem.deleted = error.deleted
-        case errors.Full() | errors.Unavailable():
-            message = " ".join(map(str, filter(None, (error, error.__cause__))))
-            log.error("%s %r: %s", request.method, _logged_path(request), message)
-            problem.is_outcome_unknown = isinstance(error, errors.OutcomeUnknown)
+    if isinstance(error, errors.Invalid):
+        problem.errors = error.errors
+    if isinstance(error, errors.Conflict):
+        problem.bookmark_url = site.bookmark(error.id)
+    if isinstance(error, errors.Gone):
+        problem.deleted = error.deleted
+    if isinstance(error, errors.Full | errors.Unavailable):
+        _log_disk_error(request, error)
+    if isinstance(error, errors.OutcomeUnknown):
+        problem.is_outcome_unknown = True
     if problem.status == 503:
-        problem.headers["Retry-After"] = "5"  # In seconds.
+        problem.headers["Retry-After"] = _RETRY_SECONDS
     return problem
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return the problem as a document, or as a page for a browser; for 401, the login page."""
+    """Return the problem as a document, or as a page for a browser.
+
+    For 401, the page is the login page.
+    """
     problem = problem_of(request, error, site)
     if problem.status == 410:  # No id is used again, so caches may keep it for a day.
         scope = "private" if site.has_login else "public"
@@ -75,7 +79,8 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     if accepted_format(request, (_DOCUMENT, formats.HTML)) is not formats.HTML:
         response = respond_with(PROBLEM_JSON, _document(problem))
     elif problem.status == 401:
-        # For the challenge `Basic`, a browser would open its own dialog over the login page.
+        # For the challenge `Basic`, a browser would open its own dialog over the
+        # login page.
         problem.headers["WWW-Authenticate"] = BEARER
         response = respond_login_page(request, site)
     else:
@@ -87,26 +92,40 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        "type": "about:blank",  # No type beyond the status (RFC 9457 section 4.2.1).
+        "type": "about:blank",  # The status says it all (RFC 9457 section 4.2.1).
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
     }
     if problem.errors:
-        document["errors"] = [{"field": name, "reason": why} for name, why in problem.errors]
+        document["errors"] = [
+            {"field": name, "reason": reason} for name, reason in problem.errors
+        ]
     if problem.bookmark_url:
         document["bookmark"] = problem.bookmark_url
     return msgspec.json.encode(document) + b"\n"
 
 
 def _log_internal_error(request: Request) -> Problem:
-    """Log the exception that is being handled; return a problem with the number of this entry."""
-    number = secrets.token_hex(8)  # The client gets only the number: the log may have secrets.
-    log.exception("error %s at %s %r", number, request.method, _logged_path(request))
-    detail = f"Something went wrong. The server's log has the details of error {number}."
-    return Problem(500, detail)
+    """Log the exception that is being handled; return a problem with its number."""
+    # The client gets only the number: the log may have secrets.
+    number = secrets.token_hex(8)
+    path = _logged_path(request)
+    log.exception("error %s at %s %r", number, request.method, path)
+    return Problem(
+        500,
+        f"Something went wrong. The server's log has the details of error {number}.",
+    )
+
+
+def _log_disk_error(request: Request, error: Exception) -> None:
+    message = str(error)
+    if error.__cause__:
+        message += f" {error.__cause__}"
+    log.error("%s %r: %s", request.method, _logged_path(request), message)
 
 
 def _logged_path(request: Request) -> str:
-    path: str = request.environ.get(HOST_VARIABLE, "") + request.environ.get("PATH_INFO", "")
-    return path[:MAX_LOGGED_PATH]
+    host: str = request.environ.get(HOST_VARIABLE, "")
+    path: str = request.environ.get("PATH_INFO", "")
+    return (host + path)[:MAX_LOGGED_PATH]

@@ -21,25 +21,32 @@ from storage.nesting import punctuation
 
 log = logging.getLogger("bookmarks")
 
-# In bytes. MAX_BODY limits a body with one bookmark or a form, MAX_FILE a file to import.
-MAX_BODY, MAX_FILE = MAX_ENTRY, 32 * 1024 * 1024
+# In bytes.
+MAX_BODY = MAX_ENTRY  # Of a body with one bookmark or a form.
+MAX_FILE = 32 * 1024 * 1024  # Of a file to import.
+# No other thread runs while msgspec decodes an array: 0.3 s for this number.
+MAX_JSON_CONTAINERS = 500_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
 URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
 
 
 def query_parameters(request: Request) -> Parameters:
     """Return the names and values of the query, in order. Raises Malformed."""
-    if not request.environ.get("QUERY_STRING"):
+    query = request.environ.get("QUERY_STRING")
+    if not query:
         return []
     try:
         # WSGI has decoded the bytes of the query as Latin-1.
-        return form.parse_pairs(request.environ["QUERY_STRING"].encode("latin-1"))
+        return form.parse_pairs(query.encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a form, in order. Raises HTTPError, Malformed or Invalid."""
+    """Return the names and values of a form, in order.
+
+    Raises HTTPError, Malformed or Invalid.
+    """
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -47,41 +54,19 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     return form.parse_pairs(body)
 
 
-def read_fields(request: Request, readers: Mapping[str, formats.Reader]) -> dict[str, object]:
+def read_fields(
+    request: Request, readers: Mapping[str, formats.Reader]
+) -> dict[str, object]:
     """Return the fields in the body. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, readers)
     return readers[media_type](_read_body(request), parameters)
 
 
-def read_files(request: Request) -> Iterator[ImportedEntry]:
-    """Return the entries of the file in the body, or of the files that a user has chosen in a form.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
-    media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # In a multipart form, boundaries and headers surround the files: allow MAX_BODY more bytes.
-    body = _read_body(request, MAX_FILE + MAX_BODY)
-    files = [("", body)]
-    if media_type == "multipart/form-data":
-        files = form.read_uploads(body, parameters)
-    if sum(len(data) for _, data in files) > MAX_FILE:
-        raise _too_large(MAX_FILE)
-    format = formats.FILE_TYPES[media_type]
-    return chain.from_iterable([_read_file(data, format, name) for name, data in files])
-
-
-def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
-    """Return the entries of a file, whose format is detected if the argument is empty."""
-    format = format or detect_format(data)
-    if format == "json":
-        limit_json_values(data)  # Decoding many values takes long.
-    entries = read_entries(data, format, file_name)
-    # Read the first entry now: a file without any is refused before another one is imported.
-    return chain(list(islice(entries, 1)), entries)
-
-
 def read_field(request: Request, field: str) -> object:
-    """Return the value of a field: the body has nothing else. Raises HTTPError or Malformed."""
+    """Return the value of a field: the body has nothing else.
+
+    Raises HTTPError or Malformed.
+    """
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -92,95 +77,141 @@ def read_field(request: Request, field: str) -> object:
     return value
 
 
+# --- Files ---
+
+
+def read_files(request: Request) -> Iterator[ImportedEntry]:
+    """Return the entries of the file in the body, or of the files chosen in a form.
+
+    Raises HTTPError, Malformed or Invalid.
+    """
+    media_type, parameters = _check_type(request, formats.FILE_TYPES)
+    # In a multipart form, boundaries and headers surround the files.
+    body = _read_body(request, MAX_FILE + MAX_BODY)
+    files = [("", body)]
+    if media_type == "multipart/form-data":
+        files = form.read_uploads(body, parameters)
+    if sum(len(data) for _, data in files) > MAX_FILE:
+        raise _too_large(MAX_FILE)
+    format = formats.FILE_TYPES[media_type]
+    entries = [_read_file(data, format, name) for name, data in files]
+    return chain.from_iterable(entries)
+
+
+def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
+    """Return the entries of a file, whose format is detected if it has no name."""
+    format = format or detect_format(data)
+    if format == "json":
+        limit_json_containers(data)
+    entries = read_entries(data, format, file_name)
+    # Read the first entry now: a file without any is refused before another one
+    # is imported.
+    first = list(islice(entries, 1))
+    return chain(first, entries)
+
+
+def limit_json_containers(document: bytes) -> None:
+    """Raise HTTPError 413 if decoding would block other requests for too long."""
+    # UTF-16 becomes UTF-8, in which a bracket is one byte.
+    brackets = punctuation(decode(document).encode())
+    if brackets.count(b"{") + brackets.count(b"[") > MAX_JSON_CONTAINERS:
+        raise HTTPError(
+            413,
+            f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and "
+            "arrays. Import it with `bookmarks import` on the server.",
+        )
+
+
+# --- The headers that describe a body ---
+
+
 def _check_type(
     request: Request, accepted: Collection[str], default: str = ""
 ) -> tuple[str, dict[str, str]]:
     """Return the media type in Content-Type, and that header's parameters.
 
-    Raises HTTPError 415 for a type not in `accepted`, or Malformed for a PUT with Content-Range.
+    Raises HTTPError 415 for a type not in `accepted`, or Malformed for a PUT with
+    Content-Range.
     """
     environ = request.environ
-    if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
+    encoding = environ.get("HTTP_CONTENT_ENCODING") or "identity"
+    if encoding.lower() != "identity":
         detail = "Send the body without Content-Encoding. It must not be compressed."
         raise HTTPError(415, detail, Accept_Encoding="identity")
-    if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:  # RFC 9110 section 14.5
+    if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:
+        # RFC 9110 section 14.5
         raise Malformed("The body must be complete. Send it without Content-Range.")
-    media_type, parameters = parse_options_header(environ.get("CONTENT_TYPE") or default)
+    content_type = environ.get("CONTENT_TYPE") or default
+    media_type, parameters = parse_options_header(content_type)
     if media_type not in accepted:
         detail = f"The body must be one of {', '.join(accepted)}."
         if accepted is formats.POST_READERS:
             detail += f" {_SEND_FILES}."
         raise _unsupported(detail, accepted)
     charset = parameters.get("charset", "utf-8").lower()
-    # An XML document declares its own charset, in which its reader decodes it.
-    if charset not in ("utf-8", "us-ascii") and not media_type.endswith(("xml", "xbel")):
+    if charset not in ("utf-8", "us-ascii") and not _is_xml(media_type):
         raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
     return media_type, parameters
+
+
+def _is_xml(media_type: str) -> bool:
+    """Return whether a body declares its own charset, in which its reader decodes it."""
+    return media_type.endswith(("xml", "xbel"))
 
 
 def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
     return HTTPError(415, detail, Accept_Post=", ".join(accepted))
 
 
+# --- The bytes of a body ---
+
+
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     """Return the body.
 
-    Raises HTTPError 413 for a body of more than `limit` bytes, HTTPError 411 if nothing says where
-    the body ends, or Malformed for a body that is cut off.
+    Raises HTTPError 413 for a body of more than `limit` bytes, HTTPError 411 if
+    nothing says where the body ends, or Malformed for a body that is cut off.
     """
-    length = request.content_length
-    # A server that ends the input itself, as after a chunked body, sets wsgi.input_terminated.
-    if length is None and not request.environ.get("wsgi.input_terminated"):
-        if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
-            raise HTTPError(411, "This server needs the Content-Length of the body.")
-        length = 0
-    if length is not None and length > limit:
+    length = _content_length(request)
+    if length is None:
+        # One byte more than the limit shows that the body is too large.
+        body = _read_up_to(request, limit + 1)
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+    if length > limit:
         raise _too_large(limit)
-    try:
-        # Without a length, one byte more than the limit shows that the body is too large.
-        body = _read_up_to(request, limit + 1 if length is None else length)
-    except Exception as error:  # Each server raises its own error when a client disconnects.
-        log.warning("A body cannot be read to its end: %r", error)
-        raise Malformed("The body cannot be read to its end.") from error
-    if len(body) > limit:
-        raise _too_large(limit)
-    if length is not None and len(body) < length:
+    body = _read_up_to(request, length)
+    if len(body) < length:
         raise Malformed("The body ends before its Content-Length.")
     return body
 
 
-def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or all if it has less.
+def _content_length(request: Request) -> int | None:
+    """Return the length of the body, None if the server ends the input itself."""
+    length: int | None = request.content_length
+    if length is not None:
+        return length
+    if request.environ.get("wsgi.input_terminated"):  # As after a chunked body.
+        return None
+    if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
+        raise HTTPError(411, "This server needs the Content-Length of the body.")
+    return 0
 
-    A read from wsgi.input may return less than it is asked for before the end of the body.
-    """
+
+def _read_up_to(request: Request, size: int) -> bytes:
+    """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
     chunks = []
-    while size and (chunk := request.environ["wsgi.input"].read(size)):
-        chunks.append(chunk)
-        size -= len(chunk)
+    try:
+        # A read may return less than it is asked for before the end of the body.
+        while size and (chunk := request.environ["wsgi.input"].read(size)):
+            chunks.append(chunk)
+            size -= len(chunk)
+    except Exception as error:  # Each server raises its own error.
+        log.warning("A body cannot be read to its end: %r", error)
+        raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)
 
 
 def _too_large(limit: int) -> HTTPError:
     return HTTPError(413, f"The body must not be larger than {limit:,} bytes.")
-
-
-# --- The limit of values in a JSON document ---
-
-# No other thread runs while msgspec decodes an array: 0.3 s for 4 million numbers, but 1.3 s for
-# the 16 million that fit into 32 MiB. Objects and arrays as values take longer, so fewer may come.
-MAX_JSON_CONTAINERS, MAX_JSON_VALUES = 500_000, 4_000_000
-
-
-def limit_json_values(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding would block other requests for too long."""
-    # UTF-16 becomes UTF-8, in which a comma or a bracket is one byte.
-    text = punctuation(decode(document).encode())
-    containers = text.count(b"{") + text.count(b"[")
-    # A value follows a comma, or is the first in its container: both counts limit the values.
-    if containers > MAX_JSON_CONTAINERS or text.count(b",") >= MAX_JSON_VALUES:
-        raise HTTPError(
-            413,
-            f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and arrays, or more "
-            f"than {MAX_JSON_VALUES:,} values. Import it with `bookmarks import` on the server.",
-        )
