@@ -22,19 +22,23 @@ RESULTS: Mapping[str, str] = {
 }
 
 
+_RANGE = ("limit", "offset")
+# The parameters that select bookmarks, for all lists and for the page of a list.
+_OF_LISTS = ("tag", "q", "uri", "sort", "format")
+_OF_PAGES = ("tag", "q", "sort", *_RANGE)
+
+
 class Site(msgspec.Struct, frozen=True):
-    """The service as its links and pages need it.
+    """The service as its links and pages need it."""
 
-    `url` is the whole address without a slash at its end, such as `https://example.com/marks`;
-    `path` only its path, `/marks`, for links that stay on the same host. With `has_login`, pages
-    link to the page that logs in and out. `count_unread` returns the number of bookmarks to read
-    later, `host_tags` the tags of other bookmarks whose uri has the same host.
-    """
-
+    # The whole address without a slash at its end: `https://example.com/marks`.
     url: str = ""
+    # Only its path, `/marks`, for links that stay on the same host.
     path: str = ""
-    has_login: bool = False
-    count_unread: Callable[[], int] = int
+    has_login: bool = False  # Pages link to the one that logs in and out.
+    # Return the number of bookmarks to read later.
+    count_unread: Callable[[], int] = lambda: 0
+    # Return the tags of other bookmarks whose uri has the same host.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark(self, id: str) -> str:
@@ -43,10 +47,10 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a writer may show beside its resource: the service, and the query of the request."""
+    """What a writer may show beside its resource."""
 
     site: Site = Site()
-    parameters: Parameters = []
+    parameters: Parameters = []  # The query of the request.
 
     @property
     def values(self) -> dict[str, str]:
@@ -60,7 +64,7 @@ class Listing:
 
     selection: Selection
     view: View = View()
-    path: str = "/"
+    path: str = "/"  # Of the list, below the service's address.
 
     @property
     def query(self) -> Query:
@@ -79,81 +83,111 @@ class Listing:
 
     @cached_property
     def filter(self) -> Parameters:
-        """The parameters tag and q, which select the bookmarks, without empty and repeated ones."""
-        parameters = self.view.parameters
-        words = " ".join(value for name, value in parameters if name == "q").strip()
-        tags: dict[str, tuple[str, str]] = {}  # By folded tag.
-        for tag in (value.strip() for name, value in parameters if name == "tag"):
-            tags.setdefault(fold_tag(tag), ("tag", tag))
+        """The parameters tag and q, without empty and repeated ones."""
+        tags: dict[str, str] = {}  # By folded tag.
+        words = []
+        for name, value in self.view.parameters:
+            if name == "q":
+                words.append(value)
+            elif name == "tag":
+                tag = value.strip()
+                tags.setdefault(fold_tag(tag), tag)
         tags.pop("", None)
-        return [*tags.values(), *([("q", words)] if words else [])]
+        filter = [("tag", tag) for tag in tags.values()]
+        search = " ".join(words).strip()
+        if search:
+            filter.append(("q", search))
+        return filter
 
     @property
     def order(self) -> Parameters:
         """The parameter `sort`, if the list has another order than the usual one."""
-        return [] if self.query.sort == NEWEST_FIRST else [("sort", self.query.sort)]
+        if self.query.sort == NEWEST_FIRST:
+            return []
+        return [("sort", self.query.sort)]
 
     @cached_property
     def links(self) -> Mapping[str, str]:
-        """If the list has several pages: their addresses by link relation (RFC 8288).
-
-        A page of the feed has a part of the bookmarks and a part of the deletions, both with the
-        same limit and offset. The longer list of the two decides how many pages there are.
-        """
-        limit, offset = self.query.limit, self.query.offset
-        count = max(self.selection.total, self.selection.tombstone_count)
-        # Links to the only page would only make the headers longer, whose length proxies limit.
-        if not limit or (offset == 0 and count <= limit):
+        """If the list has several pages: their addresses by link relation (RFC 8288)."""
+        limit = self.query.limit
+        if not limit or self._is_only_page(limit):
+            # Links would only make the headers longer, whose length proxies limit.
             return {}
-        last_offset = max(count - 1, 0) // limit * limit
+        parameters = [*_known(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
+        base = with_query(self.site.url + self.path, parameters)
+        return {
+            relation: f"{base}&offset={offset}"
+            for relation, offset in self._offsets_of_pages(limit).items()
+        }
+
+    @property
+    def _count(self) -> int:
+        # A page of the feed has a part of the bookmarks and a part of the deletions,
+        # so the longer list of the two decides how many pages there are.
+        return max(self.selection.total, self.selection.tombstone_count)
+
+    def _is_only_page(self, limit: int) -> bool:
+        return self.query.offset == 0 and self._count <= limit
+
+    def _offsets_of_pages(self, limit: int) -> dict[str, int]:
+        """Return the offsets of the first, previous, next and last page."""
+        offset = self.query.offset
+        last = max(self._count - 1, 0) // limit * limit
         offsets = {"first": 0}
         if offset > 0:
             # For an offset beyond the end, the previous page is the last page.
-            offsets["prev"] = max(min(offset - limit, last_offset), 0)
-        if offset + limit < count:
+            offsets["prev"] = max(min(offset - limit, last), 0)
+        if offset + limit < self._count:
             offsets["next"] = offset + limit
-        offsets["last"] = last_offset
-        # Each link has its own limit and offset. A notice is for this page alone.
-        dropped = ("limit", "offset", *RESULTS)
-        others = [(name, value) for name, value in self.view.parameters if name not in dropped]
-        base = with_query(self.site.url + self.path, [*others, ("limit", str(limit))])
-        return {relation: f"{base}&offset={offset}" for relation, offset in offsets.items()}
+        offsets["last"] = last
+        return offsets
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of a response with this page."""
+        headers = {"X-Total-Count": str(self.selection.total)}
         links = [f'<{url}>; rel="{relation}"' for relation, url in self.links.items()]
-        total = {"X-Total-Count": str(self.selection.total)}
-        return total | {"Link": ", ".join(links)} if links else total
+        if links:
+            headers["Link"] = ", ".join(links)
+        return headers
+
+    @property
+    def address(self) -> str:
+        """The address of this page."""
+        parameters = _known(self.view.parameters, (*_OF_LISTS, *_RANGE))
+        return with_query(self.site.url + self.path, parameters)
 
     @property
     def list_query(self) -> str:
-        """The query by which a link or a form leads back to this page, see `list_address`."""
-        return urlencode(_selection_and_range(self.view.parameters))
+        """The query by which a link or a form leads back, see `list_address`."""
+        return urlencode(_known(self.view.parameters, _OF_PAGES))
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
     """Return the address with these parameters as its query."""
-    return f"{address}?{urlencode(parameters)}" if parameters else address
+    if not parameters:
+        return address
+    return f"{address}?{urlencode(parameters)}"
 
 
 def list_address(
     base: str, list_query: str | None, id: str = "", results: Mapping[str, int] = {}
 ) -> str:
-    """Return the address of the list with this query, scrolled to the bookmark `id` if given.
+    """Return the address of the list with this query.
 
-    `results` are numbers of RESULTS.
+    It is scrolled to the bookmark `id` if given. `results` are numbers of RESULTS.
 
-    Links and forms have `list_query` in `_list`, to lead back to the list. Only the parameters that
-    select bookmarks and a range of them are kept: a forged `_list` cannot lead to another page.
+    Links and forms have `list_query` in `_list`, to lead back to the list. Only the
+    parameters of a list are kept: a forged `_list` cannot lead to another page.
     """
-    fragment = f"#b-{id}" if id else ""  # In a list, the item of a bookmark has this id.
-    parameters = _selection_and_range(parse_qsl(list_query or ""))
-    parameters += [(name, str(number)) for name, number in results.items()]
-    return with_query(f"{base}/", parameters) + fragment
+    parameters = _known(parse_qsl(list_query or ""), _OF_PAGES)
+    for name, number in results.items():
+        parameters.append((name, str(number)))
+    address = with_query(f"{base}/", parameters)
+    if id:
+        address += f"#b-{id}"  # In a list, the item of a bookmark has this id.
+    return address
 
 
-def _selection_and_range(parameters: Parameters) -> Parameters:
-    """Return the parameters that select bookmarks and a range of them, without a notice."""
-    names = ("tag", "q", "sort", "limit", "offset")
+def _known(parameters: Parameters, names: Sequence[str]) -> Parameters:
     return [(name, value) for name, value in parameters if name in names]

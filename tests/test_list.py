@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from urllib.parse import urlencode, urljoin
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -463,6 +463,21 @@ def test_a_list_on_one_page_has_no_page_links(app, seven, path, accept):
         assert "Link" not in response.headers and "offset" not in response.text
     for query in ("limit=6", "limit=7&offset=1", "limit=7&offset=100"):
         assert links(app.get(f"{path}?{query}", headers=headers, status=200))
+
+
+@pytest.mark.parametrize("path", ["/", "/?format=html", "/feed"])
+def test_links_repeat_the_parameters_of_a_list_and_no_others(app, seven, path):
+    known = [("tag", "even"), ("q", "number"), ("sort", "title"), ("limit", "1")]
+    others = [("utm_source", "x" * 5000), ("tag", "even"), ("changed", "3")]
+    separator = "&" if "?" in path else "?"
+    address = f"{path}{separator}{urlencode(others + known)}"
+    response = app.get(address, headers={"Accept": "*/*"}, status=200)
+    assert len(response.headers["Link"]) < 1000
+    assert "utm_source" not in response.text
+    for url in links(response).values():
+        names = {name for name, _ in parse_qsl(urlsplit(url).query)}
+        assert names - {"format"} == {"tag", "q", "sort", "limit", "offset"}
+        assert app.get(url, status=200).headers["X-Total-Count"] == "4"
 
 
 def test_the_last_page_is_full_if_the_total_is_a_multiple_of_limit(app, seven):
