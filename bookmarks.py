@@ -1,7 +1,7 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-Begin with ROUTES, the handlers for programs; `formats.http.pages` has those for people, and
-`formats.http.linkding` those for linkding's clients. `problems.PROBLEMS` has each error's status.
+Begin with ROUTES, the handlers for programs; `formats.http.pages` has those for
+people, and `formats.http.linkding` those for linkding's clients.
 """
 
 import functools
@@ -17,10 +17,13 @@ from msgspec.structs import replace
 from webob import Request
 
 _FOLDER = Path(__file__).resolve().parent
-for _name in ("storage", "formats"):  # An embedding program's packages may hide these.
+for _name in ("storage", "formats"):
     _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
     if _found != _FOLDER / _name / "__init__.py":
-        raise ImportError(f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path.")
+        # An embedding program's packages may have the same names.
+        raise ImportError(
+            f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path."
+        )
 
 import formats
 from formats import Format, atom, commands, json, text
@@ -42,7 +45,7 @@ from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid
 from storage.index import Entry
-from storage.query import NEWEST_FIRST, Query, parse_query
+from storage.query import NEWEST_FIRST, parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
 from storage.watch import reports_all_changes
@@ -60,7 +63,9 @@ def list_bookmarks(service: Service, request: Request) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, formats.LISTS, parameters)
     query = parse_query(parameters, format.page_size)
-    return _respond_list(service, request, format, query, formats.LISTS[format])
+    selection = service.store.select(query)
+    listing = Listing(selection, service.view(request, parameters))
+    return _respond_list(request, format, listing, formats.LISTS[format])
 
 
 def feed(service: Service, request: Request) -> Response:
@@ -68,21 +73,16 @@ def feed(service: Service, request: Request) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, [formats.ATOM], parameters)
     query = parse_query(parameters, format.page_size)
-    query = replace(query, sort=NEWEST_FIRST)
-    return _respond_list(service, request, format, query, atom.write)
+    selection = service.store.select(replace(query, sort=NEWEST_FIRST))
+    listing = Listing(selection, service.view(request, parameters), "/feed")
+    return _respond_list(request, format, listing, atom.write)
 
 
 def _respond_list(
-    service: Service,
-    request: Request,
-    format: Format,
-    query: Query,
-    write: formats.ListWriter,
+    request: Request, format: Format, listing: Listing, write: formats.ListWriter
 ) -> Response:
-    selection = service.store.select(query)
-    view = service.view(request, query_parameters(request))
-    listing = Listing(selection, view, path_of(request))
-    response = respond(request, format, selection.state, write(listing))
+    state = listing.selection.state
+    response = respond(request, format, state, write(listing))
     if response.status == OK:  # A 304 makes no page.
         response.headers |= listing.headers
     return response
@@ -90,7 +90,8 @@ def _respond_list(
 
 def get(service: Service, request: Request, id: str) -> Response:
     """GET /{id}: one bookmark."""
-    entry, parameters = service.store.get(id), query_parameters(request)
+    entry = service.store.get(id)
+    parameters = query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
     if format.is_page:  # A page shows data of other bookmarks, too.
         service.store.refresh()
@@ -138,8 +139,10 @@ def _respond_tags_json(service: Service, request: Request) -> Response:
 
 def description(service: Service, request: Request) -> Response:
     """GET /openapi.json: the description of the service for programs."""
-    control, url = service.access_control, service.site(request).url
-    document = openapi.document(url, __version__, bool(control.tokens), control.public_read)
+    control = service.access_control
+    url = service.site(request).url
+    needs_token = bool(control.tokens)
+    document = openapi.document(url, __version__, needs_token, control.public_read)
     return respond_asset(request, document)
 
 
@@ -154,7 +157,8 @@ def post(service: Service, request: Request) -> Response:
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         require_conditions(request, folder.state)
-        if before := folder.holder(fields["uri"]):
+        before = folder.holder(fields["uri"])
+        if before:
             after = rules.update(before.bookmark, fields)
         else:
             after = rules.create(fields | rules.clean_read_only(body), folder.mint())
@@ -171,10 +175,11 @@ def post_one(service: Service, request: Request, id: str) -> Response:
 
 
 def put(service: Service, request: Request, id: str) -> Response:
-    """PUT /{id}: create the bookmark, with the dates in the body, or replace all its fields."""
+    """PUT /{id}: create the bookmark, or replace all its fields."""
     service.store.raise_if_deleted(id)  # 410 comes before an invalid body.
     body = read_fields(request, formats.PUT_READERS)
-    fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)  # Refuses another id.
+    # An id in the body must be that of the address.
+    fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         before = folder.find(id)
@@ -216,7 +221,9 @@ def change_tags(service: Service, request: Request) -> Response:
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
 
-def _update(service: Service, request: Request, id: str, fields: rules.Fields) -> Entry:
+def _update(
+    service: Service, request: Request, id: str, fields: rules.Fields
+) -> Entry:
     with service.store.transaction() as folder:
         entry = folder.get(id)
         require_conditions(request, entry)
@@ -224,7 +231,11 @@ def _update(service: Service, request: Request, id: str, fields: rules.Fields) -
 
 
 def _stored(
-    service: Service, request: Request, format: Format, entry: Entry, is_new: bool = False
+    service: Service,
+    request: Request,
+    format: Format,
+    entry: Entry,
+    is_new: bool = False,
 ) -> Response:
     """Respond with the bookmark as it was stored."""
     chunks = formats.ONE_BOOKMARK[format](entry, service.view(request))
@@ -239,20 +250,30 @@ def _stored(
 
 # --- Routes ---
 
-ROUTES = (  # The first route that matches serves a path; `routing` has each variable's pattern.
+# The first route that matches serves a path; `routing` has the variables' patterns.
+ROUTES = (
     Route("/", {"GET": list_bookmarks, "POST": post}),
     Route("/feed", {"GET": feed}),
     Route("/tags", {"GET": tags, "POST": change_tags}),
     Route("/tags.json", {"GET": tags_json}),
     Route("/openapi.json", {"GET": description}),
     Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
-    Route("/{id}/{field}", {"GET": get_field, "PUT": put_field}, fields=WRITABLE_FIELDS),
+    Route(
+        "/{id}/{field}",
+        {"GET": get_field, "PUT": put_field},
+        fields=WRITABLE_FIELDS,
+    ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
     Route("/{id}/{other}", {}),  # 404, but 410 below a deleted bookmark.
-    Route("/{file}", {"GET": pages.show_file}),  # Files of the pages, such as the style sheet.
+    Route("/{file}", {"GET": pages.show_file}),
 )
+_ALL_PATHS = re.compile("")
 # The first door whose paths match serves a path.
-DOORS = (linkding.DOOR, pages.DOOR, Door(re.compile(""), ROUTES, problems.respond_problem))
+DOORS = (
+    linkding.DOOR,
+    pages.DOOR,
+    Door(_ALL_PATHS, ROUTES, problems.respond_problem),
+)
 
 
 # --- The application ---
@@ -261,36 +282,46 @@ DOORS = (linkding.DOOR, pages.DOOR, Door(re.compile(""), ROUTES, problems.respon
 class Application(Service):
     """The WSGI callable over one store.
 
-    `site` is the service's address for clients, if it differs from the one in their requests.
+    `site` is the service's address for clients, if their requests have another one.
     """
 
-    def __init__(self, store: Store, control: AccessControl, site: Site | None = None) -> None:
+    def __init__(
+        self, store: Store, control: AccessControl, site: Site | None = None
+    ) -> None:
         super().__init__(store, control, site)
         self._cache = ResponseCache(store)
 
     def open(self) -> None:
-        """Read all bookmarks now, so that the first request need not; log warnings about them."""
+        """Read all bookmarks before the first request; log warnings about them."""
         self.store.state()
         self.access_control.warn_of_public_bookmarks(self.store)
 
     def close(self) -> None:
-        """Free the inotify instance and the index; a later request would read the folder again."""
+        """Free the inotify instance and the index.
+
+        A later request would read the folder again.
+        """
         self.store.close()
 
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    def __call__(
+        self, environ: WSGIEnvironment, start_response: StartResponse
+    ) -> Iterable[bytes]:
         request = Request(environ)
         try:
             self.access_control.check(request)
-            response = self._cache.get(request, bool(self.access_control.tokens), self._respond)
+            has_tokens = bool(self.access_control.tokens)
+            response = self._cache.get(request, has_tokens, self._respond)
         except Exception as error:
             response = self._respond_problem(request, error)
         return responses.send(request, response, start_response)
 
     def _respond(self, request: Request) -> Response:
         try:
-            return self._finish(request, _door(request).respond(self, request))
-        except Gone as error:  # Cached, unlike a 404: invented paths would fill the cache.
+            response = _door(request).respond(self, request)
+        except Gone as error:
+            # It is cached, unlike a 404: invented paths would fill the cache.
             return self._respond_problem(request, error)
+        return self._finish(request, response)
 
     def _respond_problem(self, request: Request, error: Exception) -> Response:
         problem = _door(request).respond_problem(request, error, self.site(request))
@@ -298,12 +329,17 @@ class Application(Service):
 
     def _finish(self, request: Request, response: Response) -> Response:
         control = self.access_control
-        responses.add_common_headers(response, bool(control.tokens), control.public_read)
+        has_tokens = bool(control.tokens)
+        responses.add_common_headers(response, has_tokens, control.public_read)
         return compress(request, response)
 
 
 def _door(request: Request) -> Door:
-    return next(door for door in DOORS if door.paths.match(path_of(request)))
+    path = path_of(request)
+    for door in DOORS:
+        if door.paths.match(path):
+            return door
+    raise AssertionError("the last door serves all paths")
 
 
 def make_app(
@@ -314,16 +350,22 @@ def make_app(
     base_url: str | None = None,
     one_machine: bool = False,
 ) -> Application:
-    """Return the WSGI application over the folder `data`; `token` is one token or several.
+    """Return the WSGI application over the folder `data`.
 
-    `one_machine` promises that no other machine writes to a folder on a network or FUSE disk.
-    Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created; Invalid if
-    `base_url` is no address or `token` is an empty sequence.
+    `token` is one token or several. `one_machine` promises that no other machine
+    writes to a folder on a network or FUSE disk.
+
+    Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created;
+    Invalid if `base_url` is no address or `token` is an empty sequence.
     """
     tokens = encode_tokens(token)
     site = parse_base_url(base_url)
-    control = AccessControl(tokens, public_read, site.url if site else None)
-    return Application(Store(Path(data), one_machine), control, site)
+    url = None
+    if site:
+        url = site.url
+    control = AccessControl(tokens, public_read, url)
+    store = Store(Path(data), one_machine)
+    return Application(store, control, site)
 
 
 def make_host_app(
@@ -334,19 +376,22 @@ def make_host_app(
     public_read: bool = False,
     one_machine: bool = False,
 ) -> hosts.HostApplication:
-    """Return the WSGI application over the folders `root/HOST`, one for each host name.
+    """Return the WSGI application over the folders `root/HOST`, one for each host.
 
-    Up to `max_open` folders stay open. The tokens of a folder are in the file `root/HOST.tokens`;
-    without this file, `token` is its token, or several. Raises OSError if `root` is no folder;
-    Invalid if `max_open` is less than 1 or `token` is an empty sequence.
+    Up to `max_open` folders stay open. The tokens of a folder are in the file
+    `root/HOST.tokens`; without this file, `token` is its token, or several.
+
+    Raises OSError if `root` is no folder; Invalid if `max_open` is less than 1 or
+    `token` is an empty sequence.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
-    reports_all_changes(Path(root), one_machine)  # Warns at the start, before a folder is opened.
+    # Warn at the start, before a folder is opened.
+    reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
 
-    # Python frees the longest unused application beyond `max_open`, with its index and inotify
-    # instance, when no request refers to it any more. No host waits: the cache has no lock.
+    # Python frees the longest unused application beyond `max_open`, with its index
+    # and inotify instance, when no request refers to it any more.
     @functools.lru_cache(max_open)
     def open_folder(folder: Path) -> Application:
         return Application(Store(folder, one_machine), control)
@@ -360,14 +405,17 @@ def _default_application() -> WSGIApplication:
     return commands.configured_application(make_app, make_host_app, __version__)
 
 
-def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    """Serve one request, as configured by the environment; the application is made on first use."""
+def application(
+    environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Serve one request, as configured by the environment on first use."""
     return _default_application()(environ, start_response)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
     return commands.main(arguments, make_app, make_host_app, __version__)
 
 

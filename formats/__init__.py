@@ -11,7 +11,8 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# A Reader takes a body and its media type's parameters; it returns the fields of one bookmark.
+# A Reader takes a body and its media type's parameters; it returns the fields of one
+# bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
@@ -75,16 +76,22 @@ _FORM_READERS: Mapping[str, Reader] = {
 FORM_TYPES = tuple(_FORM_READERS)
 POST_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
-    **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), xbel.read),
+    "application/x-xbel": xbel.read,
+    **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# PUT replaces all fields. XBEL has no elements for empty fields, so `xbel.read_whole` adds them.
+# PUT replaces all fields. XBEL has no elements for empty fields, so
+# `xbel.read_whole` adds them.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
-    **dict.fromkeys(("application/x-xbel", *_XBEL_TYPES), xbel.read_whole),
+    "application/x-xbel": xbel.read_whole,
+    **dict.fromkeys(_XBEL_TYPES, xbel.read_whole),
 }
 # For POST /tags, and for linkding's API.
-JSON_AND_FORM_READERS: Mapping[str, Reader] = {"application/json": json.read, **_FORM_READERS}
+JSON_AND_FORM_READERS: Mapping[str, Reader] = {
+    "application/json": json.read,
+    **_FORM_READERS,
+}
 # For PUT /{id}/{field}, whose body is one value.
 FIELD_TYPES = ("text/plain", "application/json")
 
@@ -93,9 +100,12 @@ FIELD_TYPES = ("text/plain", "application/json")
 # The format of a file by its media type; the format of an empty name is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
-    **dict.fromkeys(("application/x-xbel", "application/xbel+xml"), "xbel"),
+    "application/x-xbel": "xbel",
+    "application/xbel+xml": "xbel",
     "text/csv": "csv",
     "text/html": "netscape",
-    **dict.fromkeys(("text/plain", *_XML_TYPES), ""),
+    "text/plain": "",
+    "application/xml": "",
+    "text/xml": "",
     "multipart/form-data": "",  # A file that a user has chosen in a form.
 }

@@ -19,45 +19,51 @@ from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE = "There is nothing at this address."
-# The regular expression of each variable of a path template, except {field}: see `Route.fields`.
+# The pattern of each variable of a path template; `Route.fields` has that of {field}.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
     "file": FILE_NAME,
     "other": "[^/]+",
-    "number": "[0-9]{1,10}",  # linkding's integer ids have 31 bits, so at most 10 digits.
+    "number": "[0-9]{1,10}",  # linkding's ids have 31 bits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
 }
 
 
 @dataclass
 class Service:
-    """The store, the access control and the address of the service, for every handler."""
+    """What every handler needs: the store, the access control and the address."""
 
     store: Store
     access_control: AccessControl
-    configured_site: Site | None
+    configured_site: Site | None  # None: the address is that of each request.
 
     def site(self, request: Request) -> Site:
-        """Return the service's address, as it is configured or as the request names it."""
-        site = self.configured_site or requested_site(request)
-        has_login, host_tags = bool(self.access_control.tokens), self.store.host_tags
-        return Site(site.url, site.path, has_login, self._count_unread, host_tags)
-
-    def _count_unread(self) -> int:
-        with suppress(StorageError):  # The page of an error must not raise another error.
-            if not self.store.compares_each_time():
-                self.store.refresh()
-        return self.store.count(UNREAD)
+        """Return the service as links and pages need it."""
+        address = self.configured_site or requested_site(request)
+        return Site(
+            url=address.url,
+            path=address.path,
+            has_login=bool(self.access_control.tokens),
+            count_unread=self._count_unread,
+            host_tags=self.store.host_tags,
+        )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
         return View(self.site(request), parameters)
 
+    def _count_unread(self) -> int:
+        # The page of an error must not raise another error.
+        with suppress(StorageError):
+            if not self.store.compares_each_time():
+                self.store.refresh()
+        return self.store.count(UNREAD)
+
 
 @dataclass(frozen=True)
 class Route:
-    """A path template such as `/{id}/{field}`, with a handler for each HTTP method."""
+    """A path template such as `/{id}/{field}`, with a handler for each method."""
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
@@ -66,55 +72,63 @@ class Route:
     @functools.cached_property
     def allow(self) -> str:
         """The value of the header Allow (RFC 9110 section 10.2.1)."""
-        head = ["HEAD"] if "GET" in self.handlers else []  # The handler of GET serves HEAD, too.
-        return ", ".join(sorted([*self.handlers, *head, "OPTIONS"]))
+        methods = {*self.handlers, "OPTIONS"}
+        if "GET" in methods:  # The handler of GET serves HEAD, too.
+            methods.add("HEAD")
+        return ", ".join(sorted(methods))
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the template's variables, None if the path does not match."""
-        match = self._pattern.fullmatch(path)
-        return match and match.groupdict()
+        """Return the values of the template's variables, None without a match."""
+        if match := self._pattern.fullmatch(path):
+            return match.groupdict()
+        return None
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
+        pattern = re.escape(self.template)
         patterns = {**_PATTERNS, "field": "|".join(self.fields)}
-
-        def named_group(variable: re.Match[str]) -> str:
-            return f"(?P<{variable['name']}>{patterns[variable['name']]})"
-
-        # `re.escape` has put a backslash before each brace of the template.
-        return re.compile(re.sub(r"\\{(?P<name>[a-z]+)\\}", named_group, re.escape(self.template)))
+        for name, value in patterns.items():
+            variable = re.escape(f"{{{name}}}")
+            pattern = pattern.replace(variable, f"(?P<{name}>{value})")
+        return re.compile(pattern)
 
 
 @dataclass(frozen=True)
 class Door:
-    """One interface of the service: its paths, their handlers, and the shape of its errors."""
+    """One interface of the service: paths, their handlers, and the shape of errors."""
 
     paths: re.Pattern[str]  # Matches the beginning of each of its paths.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
-    def _find(self, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the first route that matches, and the values of its variables."""
-        for route in self.routes:
-            if (arguments := route.match(path)) is not None:
-                return route, arguments
-        raise HTTPError(404, NOTHING_HERE)
-
     def respond(self, service: Service, request: Request) -> Response:
         """Return the response of the handler for the request's path and method."""
         route, arguments = self._find(path_of(request))
-        method = "GET" if request.method == "HEAD" else request.method
-        if handler := route.handlers.get(method):
+        method = request.method
+        if method == "HEAD":
+            method = "GET"
+        handler = route.handlers.get(method)
+        if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:
-            service.store.raise_if_deleted(arguments["id"])  # 410 comes before 404 and 405.
+        if "id" in arguments:  # 410 comes before 404 and 405.
+            service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE)
         if method == "OPTIONS":
             return Response(NO_CONTENT, {"Allow": route.allow})
-        raise HTTPError(405, f"This path has no method {method}.", Allow=route.allow)
+        detail = f"This path has no method {method}."
+        raise HTTPError(405, detail, Allow=route.allow)
+
+    def _find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """Return the first route that matches, and the values of its variables."""
+        for route in self.routes:
+            arguments = route.match(path)
+            if arguments is not None:
+                return route, arguments
+        raise HTTPError(404, NOTHING_HERE)
 
 
 def path_of(request: Request) -> str:
     """Return the path of the request below the service, as WSGI has decoded it."""
-    return request.environ.get("PATH_INFO") or "/"  # `request.path_info` fails if it is not UTF-8.
+    # `request.path_info` fails if it is not UTF-8.
+    return request.environ.get("PATH_INFO") or "/"
