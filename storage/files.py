@@ -13,7 +13,8 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,7 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 # The limit for the file of a bookmark or tombstone. A bookmark needs less than 1 MiB, but other
 # programs may add JSON members. Without a limit one huge file would fill the memory.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
+LOCK_SECONDS = 5.0  # Writers that all wait this long raise Busy.
 # Writing a file takes at most seconds, so a crash has left a temporary file that is an hour old.
 ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
@@ -340,50 +341,108 @@ def is_abandoned(path: Path) -> bool:
 class Lock:
     """An exclusive lock for writers in all threads and processes that share a folder.
 
-    It locks the folder itself with `flock`. A separate lock file could be deleted or replaced while
-    it is in use: two writers would then lock two different files.
+    It locks the folder itself with `flock`. A separate lock file could be deleted
+    or replaced while it is in use: two writers would then lock two different files.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # Threads of this process wait for each other here, without polling.
-        self._thread_lock = threading.Lock()
+        self._turns = _Turns()
+        self._held_at = 0.0  # When a thread of this process last held the lock.
 
     @contextmanager
     def hold(self) -> Iterator[tuple[int, int]]:
         """Hold the lock for a block, and yield the device and inode of the locked folder.
 
-        They identify the folder: the caller can notice that another folder has taken its place.
-        Raises Busy if the lock is not free within LOCK_SECONDS, Unavailable if it cannot be used.
+        They identify the folder: the caller can notice that another folder has
+        taken its place. Raises Busy if no thread of this process got the lock for
+        LOCK_SECONDS, Unavailable if it cannot be used.
         """
-        deadline = time.monotonic() + LOCK_SECONDS
-        if not self._thread_lock.acquire(timeout=LOCK_SECONDS):
-            raise Busy(_BUSY)
+        asked_at = time.monotonic()
+
+        def is_late() -> bool:
+            return time.monotonic() > max(asked_at, self._held_at) + LOCK_SECONDS
+
+        with self._turns.take(is_late), ExitStack() as opened:
+            with translate_disk_errors():
+                descriptor = opened.enter_context(open_folder(self._folder))
+                status = os.fstat(descriptor)
+            with self._only_next_process(is_late):
+                _flock(descriptor, is_late)
+            self._held_at = time.monotonic()
+            try:
+                yield status.st_dev, status.st_ino
+            finally:
+                _unlock(descriptor)
+                self._held_at = time.monotonic()
+
+    @contextmanager
+    def _only_next_process(self, is_late: Callable[[], bool]) -> Iterator[None]:
+        """Let one process at a time wait for the lock, for a block.
+
+        Otherwise a process that writes all the time would lock the folder again
+        before another one notices that it is free. This locks the parent folder.
+        """
+        with ExitStack() as opened:
+            with translate_disk_errors():
+                descriptor = opened.enter_context(open_folder(self._folder.parent))
+            _flock(descriptor, is_late)
+            try:
+                yield
+            finally:
+                _unlock(descriptor)
+
+
+class _Turns:
+    """A lock that the threads of a process get in the order in which they ask.
+
+    A thread that asks again at once for a `threading.Lock` mostly gets it before
+    the threads that wait.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._is_taken = False
+        self._waiting: deque[threading.Event] = deque()
+
+    @contextmanager
+    def take(self, is_late: Callable[[], bool]) -> Iterator[None]:
+        """Take the lock for a block. Raises Busy if `is_late` before."""
+        self._wait(is_late)
         try:
-            with ExitStack() as opened:
-                with translate_disk_errors():
-                    descriptor = opened.enter_context(open_folder(self._folder))
-                    status = os.fstat(descriptor)
-                _flock(descriptor, deadline)
-                try:
-                    yield status.st_dev, status.st_ino
-                finally:
-                    # If this process forked meanwhile, its child shares the lock, and closing the
-                    # folder alone would not release the lock.
-                    with suppress(OSError):
-                        fcntl.flock(descriptor, fcntl.LOCK_UN)
+            yield
         finally:
-            self._thread_lock.release()
+            self._pass_on()
+
+    def _wait(self, is_late: Callable[[], bool]) -> None:
+        with self._mutex:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            turn = threading.Event()
+            self._waiting.append(turn)
+        while not turn.wait(0.1):
+            with self._mutex:
+                if is_late() and not turn.is_set():
+                    self._waiting.remove(turn)
+                    raise Busy(_BUSY)
+
+    def _pass_on(self) -> None:
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._is_taken = False
 
 
-def _flock(descriptor: int, deadline: float) -> None:
-    """Lock the open file. Raises Busy at the deadline, Unavailable if it cannot be locked."""
+def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
+    """Lock the open file. Raises Busy if `is_late` before, Unavailable if it cannot be locked."""
     pause = 0.0001  # Most writers hold the lock for less than a millisecond.
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
+            if is_late():
                 raise Busy(_BUSY) from None
         except OSError as error:
             raise Unavailable(
@@ -391,8 +450,14 @@ def _flock(descriptor: int, deadline: float) -> None:
                 "Put it on a local disk that supports flock."
             ) from error
         time.sleep(pause)
-        # During a longer pause than 5 ms other writers would often take the lock first.
         pause = min(pause * 2, 0.005)
+
+
+def _unlock(descriptor: int) -> None:
+    # If this process forked meanwhile, its child shares the lock, and closing the
+    # folder alone would not release the lock.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 _BUSY = f"Another writer has held the lock of the data folder for {LOCK_SECONDS:.0f} seconds."

@@ -28,6 +28,9 @@ WAITRESS_SETTINGS: Mapping[str, object] = {
     # and a long response. The kernel usually lets a process have 1,024 descriptors.
     "connection_limit": 300,
 }
+READING_THREADS = 4
+# Imports take minutes, and each holds one of these threads. Others wait in a queue.
+WRITING_THREADS = 8
 # From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -41,7 +44,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     """
     import waitress  # Imported here, because the other commands need no server.
 
-    from formats.http.waitress_fixes import FixedChannel
+    from formats.http.waitress_fixes import Dispatcher, FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
     # Block the signals in this thread, and in all that start later: no write is interrupted. Only
@@ -52,13 +55,14 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     if trusted_proxy:
         settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
     try:
-        server = waitress.create_server(app, **settings)
+        dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
+        server = waitress.create_server(app, _dispatcher=dispatcher, **settings)
     except (OSError, ValueError) as error:
         # waitress raises ValueError for a host name that no name server knows.
         reason = error.strerror if isinstance(error, OSError) else "the host name is unknown"
         problem = f"Cannot listen on {host}:{port}: {reason}."
         raise OSError(f"{problem} Choose another address with --listen.") from error
-    stop = functools.partial(stop_on_signal, server.task_dispatcher, channels)
+    stop = functools.partial(stop_on_signal, dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
 
@@ -66,7 +70,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
 
-    `tasks` is waitress' task dispatcher, `channels` has its connections by descriptor.
+    `tasks` is the task dispatcher, `channels` has waitress' connections by descriptor.
     """
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
@@ -74,7 +78,7 @@ def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
         time.sleep(0.1)  # Let the event loop read what arrived before the signal.
         # Listening sockets are in `channels` too. They send nothing, and lack this attribute.
         unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
-        if not (tasks.queue or tasks.active_count or any(unsent)):
+        if tasks.is_idle() and not any(unsent):
             break
     # In this thread sys.exit would not end the process. Each stored change is durable already.
     os._exit(0)

@@ -1,10 +1,14 @@
-"""A channel for waitress 3.0.2 without its defects. Remove each fix once a release has it."""
+"""A channel for waitress 3.0.2 without its defects, and threads for requests that write.
+
+Remove each fix once a release has it.
+"""
 
 import time
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.receiver import ChunkedReceiver
+from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
 # In bytes, of a chunk-size line, of the trailer, and of all framing beside 3/8 of the content: a
@@ -63,3 +67,30 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
             # the connection open for a minute, while its event loop keeps one core busy.
             self.will_close = True
             raise
+
+
+class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
+    """Serve requests that write in threads of their own.
+
+    They may wait for the lock of the data folder, while other requests need it not.
+    """
+
+    def __init__(self, reading_threads: int, writing_threads: int) -> None:
+        super().__init__()
+        self.set_thread_count(reading_threads)
+        self.writing = ThreadedTaskDispatcher()
+        self.writing.set_thread_count(writing_threads)
+
+    def add_task(self, channel: HTTPChannel) -> None:
+        request = channel.requests[0]
+        if request.error or request.command in ("GET", "HEAD", "OPTIONS"):
+            super().add_task(channel)
+        else:
+            self.writing.add_task(channel)
+
+    def is_idle(self) -> bool:
+        """Return whether no request waits or is served."""
+        for dispatcher in (self, self.writing):
+            if dispatcher.queue or dispatcher.active_count:
+                return False
+        return True

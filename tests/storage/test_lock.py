@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import pytest
 import webtest
@@ -83,6 +84,44 @@ def test_reading_the_whole_folder_does_not_need_the_lock(
 def _flock_without_waiting(flock, descriptor, kind):
     """Raise BlockingIOError in place of waiting for a lock that the test itself holds."""
     flock(descriptor, kind | fcntl.LOCK_NB)
+
+
+def test_reads_do_not_wait_for_writes_that_wait_for_the_lock(address, data):
+    with ThreadPoolExecutor(30) as pool:
+        with held(data / "bookmarks"):
+            writes = [pool.submit(put, address, f"w{n}", "New") for n in range(30)]
+            time.sleep(1)
+            for path in ("/", "/a", "/feed", "/?format=html", "/tags", "/health"):
+                start = time.monotonic()
+                assert ask(address, path=path).status == 200
+                assert time.monotonic() - start < 1
+            assert not any(write.done() for write in writes)
+        assert [write.result().status for write in writes] == [201] * 30
+
+
+SLOW_SYNC = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=20000")
+
+
+def test_four_imports_in_two_processes_and_others_take_turns(start, data, require_programs):
+    require_programs("strace")
+    services = [start(service_of(data)) for _ in range(2)]
+    addresses = [service.address for service in services]
+
+    def send_import(number):
+        entries = [{"uri": f"https://{number}.example/{n}"} for n in range(2000)]
+        return ask(addresses[number % 2], "POST", "/-/import", entries)
+
+    def send_posts(number):
+        uris = [f"https://post.example/{number}/{n}" for n in range(9)]
+        return [ask(addresses[number % 2], "POST", "/", {"uri": uri}).status for uri in uris]
+
+    with ExitStack() as slow, ThreadPoolExecutor(11) as pool:
+        for service in services:
+            slow.enter_context(faults(service.process, *SLOW_SYNC))
+        imports = [pool.submit(send_import, number) for number in range(4)]
+        posts = [pool.submit(send_posts, number) for number in range(7)]
+        assert [status for each in posts for status in each.result()] == [201] * 63
+        assert [each.result().json["created"] for each in imports] == [2000] * 4
 
 
 def test_a_write_waits_for_a_lock_that_becomes_free_in_time(address, data):
