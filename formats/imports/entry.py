@@ -20,6 +20,9 @@ NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+# In lists of addresses and their titles, an address has no white space.
+SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
+URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 class ImportedEntry(NamedTuple):

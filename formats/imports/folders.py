@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
@@ -56,6 +57,14 @@ def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> lis
     # If the own tags are already too many, keep them all, so that the importer reports the entry.
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
+
+
+class Heading(NamedTuple):
+    """A heading of a text, whose tags are those of the entries below it."""
+
+    level: int
+    text: str
+    tags: tuple[str, ...]
 
 
 class Folders:

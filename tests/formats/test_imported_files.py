@@ -937,6 +937,39 @@ EXPECTED = {
             (12, {"uri": "https://n.example/", "title": "N", "tags": ["News"]}),
         ],
     ),
+    # Org as people write it.
+    "people.org": (
+        "text",
+        [
+            (7, *NO_BOOKMARK),
+            (
+                8,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "A tool",
+                    "tags": ["Dev", "code", "work"],
+                },
+            ),
+            (9, {"uri": "https://b.example/", "title": "", "tags": ["Dev", "code", "work"]}),
+            (9, {"uri": "https://c.example/x(y)", "title": "C", "tags": ["Dev", "code", "work"]}),
+            (10, {"uri": "https://d.example/", "title": "D [1]", "tags": ["Dev", "code", "work"]}),
+            (
+                11,
+                {
+                    "uri": "https://e.example/",
+                    "title": "E",
+                    "tags": ["Dev", "code", "work", "D [1]"],
+                },
+            ),
+            (12, *NO_BOOKMARK),
+            (
+                15,
+                {"uri": "https://f.example/", "tags": ["Dev", "code", "work", "D [1]", "Deep"]},
+            ),
+            (17, {"uri": "https://g.example/", "title": "G", "tags": ["News"]}),
+        ],
+    ),
     # Pinboard.
     "pinboard.html": (
         "netscape",

@@ -1,0 +1,104 @@
+"""Find the links and headings in a line of Markdown."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from formats.imports.entry import SCHEME, URI
+from formats.imports.folders import Heading, folder_tags
+from storage.bookmark import split_tags
+
+
+def _nested(inside: str) -> str:
+    return rf"(?: [^()\\]++ | \\. | \( {inside} \) )*"
+
+
+# Parentheses in an address, such as those of a bookmarklet, are three levels deep at most.
+_IN_PARENTHESES = _nested(_nested(_nested(r"(?: [^()\\]++ | \\. )*")))
+_LINK = re.compile(
+    rf"""
+    (?<! [!\\] )                            # No picture.
+    \[ (?P<title> (?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )* ) \]
+    \( (?P<target> {_IN_PARENTHESES} ) \)
+    | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
+    """,
+    re.VERBOSE,
+)
+_PICTURE = re.compile(rf"! \[ ([^\[\]]*) \] \( {_IN_PARENTHESES} \)", re.VERBOSE)
+_CODE = re.compile(r"`[^`]*`")
+_HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
+# Without the characters around an address, such as a `)` whose `(` is not a part of it.
+_BARE_ADDRESS = re.compile(
+    rf"""
+    {SCHEME} //
+    (?: [^\s<>"”`|\[\]()] | \( [^\s()]* \) )+
+    (?<! [.,:;!?*_~'] )
+    """,
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+
+
+def has_link(line: str) -> bool:
+    """Return whether the line has a link in brackets."""
+    return _LINK.search(line) is not None
+
+
+def read_heading(line: str) -> Heading | None:
+    """Return the heading in a line; its tags are its text."""
+    match = _HEADING.fullmatch(line)
+    if not match:
+        return None
+    level = len(match[1])
+    name = match[2].rstrip("# ")
+    text = _LINK.sub(r"\g<title>", _PICTURE.sub("", name))
+    return Heading(level, name, folder_tags(text, may_be_built_in=level == 1))
+
+
+def find_links(line: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each link in brackets, and of each address beside several links."""
+    text, _, tags = line.partition(" <!-- TAGS: ")  # buku writes them behind the only link.
+    first = _LINK.search(text)
+    if not first:
+        return
+    second = _LINK.search(text, first.end())
+    fields = _link_fields(first)
+    fields["tags"] = split_tags(tags.removesuffix("-->"))
+    if second:
+        beside = text
+        description = _description(text[first.end() : second.start()])
+        if " " not in description:  # Such as "and" between two links.
+            description = ""
+    else:
+        beside = text[: first.start()]  # An address behind the only link is in its description.
+        description = _description(text[first.end() :])
+    if description:
+        fields["description"] = description
+    yield fields
+    for link in _LINK.finditer(text, first.end()):
+        yield _link_fields(link)
+    for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
+        beside = pattern.sub("", beside)
+    for address in _BARE_ADDRESS.finditer(beside):
+        yield {"uri": address[0]}
+
+
+def _description(text: str) -> str:
+    return text.strip(" *_-–—:|,").rstrip(" ([")
+
+
+def _link_fields(link: re.Match[str]) -> dict[str, Any]:
+    if link["uri"]:
+        return {"uri": link["uri"], "title": ""}
+    target = link["target"].strip()
+    uri, _, title_of_target = target.partition(" ")
+    if not title_of_target.lstrip().startswith(('"', "'", "(")):
+        uri = target  # It has a blank.
+    uri = uri.removeprefix("<").removesuffix(">")
+    title = _PICTURE.sub(r"\1", link["title"])
+    return {"uri": _unescape(uri), "title": _unescape(title)}
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text).strip()

@@ -1,0 +1,72 @@
+"""Find the links and headings in a line of an Org file."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from formats.imports.entry import SCHEME
+from formats.imports.folders import Heading, folder_tags
+
+_HEADING = re.compile(
+    r"""
+    (?P<stars> \*+ ) \s+
+    (?: (?: TODO | DONE ) \s+ )?
+    (?: \[\# [A-Z] \] \s+ )?            # The priority.
+    (?P<text> .* )
+    """,
+    re.VERBOSE,
+)
+# Links to other places in Org files are no bookmarks.
+_ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME}")
+
+
+def has_link(line: str) -> bool:
+    """Return whether the line has a link in double brackets."""
+    return any(find_links(line))
+
+
+def read_heading(line: str) -> Heading | None:
+    """Return the heading in a line; its tags are its text and the tags behind it."""
+    match = _HEADING.fullmatch(line)
+    if not match:
+        return None
+    level = len(match["stars"])
+    name, own_tags = _split_own_tags(match["text"])
+    tags = folder_tags(_without_brackets(name), may_be_built_in=level == 1)
+    return Heading(level, match["text"], (*tags, *own_tags))
+
+
+def find_links(line: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each link in double brackets, such as `[[uri][title]] text :a:b:`."""
+    text, own_tags = _split_own_tags(line)
+    _, *parts = text.split("[[")
+    for part in parts:
+        link, _, behind = part.rpartition("]]")
+        uri, _, title = link.partition("][")
+        if not _ADDRESS.match(uri):
+            continue
+        fields: dict[str, Any] = {"uri": uri.strip(), "title": title.strip()}
+        description = behind.strip(" -–—:|,")
+        if description and len(parts) == 1:
+            fields["description"] = description
+        if own_tags:
+            fields["tags"] = own_tags
+        yield fields
+
+
+def _split_own_tags(text: str) -> tuple[str, list[str]]:
+    """Return the text without tags such as `:a:b:` at its end, and these tags."""
+    before, _, last = text.rpartition(" ")
+    if not last.startswith(":") or not last.endswith(":"):
+        return text, []
+    return before, [tag for tag in last.split(":") if tag]
+
+
+def _without_brackets(text: str) -> str:
+    """Return the text with the title of each link in its place."""
+    name, *parts = text.split("[[")
+    for part in parts:
+        link, _, behind = part.rpartition("]]")
+        _, _, title = link.partition("][")
+        name += title + behind
+    return name
