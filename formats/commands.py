@@ -25,7 +25,7 @@ from formats.listing import Listing
 from storage.batch import split
 from storage.check import check, repair
 from storage.errors import Malformed, StorageError
-from storage.importer import Importer, SkippedEntry
+from storage.importer import Importer, ReportedEntry
 from storage.query import Query
 from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
@@ -258,7 +258,7 @@ def _deferred_interrupts() -> Iterator[None]:
         handler(signal.SIGINT, None)
 
 
-def _describe(name: str, skipped: SkippedEntry) -> str:
+def _describe(name: str, skipped: ReportedEntry) -> str:
     """Return one line; an error of the whole file has no place and no value."""
     place = name
     if skipped.place:

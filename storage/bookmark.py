@@ -331,8 +331,8 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
 def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     """Return the bookmark with the fields of another source added; the same object if none is new.
 
-    Tags are added, an existing text stays, and `created` becomes the earlier of both. Raises
-    Invalid if there are too many tags.
+    Tags are added up to MAX_TAGS, an existing text stays, and `created` becomes the earlier of
+    both.
     """
     changes = {}
     for name in WRITABLE_FIELDS:
@@ -351,10 +351,10 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
 
 
 def _join_tags(stored: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ...]:
-    try:
-        return _check_tags(stored + added)
-    except _RuleBroken as error:  # Such as "must be at most 100 tags, not 101".
-        raise Invalid([("tags", f"together with the stored ones {error}")]) from None
+    first_spellings: dict[str, str] = {}
+    for tag in stored + added:
+        first_spellings.setdefault(fold_tag(tag), tag)
+    return tuple(first_spellings.values())[:MAX_TAGS]
 
 
 def _default_title(uri: str) -> str:
@@ -404,9 +404,9 @@ def _decompose(form: Literal["NFC", "NFKD"], text: str) -> str:
     return "".join(ordered)
 
 
-def replace_invalid_xml_chars(text: str) -> str:
+def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
     """Return the text with U+FFFD in place of each character that XML cannot contain."""
-    return _NOT_XML.sub("\ufffd", text)
+    return _NOT_XML.sub(replacement, text)
 
 
 def cut_and_replace_unprintable(name: str) -> str:

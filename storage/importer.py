@@ -9,15 +9,18 @@ import msgspec
 from storage.batch import Done, Failed, change_batch, split
 from storage.bookmark import (
     ID,
+    MAX_TAGS,
+    Bookmark,
     Fields,
-    clean,
     create,
     cut_and_replace_unprintable,
+    fold_tag,
     merge,
     replace_invalid_xml_chars,
     timestamp,
 )
 from storage.errors import Gone, Invalid, Unreadable
+from storage.lenient import clean_leniently
 from storage.store import Store
 from storage.transaction import Transaction
 
@@ -39,8 +42,11 @@ Place = int | str
 _Entry = tuple[Place, Mapping[str, object], str]
 
 
-class SkippedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An entry that was not imported. Without line and path, it stands for the whole file."""
+class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An entry that was skipped, or stored with changes.
+
+    Without line and path, it stands for the whole file.
+    """
 
     line: int = 0
     path: str = ""
@@ -60,17 +66,22 @@ class ImportReport(msgspec.Struct):
     updated: int = 0
     unchanged: int = 0
     ignored: int = 0  # Entries that are no bookmarks, such as separators.
-    skipped: int = 0  # Entries that break a rule or cannot be stored.
-    entries: list[SkippedEntry] = []  # The first MAX_REPORTED_ENTRIES of the skipped ones.
+    skipped: int = 0  # Entries without a usable address, or that cannot be stored.
+    noted: int = 0  # Entries that are stored, but with a value changed or left out.
+    # The skipped and the noted ones, of each the first MAX_REPORTED_ENTRIES.
+    entries: list[ReportedEntry] = []
     # By the name of a column or member, the number of its values, which are not read.
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
         """Return the numbers in one line."""
-        return (
+        numbers = (
             f"{self.created} created, {self.updated} updated, {self.unchanged} unchanged, "
             f"{self.ignored} ignored, {self.skipped} skipped"
         )
+        if self.noted:
+            numbers += f", {self.noted} noted"
+        return numbers
 
 
 class Importer:
@@ -111,12 +122,18 @@ class Importer:
             match outcome:
                 case Failed((place, fields, _), error):
                     self._skip(place, fields, str(error))
-                case Done(result="created"):
-                    self.report.created += 1
-                case Done(result="updated"):
-                    self.report.updated += 1
-                case _:
-                    self.report.unchanged += 1
+                case Done((place, fields, _), (what_happened, notes)):
+                    self._count(what_happened)
+                    if notes:
+                        self._note(place, fields, notes)
+
+    def _count(self, what_happened: str) -> None:
+        if what_happened == "created":
+            self.report.created += 1
+        elif what_happened == "updated":
+            self.report.updated += 1
+        else:
+            self.report.unchanged += 1
 
     def _count_unread(self, counts: Mapping[str, object]) -> None:
         for name, number in counts.items():
@@ -125,12 +142,19 @@ class Importer:
 
     def _skip(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
         self.report.skipped += 1
-        if len(self.report.entries) == MAX_REPORTED_ENTRIES:
-            return
+        if self.report.skipped <= MAX_REPORTED_ENTRIES:
+            self._report(place, fields, reason)
+
+    def _note(self, place: Place, fields: Mapping[str, object], notes: Sequence[str]) -> None:
+        self.report.noted += 1
+        if self.report.noted <= MAX_REPORTED_ENTRIES:
+            self._report(place, fields, f"stored, but {'; '.join(notes)}")
+
+    def _report(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
         value = str(fields.get("uri") or fields.get("title") or "")
         # No report can contain a lone surrogate, and no HTML report a NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
-        entry = SkippedEntry(value=value, reason=reason)
+        entry = ReportedEntry(value=value, reason=reason)
         if isinstance(place, int):
             entry.line = place
         else:
@@ -138,32 +162,43 @@ class Importer:
         self.report.entries.append(entry)
 
 
-def _import_one(folder: Transaction, entry: _Entry) -> str:
-    """Put the bookmark of an entry into the transaction; return what happened to it."""
+def _import_one(folder: Transaction, entry: _Entry) -> tuple[str, list[str]]:
+    """Put the bookmark of an entry into the transaction.
+
+    Return what happened to it, and notes about the values that are changed or left out.
+    """
     _, values, _ = entry
     now = timestamp(time.time())
-    fields = _clean_entry(values)
+    fields, notes = _clean_entry(values)
     before = folder.holder(fields["uri"])
     if before is None:
         folder.put(create(fields, _choose_id(folder, fields), now))
-        return "created"
+        return "created", notes
     after = merge(before.bookmark, fields, now)
     folder.put(after, before)
+    if not _has_all_tags(after, fields):
+        notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
     if after is before.bookmark:
-        return "unchanged"
-    return "updated"
+        return "unchanged", notes
+    return "updated", notes
 
 
-def _clean_entry(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned fields; leave out an id that is not valid here. Raises Invalid."""
+def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
+    """Return the cleaned fields without an id that is not valid here, and notes. Raises Invalid."""
     fields = dict(values)
     id = fields.get("id")
     if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
         fields.pop("id", None)
-    fields = clean(fields)
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
-    return fields
+    return clean_leniently(fields)
+
+
+def _has_all_tags(bookmark: Bookmark, fields: Fields) -> bool:
+    if len(bookmark.tags) < MAX_TAGS:
+        return True
+    stored = set(map(fold_tag, bookmark.tags))
+    return stored.issuperset(map(fold_tag, fields.get("tags", ())))
 
 
 def _choose_id(folder: Transaction, fields: Fields) -> str:

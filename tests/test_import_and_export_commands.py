@@ -78,11 +78,22 @@ def test_all_golden_files_are_imported_once(run, data):
     files = sorted((ROOT / "tests" / "formats" / "files").iterdir())
     first, _ = run("import", *files, data=data, status=1)
     again, _ = run("import", *files, data=data, status=1)
-    created, updated, unchanged, ignored, skipped = map(int, re.findall("[0-9]+", first))
+    created, updated, unchanged, *others = map(int, re.findall("[0-9]+", first))
+    ignored, skipped, noted = others
     assert again == (
         f"0 created, 0 updated, {created + updated + unchanged} unchanged, "
-        f"{ignored} ignored, {skipped} skipped\n"
+        f"{ignored} ignored, {skipped} skipped, {noted} noted\n"
     )
+
+
+def test_an_import_that_notes_an_entry_succeeds_and_names_what_is_not_read(run, data, tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text('[{"url": "a:1", "created": "2024/13/45", "color": "red"}]')
+    output, messages = run("import", file, data=data)
+    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 0 skipped, 1 noted\n"
+    noted, not_read = messages.splitlines()
+    assert noted.startswith(f"{file}:[0]: a:1: stored, but created left out, because created must")
+    assert not_read == "not read: 1 x color"
 
 
 def test_an_import_that_only_ignores_entries_succeeds(run, data, tmp_path, monkeypatch):

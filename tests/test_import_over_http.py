@@ -83,7 +83,7 @@ def other(tmp_path):
 
 def test_a_json_array_is_imported(app):
     report = import_entries(app)
-    numbers = {"created": 3, "updated": 0, "unchanged": 0, "ignored": 0, "skipped": 0}
+    numbers = {"created": 3, "updated": 0, "unchanged": 0, "ignored": 0, "skipped": 0, "noted": 0}
     assert report == numbers | {"entries": [], "not_read": {}}
     bookmarks = {b["uri"]: b for b in app.get("/").json}
     assert bookmarks["https://example.com/3"]["created"] == "2001-02-03T04:05:06Z"
@@ -109,7 +109,7 @@ def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, p
     assert sum(counts(report)[:4]) > 0
     again = upload(app, path.read_bytes())
     assert (again["created"], again["updated"]) == (0, 0)
-    for name in ("ignored", "entries", "not_read"):
+    for name in ("ignored", "skipped", "noted", "entries", "not_read"):
         assert again[name] == report[name]
 
 
@@ -126,7 +126,10 @@ def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
     lines = [f"{path}:{place(e)}: {e['value']}: {e['reason']}\n" for e in report["entries"]]
     lines += [f"not read: {number} x {name}\n" for name, number in report["not_read"].items()]
     assert printed.err.replace("\n", " ") == "".join(lines).replace("\n", " ")
-    assert printed.out == ", ".join(f"{report[name]} {name}" for name in NUMBERS) + "\n"
+    numbers = [f"{report[name]} {name}" for name in NUMBERS]
+    if report["noted"]:
+        numbers.append(f"{report['noted']} noted")
+    assert printed.out == ", ".join(numbers) + "\n"
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -276,6 +279,27 @@ def test_the_path_of_an_entry_in_a_report_is_cut(app):
     report = post_file(app, "json", json.dumps(tree).encode())
     (entry,) = report["entries"]
     assert entry["path"] == ("children[0]." * 90)[:1000]
+
+
+def test_a_wrong_value_never_costs_the_bookmark_and_is_named(app):
+    entries = [{"url": "a:1", "title": "x" * 5000, "created": "2024/13/45"}, {"url": "a:2"}]
+    body = json.dumps(entries).encode()
+    report = post_file(app, "json", body)
+    assert (report["created"], report["skipped"], report["noted"]) == (2, 0, 1)
+    (entry,) = report["entries"]
+    assert (entry["path"], entry["value"]) == ("[0]", "a:1")
+    assert entry["reason"].startswith("stored, but title is cut to 4,096 characters; ")
+    headers = {"Accept": "text/html", "Content-Type": "application/json"}
+    page = app.post("/-/import", body, headers)
+    page.mustcontain("2 known already, 1 stored with changes", "title is cut", "2024/13/45")
+
+
+def test_half_a_character_costs_nothing_else_of_a_json_file(app):
+    body = b'[{"uri": "a:1", "title": "cut \\ud83d"}, {"uri": "a:2", "title": "\\ud83d\\ude00"}]'
+    report = post_file(app, "json", body)
+    assert (report["created"], report["noted"]) == (2, 1)
+    titles = {bookmark["uri"]: bookmark["title"] for bookmark in app.get("/").json}
+    assert titles == {"a:1": "cut \ufffd", "a:2": "\U0001f600"}
 
 
 def test_the_report_names_what_is_not_read_with_the_number_of_values(app):

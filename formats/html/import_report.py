@@ -7,28 +7,29 @@ from storage.importer import ImportReport
 
 
 def write(report: ImportReport, site: Site) -> str:
-    """Return a page with the numbers, and with the line and reason of each skipped entry."""
+    """Return a page with the numbers, and with the place and reason of each reported entry."""
     summary = _summary(report)
-    skipped = _skipped_entries(report)
+    entries = _entries(report)
     not_read = _not_read(report)
-    main = f'<p role="status">{summary}</p>\n{skipped}{not_read}{list_link(site)}'
+    main = f'<p role="status">{summary}</p>\n{entries}{not_read}{list_link(site)}'
     return write_page("Imported", main, site)
 
 
-def _skipped_entries(report: ImportReport) -> str:
+def _entries(report: ImportReport) -> str:
     if not report.entries:
         return ""
     rows = []
     for entry in report.entries:
+        place = e(str(entry.place))
         reason = people_text(entry.reason)
         rows.append(
-            f'<tr><td>{e(str(entry.place))}</td><td dir="auto">{e(entry.value)}</td>'
+            f'<tr><td>{place}</td><td dir="auto">{e(entry.value)}</td>'
             f"<td>{reason}</td></tr>\n"
         )
     all_rows = "".join(rows)
     return (
-        "<table>\n<caption>Skipped entries</caption>\n"
-        '<thead><tr><th scope="col">Line</th><th scope="col">Entry</th>'
+        "<table>\n<caption>Entries that were skipped or changed</caption>\n"
+        '<thead><tr><th scope="col">Place</th><th scope="col">Entry</th>'
         f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{all_rows}</tbody>\n</table>\n'
     )
 
@@ -51,6 +52,7 @@ def _summary(report: ImportReport) -> str:
         "known already": report.unchanged,
         "ignored": report.ignored,
         "skipped": report.skipped,
+        "stored with changes": report.noted,
     }
     texts = [f"{number:,} {what}" for what, number in numbers.items() if number]
     return ", ".join(texts) or "Nothing was found to import"

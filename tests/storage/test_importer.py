@@ -4,6 +4,7 @@ import errno
 import itertools
 import os
 import threading
+import time
 import tracemalloc
 
 import pytest
@@ -111,26 +112,79 @@ def test_two_entries_of_one_uri_are_one_bookmark_with_the_first_created(store, f
     assert store.holder(URI).bookmark == bookmark
 
 
-def test_an_invalid_entry_is_skipped_and_the_others_are_imported(store):
+def test_an_entry_without_a_usable_address_is_skipped_and_the_others_are_imported(store):
     numbers, skipped = import_entries(
         store, {"uri": URI}, {"uri": "no uri", "title": "x"}, {"title": "only"},
-        {"uri": f"{URI}2", "tags": ["a,b"]}, {"uri": f"{URI}3"},
+        {"uri": f"{URI}\0"}, {"uri": f"{URI}3"},
     )  # fmt: skip
     assert numbers == (2, 0, 0, 3)
     assert [(line, value) for line, value, _ in skipped] == [
-        (2, "no uri"), (3, "only"), (4, f"{URI}2"),
+        (2, "no uri"), (3, "only"), (4, f"{URI}\ufffd"),
     ]  # fmt: skip
     assert skipped[0][2].startswith("uri must be an absolute address")
     assert skipped[1][2] == "uri is required"
-    assert skipped[2][2].startswith("tags must not contain a tag with the character")
+    assert skipped[2][2] == "uri must not contain the character U+0000"
 
 
-def test_an_entry_that_would_exceed_the_number_of_tags_is_skipped(store):
-    import_entries(store, {"uri": URI, "tags": [f"a{n}" for n in range(60)]})
-    numbers, skipped = import_entries(store, {"uri": URI, "tags": [f"b{n}" for n in range(60)]})
-    assert numbers == (0, 0, 0, 1)
-    assert skipped[0][2].startswith("tags together with the stored ones must be at most 100")
-    assert len(only_bookmark(store).tags) == 60
+@pytest.mark.parametrize(
+    "values, kept, note",
+    [
+        ({"created": "2024/13/45"}, {}, "created left out, because created must be an RFC 3339"),
+        ({"created": 5}, {}, "created left out, because created must be a string"),
+        ({"modified": "2024-02-30T00:00:00Z"}, {}, "must be a date and time that exists"),
+        ({"title": "x" * 5_000}, {"title": "x" * 4_096}, "title is cut to 4,096 characters"),
+        ({"title": " \u0958" * 2_048 + "x"}, {"title": "\u0915\u093c"}, "title is cut to"),
+        ({"description": "x" * 70_000}, {"description": "x" * 65_536}, "description is cut"),
+        ({"title": "a\0b\x1fc\uffff"}, {"title": "abc"}, "characters that no format can have"),
+        ({"title": "a\ud83d"}, {"title": "a\ufffd"}, "half a character, which is now U+FFFD"),
+        ({"title": 5}, {}, "title left out, because title must be a string"),
+        ({"tags": ["a,b", "c", "\0", 5]}, {"tags": ("c",)}, "3 of tags left out, because tags"),
+        ({"tags": ["\ude00 x"]}, {"tags": ("\ufffd x",)}, "half a character"),
+        ({"tags": ["x" * 256, "c"]}, {"tags": ("c",)}, "at most 255 characters long"),
+        ({"tags": "x"}, {}, "tags left out, because tags must be an array of strings"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_never_costs_the_bookmark(store, values, kept, note):
+    entry = {"uri": URI, "title": "T", "description": "D"} | values
+    entry_importer = Importer(store)
+    for outcome in ("created", "unchanged"):
+        report = entry_importer.import_all([("[0]", entry, "")])
+        assert getattr(report, outcome) == 1
+    assert (report.noted, report.skipped) == (2, 0)
+    named = report.entries[0]
+    assert (named.path, named.value) == ("[0]", URI)
+    assert named.reason.startswith("stored, but ") and note in named.reason
+    bookmark = only_bookmark(store)
+    for name, value in kept.items():
+        assert getattr(bookmark, name)[: len(value)] == value
+    if "description" not in values:
+        assert bookmark.description == "D"
+
+
+def test_each_wrong_value_of_an_entry_is_noted(store):
+    entry = {"uri": f"{URI}\ud83d", "title": "a\0", "tags": [5, "a"], "created": "no"}
+    _, ((_, uri, reason),) = import_entries(store, entry)
+    assert uri == only_bookmark(store).uri == f"{URI}\ufffd"
+    assert reason.count(";") == 3
+
+
+def test_an_entry_with_too_many_tags_keeps_the_first_ones(store):
+    tags = [f"a{n}" for n in range(60)]
+    tags += [*tags, *(f"b{n}" for n in range(60))]
+    numbers, noted = import_entries(store, {"uri": URI, "tags": tags})
+    assert numbers == (1, 0, 0, 0)
+    assert noted[0][2] == "stored, but only the first 100 tags are kept"
+    assert len(only_bookmark(store).tags) == 100
+    _, noted = import_entries(store, {"uri": URI, "tags": ["A0"]}, {"uri": URI, "tags": ["c"]})
+    assert [line for line, _, _ in noted] == [2]
+    assert noted[0][2] == "stored, but together with the stored tags there are more than 100"
+
+
+def test_many_wrong_tags_take_a_bounded_time(store):
+    started = time.process_time()
+    numbers, ((_, _, reason),) = import_entries(store, {"uri": URI, "tags": [5.0] * 1_000_000})
+    assert numbers == (1, 0, 0, 0) and "1000 of tags left out" in reason
+    assert time.process_time() - started < 2
 
 
 def test_an_entry_with_a_skip_reason_is_reported(store):
@@ -268,7 +322,7 @@ def test_only_the_bookmark_that_the_system_cannot_read_is_skipped(store, tmp_pat
     assert {b.uri for b in all_bookmarks(store)} == {URI, "x:b"}
 
 
-def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_skipped(store, monkeypatch):
+def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, monkeypatch):
     import_entries(store, {"uri": URI, "tags": ["a"]})
 
     def update_and_begin():
@@ -279,9 +333,9 @@ def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_skipped(store,
         return store.transaction()
 
     monkeypatch.setattr(store, "transaction", update_and_begin)
-    numbers, skipped = import_entries(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
-    assert numbers == (1, 0, 0, 1)
-    assert skipped[0][0] == 1 and "together with the stored ones" in skipped[0][2]
+    numbers, noted = import_entries(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
+    assert numbers == (1, 1, 0, 0)
+    assert noted[0][0] == 1 and "together with the stored tags" in noted[0][2]
 
 
 def test_many_entries_of_one_uri_take_bounded_memory(store):
