@@ -73,6 +73,38 @@ def call(app, path="/", method="GET", body=b"", environ=None, **headers):
     return request.get_response(app.app)
 
 
+# --- Before the token is checked ---
+
+
+@pytest.mark.parametrize("public_read", [False, True])
+@pytest.mark.parametrize(
+    "method, path, headers, status",
+    [
+        ("POST", "/", {"Origin": "https://evil.example"}, 403),
+        ("GET", "/", {"Host": "no host"}, 400),
+        ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
+        ("DELETE", "/-/login", {}, 405),
+        ("GET", "/-/logout", {}, 405),
+        ("POST", "/-/login", {"Content-Type": "text/csv"}, 415),
+    ],
+)
+def test_no_error_page_for_a_client_without_a_token_shows_the_collection(
+    client, public_read, method, path, headers, status
+):
+    app = client(token=TOKEN, public_read=public_read)
+    app.put_json("/a/tags", ["unread", "confidential"], headers=BEARER, status=200)
+    page = call(app, path, method, b"x", Accept=BROWSER, **headers)
+    assert page.status_int == status
+    assert "<html" in page.text
+    assert "Unread" not in page.text and "confidential" not in page.text
+
+
+def test_the_page_that_refuses_the_name_of_a_host_does_not_show_the_collection(app):
+    app.put_json("/a", WHOLE | {"tags": ["unread"]}, status=201)
+    page = app.get("/", headers={"Host": "evil.example", "Accept": BROWSER}, status=421)
+    assert "Unread" not in page.text
+
+
 # --- The host name ---
 
 

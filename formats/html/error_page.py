@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from msgspec.structs import replace
+
 from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
 from formats.listing import Site
@@ -60,7 +62,11 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem."""
+    """Return the page of a problem, which shows nothing of the collection.
+
+    Clients without a token get it too.
+    """
+    site = replace(site, count_unread=int)
     main = problem_html(problem) + list_link(site)
     return write_page(problem.heading, main, site).encode()
 
