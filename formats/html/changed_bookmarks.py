@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from formats.html import frame
-from formats.html.editor import delete_form, texts_of, values_html
+from formats.html.editor import shown_version, texts_of, values_html
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.listing import Site
@@ -126,9 +126,13 @@ def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str
         edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
         delete = ""
         if changes.is_deletion:
-            delete = delete_form(site, entry, list_query)
-        html += f'{values}<div class="buttons">{edit}\n{delete}</div>\n'
-    return html
+            delete_address = e(f"{site.path}/-/delete/{entry.bookmark.id}")
+            delete = f'<button formaction="{delete_address}">Delete</button>'
+        html += f'{values}<div class="buttons delete">{edit}\n{delete}</div>\n'
+    # The buttons share one form, because the query of the list can be long.
+    shown = " ".join(map(shown_version, changes.newer))
+    hidden = [("_shown", shown), ("_list", list_query)]
+    return frame.post_form(f"{site.path}/-/selected", hidden, html)
 
 
 def _failed(changes: ChangedBookmarks, site: Site) -> str:

@@ -22,14 +22,15 @@ MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
 _MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
 _MAX_TAGS = 55  # The most used ones, beside the list.
-
-_TagAddress = Callable[[str], str]
+# In characters. Where a long filter would take more, in all links of an item or of a page's head or
+# side, the links leave it out.
+_MAX_FILTERS_OF_ITEM = 5_000
+_MAX_FILTERS_OF_PAGE = 50_000
 
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
-    tag_address = _tag_address_writer(listing)
-    item = _item_writer(listing, tag_address)
+    item = _item_writer(listing)
     parts = [
         frame.begin_list(_title(listing), listing),
         '<div class="columns">\n<main id="main">\n',
@@ -41,7 +42,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         "</ol>\n",
         _page_links(listing),
         "</main>\n",
-        _aside(listing, tag_address),
+        _aside(listing),
         "</div>\n",
         frame.END,
     ]
@@ -92,25 +93,26 @@ def _total(listing: Listing) -> str:
 
 def _heading(listing: Listing) -> str:
     """Return the tags of the filter as the heading, each a link that removes it from the filter."""
-    selection = listing.filter + listing.order
-    chips = []
-    for name, tag in listing.filter:
-        if name == "tag":
-            rest = [parameter for parameter in selection if parameter != ("tag", tag)]
-            chips.append(_chip(tag, with_query(f"{listing.site.path}/", rest)))
+    filter = listing.filter
+    is_linked = len(urlencode(filter)) * len(filter) <= _MAX_FILTERS_OF_PAGE
+    chips = [_chip(tag, listing, is_linked) for name, tag in filter if name == "tag"]
     if chips:
         content = "".join(chips)
-    elif listing.filter:
+    elif filter:
         content = "Search results"
     else:
         content = _title(listing)
     return f"<h1>{content}</h1>\n"
 
 
-def _chip(tag: str, address_without_tag: str) -> str:
+def _chip(tag: str, listing: Listing, is_linked: bool) -> str:
     shown_tag = e(cut(tag, frame.MAX_HEADING))
+    if not is_linked:
+        return f'<span class="chip"><bdi>#{shown_tag}</bdi></span>\n'
+    others = [parameter for parameter in listing.filter if parameter != ("tag", tag)]
+    address = e(with_query(f"{listing.site.path}/", others + listing.order))
     return (
-        f'<a class="chip" href="{e(address_without_tag)}" title="Remove from the filter">'
+        f'<a class="chip" href="{address}" title="Remove from the filter">'
         f'<bdi>#{shown_tag}</bdi> <span aria-hidden="true">×</span></a>\n'
     )
 
@@ -171,11 +173,24 @@ def _how_to_begin(listing: Listing) -> str:
 # --- The items ---
 
 
-def _tag_address_writer(listing: Listing) -> _TagAddress:
-    """Return a function that returns the escaped address that adds a tag to the filter."""
-    selection = [*listing.filter, *listing.order, ("tag", "")]
-    address_up_to_tag = e(with_query(f"{listing.site.path}/", selection))
-    return lambda tag: address_up_to_tag + _quote(tag)
+class _TagLinks:
+    """The links of a list to its tags."""
+
+    def __init__(self, listing: Listing) -> None:
+        base = f"{listing.site.path}/"
+        selection = [*listing.filter, *listing.order, ("tag", "")]
+        self._in_filter = e(with_query(base, selection))
+        self._alone = e(with_query(base, [("tag", "")]))
+
+    def address_before_tag(self, number_of_links: int, limit: int) -> str:
+        """Return the escaped address that each of these links has before its tag.
+
+        It adds the tag to the filter, unless repeating the filter would take more than `limit`
+        characters.
+        """
+        if len(self._in_filter) * number_of_links > limit:
+            return self._alone
+        return self._in_filter
 
 
 # Encoding the tags again would take a tenth of the time of a page. `quote_plus` returns only
@@ -183,15 +198,16 @@ def _tag_address_writer(listing: Listing) -> _TagAddress:
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry], str]:
+def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
     The buttons of an item submit the form of `bar`, which has the versions of all items, because
     the service refuses to delete a bookmark that has changed since.
     """
     escape_and_mark = _escape_and_mark(listing.filter)
+    tag_links = _TagLinks(listing)
     path = e(listing.site.path)
-    edit_query = e(urlencode({"_list": listing.list_query}))
+    edit_query = _edit_query(listing)
 
     def item(entry: Entry) -> str:
         b = entry.bookmark
@@ -208,10 +224,11 @@ def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry]
             )
         host = host_html(b.uri, escape_and_mark)
         date = date_html(b.created)
-        tag_links = []
+        before_tag = tag_links.address_before_tag(len(b.tags), _MAX_FILTERS_OF_ITEM)
+        links = []
         for tag in b.tags:
-            tag_links.append(f'<a href="{tag_address(tag)}">{escape_and_mark(tag)}</a> ')
-        tags = "".join(tag_links)
+            links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
+        tags = "".join(links)
         return (
             f'<li id="b-{b.id}" dir="auto">\n'
             '<input type="checkbox" form="many" name="selected" '
@@ -224,6 +241,14 @@ def _item_writer(listing: Listing, tag_address: _TagAddress) -> Callable[[Entry]
         )
 
     return item
+
+
+def _edit_query(listing: Listing) -> str:
+    """Return the escaped query by which the page that edits a bookmark leads back to this list."""
+    query = e(urlencode({"_list": listing.list_query}))
+    if len(query) > _MAX_FILTERS_OF_ITEM:
+        return "_list="  # To all bookmarks.
+    return query
 
 
 def _escape_and_mark(filter: Parameters) -> Escape:
@@ -290,8 +315,8 @@ def _page_links(listing: Listing) -> str:
     return f'<nav class="pages" aria-label="Pages">\n{content}</nav>\n'
 
 
-def _aside(listing: Listing, tag_address: _TagAddress) -> str:
-    tags = _tags(listing, tag_address)
+def _aside(listing: Listing) -> str:
+    tags = _tags(listing)
     forms = retag_section(listing)
     tools = e(with_query(f"{listing.site.path}/-/tools", listing.filter))
     return (
@@ -301,16 +326,18 @@ def _aside(listing: Listing, tag_address: _TagAddress) -> str:
     )
 
 
-def _tags(listing: Listing, tag_address: _TagAddress) -> str:
+def _tags(listing: Listing) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
+    counts = listing.selection.tag_counts(_MAX_TAGS)
+    before_tag = _TagLinks(listing).address_before_tag(len(counts), _MAX_FILTERS_OF_PAGE)
     items = []
-    for tag, count in listing.selection.tag_counts(_MAX_TAGS):
+    for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
         # Without <bdi>, a tag in Hebrew or Arabic would move the count to its other side.
         items.append(
-            f'<li><a href="{tag_address(tag)}"><bdi>{e(tag)}</bdi> '
+            f'<li><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
             f"<span>{count:,}</span></a></li>\n"
         )
     content = "<p>No more tags.</p>"

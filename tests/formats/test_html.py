@@ -3,7 +3,7 @@
 import json
 import re
 from html.parser import HTMLParser
-from urllib.parse import parse_qs, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qs, parse_qsl, unquote, urlencode, urljoin, urlsplit
 
 import pytest
 import webtest
@@ -854,7 +854,9 @@ def test_deleting_an_old_version_shows_the_current_one(app, add):
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
-    delete_form(response).submit(status=200)
+    (form,) = [form for form in response.forms.values() if "_shown" in form.fields]
+    form.action = response.html.select_one(".notice button")["formaction"]
+    form.submit(status=200)
     app.get(f"/{id}", status=410)
 
 
@@ -1083,3 +1085,54 @@ def test_an_empty_tag_is_not_renamed(app, add):
     sent = {"tag": "", "tags": "y", "do": "rename", "expected": "1"}
     app.post("/-/tags", sent, headers=PAGE, status="*")
     assert app.get("/").json[0]["tags"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        [("q", "я" * 2_000), ("q", "ю" * 2_000)],
+        [("q", '"' + "x y " * 1_000 + '"')],
+        [("sort", "title"), *[("tag", f"{n}" * 40) for n in range(100)]],
+    ],
+)
+@pytest.mark.parametrize("tag_count", [3, 100])
+def test_a_long_filter_makes_no_page_long(app, add, filter, tag_count):
+    tags = [f"t{n}" for n in range(tag_count)]
+    values = [value for name, value in filter if name == "tag"]
+    words = " ".join(value for name, value in filter if name == "q")
+    for number in range(30):
+        add(uri=f"x:{number}", tags=tags, description=words)
+    searched = [("tag", "t0")] + [(name, value) for name, value in filter if name != "tag"]
+    all_shown = app.get("/?" + urlencode(searched), headers=PAGE, status=200)
+    assert len(all_shown.html.select(".list > li")) == 30
+    assert len(all_shown.body) < 30 * 20_000
+    none_shown = app.get("/?" + urlencode(filter), headers=PAGE, status=200)
+    assert len(none_shown.body) < 1_000_000
+    if values:
+        assert f"#{values[0]}" in none_shown.html.h1.text
+
+
+def test_links_keep_a_filter_of_usual_length(app, add):
+    filter = [("tag", "путешествия"), ("q", '"вокруг света" -black')]
+    add(tags=["путешествия", "книги"], title="вокруг света")
+    page = app.get("/?" + urlencode(filter), headers=PAGE, status=200).html
+    expected = [*filter, ("tag", "книги")]
+    links = [page.select(".tags a")[-1], page.select_one(".cloud a")]
+    assert [parse_qsl(urlsplit(link["href"]).query) for link in links] == [expected] * 2
+    (edit,) = [link for link in page.select(".actions a") if link.text == "Edit"]
+    assert parse_qs(urlsplit(edit["href"]).query) == {"_list": [urlencode(filter)]}
+    rest = urlsplit(page.select_one(".chip")["href"]).query
+    assert parse_qsl(rest) == filter[1:]
+
+
+def test_the_query_of_the_list_stands_once_in_a_page_about_many_bookmarks(app, many):
+    list_query = "tag=" + "x" * 100_000
+    sent = [("selected", bookmark["id"]) for bookmark in many]
+    sent += [("_list", list_query), ("_shown", ""), ("do", "delete")]
+    page = app.post("/-/selected", sent, headers=PAGE, status=412)
+    assert page.text.count("Changed since") == 1 and len(page.body) < 3 * len(list_query)
+    form = page.html.select_one(".notice form")
+    values = {name: form.find(attrs={"name": name})["value"] for name in ("_list", "_shown")}
+    address = form.select("button")[1]["formaction"]
+    app.post(address, values, headers=PAGE, status=200)
+    assert len(app.get("/").json) == len(many) - 1
