@@ -215,9 +215,10 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    require_conditions(request, selection.state)
+    require = functools.partial(require_conditions, request)
+    require(selection.state)  # Even if nothing is selected.
     retagging.require_expected(selection.total)
-    report = retag(service.store, retagging, selection.entries)
+    report = retag(service.store, retagging, selection.entries, require=require)
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
 

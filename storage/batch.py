@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
+from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
@@ -13,6 +14,7 @@ MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+Condition = Callable[[State], None]  # Raises PreconditionFailed.
 
 # These errors concern one bookmark alone; all others end the batch.
 _ERRORS_OF_ONE = (Invalid, NotFound, Gone, Unreadable)
@@ -36,14 +38,19 @@ Outcome = Done[_Item, _Result] | Failed[_Item]
 
 
 def change_in_batches(
-    store: Store, items: Iterable[_Item], change: Callable[[Transaction, _Item], _Result]
+    store: Store,
+    items: Iterable[_Item],
+    change: Callable[[Transaction, _Item], _Result],
+    require: Condition | None = None,
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield the outcome of each once its batch is durable.
 
-    After Busy, Full or Unavailable, it is unknown what is stored of the items without an outcome.
+    `require` checks the state before the first change. After Busy, Full or
+    Unavailable, it is unknown what is stored of the items without an outcome.
     """
     for batch in split(items):
-        yield from change_batch(store, batch, change)
+        yield from change_batch(store, batch, change, require)
+        require = None  # These changes have changed the state.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -59,7 +66,10 @@ def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
 
 
 def change_batch(
-    store: Store, items: Sequence[_Item], change: Callable[[Transaction, _Item], _Result]
+    store: Store,
+    items: Sequence[_Item],
+    change: Callable[[Transaction, _Item], _Result],
+    require: Condition | None = None,
 ) -> list[Outcome[_Item, _Result]]:
     """Change the items in one transaction, and return the outcome of each.
 
@@ -67,6 +77,8 @@ def change_batch(
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as folder:
+        if require:
+            require(folder.state)
         for item in items:
             outcomes.append(_change_one(folder, item, change))
     return outcomes

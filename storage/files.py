@@ -365,32 +365,23 @@ class Lock:
 
         with self._turns.take(is_late), ExitStack() as opened:
             with translate_disk_errors():
+                parent = opened.enter_context(open_folder(self._folder.parent))
                 descriptor = opened.enter_context(open_folder(self._folder))
                 status = os.fstat(descriptor)
-            with self._only_next_process(is_late):
+            # One process at a time waits for the lock. Otherwise a process that
+            # writes all the time would lock the folder again before another one
+            # notices that it is free.
+            _flock(parent, is_late)
+            try:
                 _flock(descriptor, is_late)
+            finally:
+                _unlock(parent)
             self._held_at = time.monotonic()
             try:
                 yield status.st_dev, status.st_ino
             finally:
                 _unlock(descriptor)
                 self._held_at = time.monotonic()
-
-    @contextmanager
-    def _only_next_process(self, is_late: Callable[[], bool]) -> Iterator[None]:
-        """Let one process at a time wait for the lock, for a block.
-
-        Otherwise a process that writes all the time would lock the folder again
-        before another one notices that it is free. This locks the parent folder.
-        """
-        with ExitStack() as opened:
-            with translate_disk_errors():
-                descriptor = opened.enter_context(open_folder(self._folder.parent))
-            _flock(descriptor, is_late)
-            try:
-                yield
-            finally:
-                _unlock(descriptor)
 
 
 class _Turns:

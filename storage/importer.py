@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from storage.batch import Done, Failed, change_batch, split
+from storage.batch import Condition, Done, Failed, change_batch, split
 from storage.bookmark import (
     ID,
     MAX_TAGS,
@@ -87,12 +87,14 @@ class ImportReport(msgspec.Struct):
 class Importer:
     """Import entries of files, and report what happened to them.
 
-    Importing the same entries again finishes an import that an error interrupted.
+    `require` checks the state before the first change. Importing the same
+    entries again finishes an import that an error interrupted.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, require: Condition | None = None) -> None:
         self.report = ImportReport()
         self._store = store
+        self._require = require
 
     def import_all(self, entries: Iterable[_Entry]) -> ImportReport:
         """Import the entries in batches; return the report. Raises Busy, Full or Unavailable."""
@@ -118,7 +120,9 @@ class Importer:
                 bookmarks.append(entry)
         if not bookmarks:
             return
-        for outcome in change_batch(self._store, bookmarks, _import_one):
+        outcomes = change_batch(self._store, bookmarks, _import_one, self._require)
+        self._require = None
+        for outcome in outcomes:
             match outcome:
                 case Failed((place, fields, _), error):
                     self._skip(place, fields, str(error))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from storage.batch import Done, Failed, Outcome, change_in_batches
+from storage.batch import Condition, Done, Failed, Outcome, change_in_batches
 from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
 from storage.index import Entry
@@ -150,9 +150,11 @@ def retag(
     retagging: Retagging,
     entries: Sequence[Entry],
     report: RetagReport | None = None,
+    require: Condition | None = None,
 ) -> RetagReport:
     """Change the tags of the bookmarks, which the query has selected, in batches.
 
+    `require` checks the state before the first change.
     Return the report of this change, or the given one of several changes.
     After Busy, Full or Unavailable, whose text says how many bookmarks are
     changed, a client can repeat the request to finish the change.
@@ -164,7 +166,7 @@ def retag(
     report = report or RetagReport()
     report.matched += len(entries)
     try:
-        for outcome in change_in_batches(store, entries, change):
+        for outcome in change_in_batches(store, entries, change, require):
             _count(outcome, report)
     except (Busy, Full, Unavailable) as error:
         if not report.changed:

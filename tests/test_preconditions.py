@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -501,3 +502,29 @@ def test_a_change_that_leaves_only_old_files_gives_no_304_by_date(app, a, data, 
         for client in (app, webtest.TestApp(make_app(folder))):
             client.get("/", headers={"If-Modified-Since": since}, status=200)
     app.get("/a", headers={"If-Modified-Since": seen[-1]}, status=200)
+
+
+RACING = {
+    "changes of tags": ("/tags", {"tag": "x", "add": "new"}),
+    "imports": ("/-/import", [{"uri": "https://new.example/"}]),
+}
+
+
+@pytest.mark.parametrize(("path", "body"), RACING.values(), ids=RACING)
+def test_one_of_two_racing_requests_with_one_entity_tag_fails(app, add, monkeypatch, path, body):
+    add("https://a.example/", tags=["x"])
+    headers = {"If-Match": etag(app, "/")}
+    transaction, barrier = app.app.store.transaction, threading.Barrier(2)
+
+    def wait_and_begin():
+        barrier.wait(10)  # Both requests have seen the same state by now.
+        return transaction()
+
+    monkeypatch.setattr(app.app.store, "transaction", wait_and_begin)
+
+    def change():
+        return app.post_json(path, body, headers=headers, status="*").status_int
+
+    with ThreadPoolExecutor(2) as pool:
+        statuses = [pool.submit(change) for _ in range(2)]
+    assert sorted(status.result() for status in statuses) == [200, 412]

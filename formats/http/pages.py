@@ -3,6 +3,7 @@
 If a form cannot be stored, the response is a page with the form, so that nothing typed is lost.
 """
 
+import functools
 import re
 
 from msgspec.structs import replace
@@ -113,8 +114,10 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
 def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file, and report what was stored and skipped."""
     format = negotiate(request, (formats.JSON, formats.HTML))
-    require_conditions(request, service.store.state())
-    report = Importer(service.store).import_all(read_files(request))
+    require = functools.partial(require_conditions, request)
+    require(service.store.state())  # Before the file is read, which may be large.
+    importer = Importer(service.store, require)
+    report = importer.import_all(read_files(request))
     if format is formats.HTML:
         return respond_page(import_report.write(report, service.site(request)))
     return respond_with(format.media_type, json.write_value(report))
