@@ -6,18 +6,25 @@ from urllib.parse import parse_qsl
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser
 
-from storage.bookmark import split_tags
+from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
 # A form of a million fields would take much memory. A list's form has one for each bookmark.
 MAX_FIELDS = 2_000
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# The fields with tags, which commas separate. A form may send each of these fields several times:
-# the form of a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
-# `tag_names` is the name in linkding's API.
-_TAG_FIELDS = ("tags", "add", "remove", "tag_names")
-# A form may repeat these fields: tags that select bookmarks, and the ids of checked ones.
-_REPEATED_FIELDS = ("tag", "selected")
+# A form may repeat these fields, and each may have several tags, which commas separate: the form of
+# a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
+_TAG_FIELDS = {
+    *(name for name, field in FIELDS.items() if field.is_list),
+    "add",
+    "remove",
+    "tag_names",  # Of linkding's API.
+}
+# A form may repeat these fields, too.
+_REPEATED_FIELDS = {
+    "tag",  # Selects the bookmarks of a list.
+    "selected",  # The id of a checked bookmark.
+}
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
@@ -49,7 +56,8 @@ def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[st
     """Return the names and values of a multipart form, in order. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
     reason = "cannot be a file here. A file of bookmarks goes to POST /-/import"
-    if files := [(part.name, reason) for part in parts if part.file_name]:
+    files = [(part.name, reason) for part in parts if part.file_name]
+    if files:
         raise Invalid(files)
     return [(part.name, _decode(part.value)) for part in parts]
 
@@ -73,22 +81,29 @@ class _Part(NamedTuple):
 def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     if not parameters.get("boundary"):
         raise Malformed("The Content-Type of the multipart form has no boundary.")
+    boundary = parameters["boundary"].encode("utf-8")
     parts: list[_Part] = []
     try:
-        boundary = parameters["boundary"].encode("utf-8")
         with PushMultipartParser(boundary) as parser:
             for event in parser.parse(body):
-                if isinstance(event, MultipartSegment):
-                    if len(parts) == MAX_FIELDS:
-                        raise Malformed(_TOO_MANY)
-                    parts.append(_Part(event.name, event.filename, bytearray()))
-                elif event is not None:  # The parser yields None at the end of each part.
-                    parts[-1].value.extend(event)
+                _add_event(parts, event)
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
     if not all(part.name for part in parts):  # RFC 7578 section 4.2
         raise Malformed("The multipart form has a part without a name.")
     return parts
+
+
+def _add_event(parts: list[_Part], event: MultipartSegment | bytearray | None) -> None:
+    """Add what the parser yields: a part, a piece of its value, or None at its end."""
+    if event is None:
+        return
+    if not isinstance(event, MultipartSegment):
+        parts[-1].value.extend(event)
+        return
+    if len(parts) == MAX_FIELDS:
+        raise Malformed(_TOO_MANY)
+    parts.append(_Part(event.name, event.filename, bytearray()))
 
 
 def _decode(value: bytearray) -> str:

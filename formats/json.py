@@ -1,4 +1,4 @@
-"""JSON (RFC 8259): a bookmark is an object of its seven fields, a list an array of those."""
+"""JSON (RFC 8259): a bookmark is an object of its fields, a list an array of those."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +17,15 @@ _CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write an array with one bookmark on each line."""
-    separator, rest = b"[\n", listing.bookmarks
+    rest = listing.bookmarks
+    separator = b"[\n"
     while chunk := b",\n".join(map(_encode, islice(rest, _CHUNK_LENGTH))):
         yield separator + chunk
         separator = b",\n"
-    is_empty = separator == b"[\n"
-    yield b"[]\n" if is_empty else b"\n]\n"
+    if separator == b"[\n":
+        yield b"[]\n"
+    else:
+        yield b"\n]\n"
 
 
 def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
@@ -51,10 +54,7 @@ def read_value(body: bytes) -> object:
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the bookmark in a body. Raises Malformed or Invalid.
-
-    Only readers of other media types, such as forms, use the media type's `parameters`.
-    """
+    """Return the fields of the bookmark in a body. Raises Malformed or Invalid."""
     value = read_value(body)
     if not isinstance(value, dict):
         raise Invalid([("body", "must be a JSON object. Send a list to POST /-/import")])
@@ -71,7 +71,7 @@ def parse_strictly(text: str) -> object:
     try:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
-        reason = error.msg[:1].lower() + error.msg[1:]
+        reason = error.msg[0].lower() + error.msg[1:]
         # Python puts a position after messages such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None

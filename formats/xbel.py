@@ -10,27 +10,33 @@ from xml.sax.saxutils import escape
 from formats import xml
 from formats.listing import Listing, View
 from formats.xml import Collector, Element, escape_attribute
-from storage.bookmark import Bookmark, split_tags
+from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_text
 from storage.errors import Invalid
 from storage.index import Entry
 
-# The public DTD has no attribute `tags`: the ATTLIST declares it, so that documents are valid.
-_HEAD = b"""\
-<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE xbel PUBLIC "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML" \
-"http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd" [
-<!ATTLIST bookmark tags CDATA #IMPLIED>
-]>
-<xbel version="1.0">
-"""
 # From XBEL's attributes and child elements of a bookmark to the fields of this service.
 _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
+_FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
+# The fields that XBEL lacks are attributes of the same names.
+_OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_OF_XBEL)
+# Empty values of these fields are not written.
+_OPTIONAL_FIELDS = tuple(name for name in WRITABLE_FIELDS if name not in ("uri", "title"))
+
+_DECLARATIONS = "".join(f"<!ATTLIST bookmark {name} CDATA #IMPLIED>\n" for name in _OWN_ATTRIBUTES)
+_HEAD = f"""\
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE xbel PUBLIC "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML" \
+"http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd" [
+{_DECLARATIONS}]>
+<xbel version="1.0">
+""".encode()
 
 # Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
 # is private: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
-GROUP, PRIVATE = f"{_DESKTOP}group", f"{_DESKTOP}private"
+GROUP = f"{_DESKTOP}group"
+PRIVATE = f"{_DESKTOP}private"
 KDE_TIME = "time_added"  # KDE writes when the bookmark was added.
 _GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
@@ -53,12 +59,20 @@ def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
 
 
 def _element(b: Bookmark) -> str:
-    tags = f' tags="{escape_attribute(",".join(b.tags))}"' if b.tags else ""
-    description = f"<desc>{escape(b.description)}</desc>\n" if b.description else ""
-    return (  # The XML id is `b-` and the bookmark's id: an XML id must not begin with a digit.
-        f'<bookmark id="b-{b.id}" href="{escape_attribute(b.uri)}" added="{b.created}"'
-        f' modified="{b.modified}"{tags}>\n'
-        f"<title>{escape(b.title)}</title>\n{description}</bookmark>\n"
+    attributes = ""
+    for name in _OWN_ATTRIBUTES:
+        text = to_text(getattr(b, name))
+        if text:
+            attributes += f' {name}="{escape_attribute(text)}"'
+    description = ""
+    if b.description:
+        description = f"<desc>{escape(b.description)}</desc>\n"
+    uri = escape_attribute(b.uri)
+    title = escape(b.title)
+    return (  # An XML id must not begin with a digit, so it is `b-` and the bookmark's id.
+        f'<bookmark id="b-{b.id}" href="{uri}" added="{b.created}"'
+        f' modified="{b.modified}"{attributes}>\n'
+        f"<title>{title}</title>\n{description}</bookmark>\n"
     )
 
 
@@ -78,9 +92,10 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     """Return the fields of the bookmark for PUT, which replaces all fields.
 
-    This service writes no `desc` and no `tags` for empty fields, so absent ones mean empty fields.
+    An absent `desc` or `tags` is an empty field.
     """
-    return {"description": "", "tags": []} | read(body, parameters)
+    fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
+    return fields | read(body, parameters)
 
 
 def new_collector() -> Collector:
@@ -92,14 +107,17 @@ def new_collector() -> Collector:
 def element_fields(element: Element) -> dict[str, object]:
     """Return the fields that attributes and child elements of a bookmark have, not its folders."""
     fields: dict[str, object] = {}
-    if id := element.attributes.get("id"):
-        fields["id"] = id.removeprefix("b-")  # Exports add `b-`: no XML id begins with a digit.
+    id = element.attributes.get("id")
+    if id:
+        fields["id"] = id.removeprefix("b-")
     for attribute, name in _FIELD_BY_ATTRIBUTE.items():
-        if (value := element.attributes.get(attribute)) is not None:
-            fields[name] = value
+        if attribute in element.attributes:
+            fields[name] = element.attributes[attribute]
+    for name in _OWN_ATTRIBUTES:
+        if name in element.attributes:
+            fields[name] = from_text(name, element.attributes[name])
     for child, name in _FIELD_BY_CHILD.items():
-        if texts := element.texts.get(child):
+        texts = element.texts.get(child)
+        if texts:
             fields[name] = texts[0]  # XBEL allows only one.
-    if (tags := element.attributes.get("tags")) is not None:
-        fields["tags"] = split_tags(tags)
     return fields

@@ -41,7 +41,7 @@ def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
 def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     """Return the form of a bookmark whose uri the user wants to add, with all that was typed."""
     notes = {}
-    title = sent.title.strip()
+    title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
         notes["title"] = editor.other_value("You typed:", title)
     checkbox = _description_checkbox(entry, sent, is_checked=True)
@@ -54,14 +54,15 @@ def _merged_form(
     """Return the form of a bookmark, with the tags of the form `sent` after its own."""
     form = sent.showing(entry)
     folded_tags = set(map(fold, entry.bookmark.tags))
-    tags = split_tags(form.tags)
-    tags += [tag for tag in split_tags(sent.tags) if fold(tag) not in folded_tags]
-    form = replace(form, tags=", ".join(tags), unread=form.unread or sent.unread)
+    tags = split_tags(form.text("tags"))
+    tags += [tag for tag in split_tags(sent.text("tags")) if fold(tag) not in folded_tags]
+    texts = {**form.texts, "tags": ", ".join(tags)}
+    form = replace(form, texts=texts, unread=form.unread or sent.unread)
     return editor.edit_form(site, form, notes=notes, checkbox=checkbox, focus="tags")
 
 
 def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:
-    description = sent.description.strip()
+    description = sent.text("description").strip()
     if description in entry.bookmark.description:
         return ""
     return editor.quote_checkbox(description, is_checked=is_checked)
@@ -85,7 +86,7 @@ def write_add(form: BookmarkForm, site: Site) -> str:
     """Return the page that adds a bookmark; its first empty field has the focus."""
     focus = ""
     for name in editor.LABELS:
-        if not getattr(form, name):
+        if not form.text(name):
             focus = name
             break
     return write_page("Add a bookmark", editor.edit_form(site, form, focus=focus), site)

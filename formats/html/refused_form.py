@@ -109,10 +109,12 @@ def write_two_versions(
 
     A field that the user has not changed gets the stored value.
     """
-    typed: dict[str, Any] = {name: getattr(form, name) for name in changes}
+    typed = {name: form.text(name) for name in changes}
+    is_unread = form.unread
+    form = form.showing(entry)
     if "tags" in changes:
-        typed["unread"] = form.unread
-    form = replace(form.showing(entry), **typed)
+        form = replace(form, unread=is_unread)
+    form = replace(form, texts={**form.texts, **typed})
     saved = texts_of(entry.bookmark)
     notes: dict[str, Note] = {}
     for name in conflicts:

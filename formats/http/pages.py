@@ -44,7 +44,7 @@ def show_add(service: Service, request: Request) -> Response:
     if "description" not in values:  # The share target of the web app manifest sends `text`.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
-    existing = service.store.holder(form.uri)
+    existing = service.store.holder(form.text("uri"))
     if existing:
         return respond_page(bookmark_page.write_saved(existing, view.site, form))
     return respond_page(bookmark_page.write_add(form, view.site))
