@@ -1,14 +1,28 @@
-"""The description of the service for programs: `openapi.json`, in OpenAPI 3.1."""
+"""The description of the service for programs: `openapi.json`, in OpenAPI 3.1.
+
+The file has one schema for each field of a bookmark, under its capitalized name. What lists the
+fields is completed here.
+"""
 
 import functools
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from formats.html.assets import Asset
+from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
+# The schemas of objects with all fields; openapi.json has what is special in them.
+_OBJECTS = (
+    "Bookmark",
+    "NewBookmark",
+    "BookmarkChanges",
+    "NewBookmarkForm",
+    "BookmarkChangesForm",
+)
 
 
 def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
@@ -19,6 +33,7 @@ def document(base: str, version: str, needs_token: bool, public_read: bool) -> A
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
+    _add_fields(description["components"])
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not needs_token:
@@ -30,6 +45,27 @@ def document(base: str, version: str, needs_token: bool, public_read: bool) -> A
     body = msgspec.json.encode(description) + b"\n"
     digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags are made of 128 bits.
     return Asset(MEDIA_TYPE, body, digest, changed_at)
+
+
+def _add_fields(components: dict[str, Any]) -> None:
+    """Add the fields of a bookmark wherever the description lists them."""
+    schemas = components["schemas"]
+    for name in _OBJECTS:
+        special = schemas[name]["properties"]
+        properties = {field: _schema(field) | special.get(field, {}) for field in FIELDS}
+        schemas[name]["properties"] = properties
+    schemas["Bookmark"]["required"] = list(FIELDS)
+    schemas["WholeBookmark"]["required"] = list(WRITABLE_FIELDS)
+    # Tags are described at an address of their own.
+    texts = [name for name, field in FIELDS.items() if not field.is_list]
+    writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
+    schemas["WritableField"]["anyOf"] = [_schema(name) for name in writable_texts]
+    components["parameters"]["field"]["schema"]["enum"] = texts
+    components["parameters"]["writableField"]["schema"]["enum"] = writable_texts
+
+
+def _schema(field: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{field.capitalize()}"}
 
 
 @functools.cache
