@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import astuple
 
 from formats.listing import Listing
-from storage.bookmark import FIELDS, Bookmark, to_text
+from storage.bookmark import Bookmark, to_text
 
 # The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
 # a formula gets one more, so that the import can remove exactly one from every cell that matches.
@@ -25,7 +25,7 @@ class _Echo:
 def write(listing: Listing) -> Iterator[bytes]:
     """Write one row for each bookmark, tags joined by commas, a `'` in front of each formula."""
     writer = csv.writer(_Echo())
-    yield writer.writerow(FIELDS).encode()
+    yield writer.writerow(Bookmark.__struct_fields__).encode()
     for bookmark in listing.bookmarks:
         yield writer.writerow(_cells(bookmark)).encode()
 

@@ -10,12 +10,15 @@ from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
 from formats.listing import Listing
-from storage.bookmark import Bookmark
+from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
+_FIELDS_WITH_PLACES = ("id", "uri", "title", "description", "created", "modified")
+# The other fields are attributes of the same names.
+OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_WITH_PLACES)
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
@@ -45,15 +48,17 @@ def _entry(b: Bookmark) -> str:
     # Many programs read only upper-case names, and one entry per line.
     created = _seconds(b.created)
     modified = _seconds(b.modified)
-    tags = ""
-    if b.tags:
-        tags = f' TAGS="{_escape(",".join(b.tags))}"'
+    attributes = ""
+    for name in OWN_ATTRIBUTES:
+        text = to_text(getattr(b, name))
+        if text:
+            attributes += f' {name.upper()}="{_escape(text)}"'
     description = ""
     if b.description:
         description = f"<DD>{_escape(b.description)}\n"
     return (
-        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{created}" LAST_MODIFIED="{modified}"{tags}>'
-        f"{_escape(b.title)}</A>\n{description}"
+        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{created}" LAST_MODIFIED="{modified}"'
+        f"{attributes}>{_escape(b.title)}</A>\n{description}"
     )
 
 

@@ -87,8 +87,14 @@ def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
 class Service:
     """The real command in a process of its own, on a free port."""
 
-    def __init__(self, data: Path, *options: str, **environment: str) -> None:
-        command = [sys.executable, str(ROOT / "bookmarks.py"), "serve", "--data", str(data)]
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        program: Path = ROOT / "bookmarks.py",
+        **environment: str,
+    ) -> None:
+        command = [sys.executable, str(program), "serve", "--data", str(data)]
         self.data = data
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", *options],

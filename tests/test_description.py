@@ -263,18 +263,8 @@ def test_the_limits_are_those_of_the_service():
     }
 
 
-def test_the_fields_are_those_of_a_bookmark():
-    expected = {
-        "Bookmark": bookmark.FIELDS,
-        "NewBookmark": bookmark.FIELDS,
-        "BookmarkChanges": bookmark.FIELDS,
-        "NewBookmarkForm": bookmark.FIELDS,
-        "BookmarkChangesForm": bookmark.FIELDS,
-    }
-    for name, fields in expected.items():
-        assert tuple(SCHEMAS[name]["properties"]) == fields
-    assert SCHEMAS["Bookmark"]["required"] == list(bookmark.FIELDS)
-    assert SCHEMAS["WholeBookmark"]["required"] == list(bookmark.WRITABLE_FIELDS)
+def test_each_field_of_a_bookmark_has_a_schema():
+    assert {name.capitalize() for name in bookmark.FIELDS} <= SCHEMAS.keys()
 
 
 # Values at the limits of a rule. None has white space at its ends, because the service removes

@@ -205,11 +205,12 @@ def test_the_format_that_is_added_as_an_example_works():
     assert b"".join(write(listing)) == b"- [An \\[example\\\\\\]](<https://example.com/>)\n"
 
 
-def test_the_example_of_a_new_format_names_what_exists():
+def test_the_examples_of_a_new_format_and_field_name_what_exists():
     for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
         assert "markdown" in name or (ROOT / name).exists(), name
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("tests/formats/*.py")]
     files += [ROOT / "tests/test_hostile.py", ROOT / "tests/test_layers.py"]
+    files.append(ROOT / "storage/bookmark.py")
     source = "".join(file.read_text() for file in files)
     for table in re.findall(r"`([A-Z_]{4,})`", CONTRIBUTING):
         assert re.search(rf"^{table}\b.*= ", source, re.MULTILINE), table

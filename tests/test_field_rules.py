@@ -7,6 +7,7 @@ import pytest
 import webtest
 
 from bookmarks import make_app
+from storage.bookmark import FIELDS, Bookmark
 from storage.tsid import Minter
 
 URI = "https://a.example/"
@@ -24,6 +25,10 @@ def require_422(app):
         assert app.get("/", status=200).json == []
 
     return require_422
+
+
+def test_each_field_of_a_bookmark_has_a_rule():
+    assert tuple(FIELDS) == Bookmark.__struct_fields__
 
 
 # --- uri ---

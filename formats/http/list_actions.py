@@ -5,7 +5,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import asdict
 from webob import Request
 
 from formats.form import MAX_FIELDS
@@ -183,19 +182,12 @@ class _Restored(NamedTuple):
     is_new: bool  # If not, this bookmark had the address already.
 
 
-class _Deleted(msgspec.Struct):
-    uri: str
-    title: str
-    description: str
-    tags: list[str]
-    created: str
-
-
 def _parse_deleted(text: str) -> list[rules.Fields]:
     """Return the fields of each bookmark in the form of a deletion. Raises Malformed or Invalid."""
-    deleted = []
+    deleted: list[dict[str, object]] = []
     with suppress(msgspec.MsgspecError, RecursionError):  # Of deep nesting.
-        deleted = msgspec.json.decode(text, type=list[_Deleted])
-    if not 0 < len(deleted) <= MAX_FIELDS:  # A form deletes at most as many.
+        deleted = msgspec.json.decode(text, type=list[dict[str, object]])
+    have_uris = all("uri" in values for values in deleted)
+    if not have_uris or not 0 < len(deleted) <= MAX_FIELDS:  # A form deletes at most as many.
         raise Malformed(f"The form must have 1 to {MAX_FIELDS:,} deleted bookmarks.")
-    return [rules.clean(asdict(bookmark)) for bookmark in deleted]
+    return [rules.clean(values) for values in deleted]

@@ -18,8 +18,8 @@ from formats.imports.html_tokenizer import (
     unescape,
 )
 from formats.imports.roles import fields_of_roles, group_by_role
-from formats.netscape import is_firefox_query
-from storage.bookmark import split_tags
+from formats.netscape import OWN_ATTRIBUTES, is_firefox_query
+from storage.bookmark import from_text, split_tags
 from storage.errors import Malformed
 
 # --- Which files are bookmark files ---
@@ -202,6 +202,10 @@ class _Reader:
             date = parse_date(attributes.get(attribute, ""))
             if date:
                 fields[field] = date
+        for name in OWN_ATTRIBUTES:
+            text = attributes.get(name)
+            if text and name not in fields:  # The tags are read above.
+                fields[name] = from_text(name, text)
         return fields
 
 

@@ -1,0 +1,148 @@
+"""A field that is added as CONTRIBUTING says survives everything that happens to a bookmark."""
+
+import json
+import re
+import shutil
+
+import pytest
+import webtest
+from webob.client import send_request_app
+
+from tests.conftest import ROOT, Service
+
+URI = "https://a.example/"
+OLD = {"uri": URI, "title": "A", "description": "B", "tags": ["c"]}
+BOOKMARK = OLD | {"source": "S, <'\"&> é"}
+
+
+def insert(path, before, line):
+    text = path.read_text()
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, line + before))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """A copy of the program with the lines of CONTRIBUTING.md."""
+    root = tmp_path_factory.mktemp("program")
+    shutil.copy(ROOT / "bookmarks.py", root)
+    for name in ("storage", "formats"):
+        shutil.copytree(ROOT / name, root / name)
+    _, _, chapter = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add a field")
+    blocks = re.findall(r"^   ```\w+\n(.*?)^   ```$", chapter, re.DOTALL | re.MULTILINE)
+    attribute, row, schema = (block.removeprefix("   ") for block in blocks[:3])
+    rules = root / "storage" / "bookmark.py"
+    insert(rules, "\n\nclass Field(", attribute)
+    insert(rules, "}\nREAD_ONLY_FIELDS = ", row)
+    insert(root / "formats" / "http" / "openapi.json", '      "Bookmark": {\n', schema)
+    return root / "bookmarks.py"
+
+
+@pytest.fixture
+def new(program, data):
+    """A client of the program with the new field, over the folder of `app`."""
+    service = Service(data, program=program)
+    host, _, port = service.address.removeprefix("http://").partition(":")
+    address = {"SERVER_NAME": host, "SERVER_PORT": port, "HTTP_HOST": f"{host}:{port}"}
+    yield webtest.TestApp(send_request_app, extra_environ=address, lint=False)
+    service.stop()
+
+
+def source(new, id="a"):
+    return new.get(f"/{id}").json["source"]
+
+
+def find_form(page, action):
+    """Return the form of a page whose address contains this."""
+    return next(form for form in page.forms.values() if action in form.action)
+
+
+def edit_form(client):
+    return find_form(client.get("/a", headers={"Accept": "text/html"}), "/-/edit/")
+
+
+def test_it_survives_create_update_and_the_file(new, data):
+    assert new.put_json("/a", BOOKMARK, status=201).json["source"] == BOOKMARK["source"]
+    assert json.loads((data / "bookmarks" / "a.json").read_text())["source"] == BOOKMARK["source"]
+    assert new.post_json("/a", {"title": "New"}).json["source"] == BOOKMARK["source"]
+    assert new.post_json("/", {"uri": URI, "source": "T"}, status=200).json["source"] == "T"
+    assert new.get("/a/source").text == "T"
+    new.put("/a/source", "U", content_type="text/plain")
+    assert source(new) == "U"
+    assert new.put_json("/a", BOOKMARK | {"source": ""}).json["source"] == ""
+    assert "source" in new.put_json("/a", OLD, status=422).text
+
+
+@pytest.mark.parametrize(
+    "format, media_type",
+    [
+        ("json", "application/json"),
+        ("xbel", "application/x-xbel"),
+        ("csv", "text/csv"),
+        ("netscape", "text/html"),
+    ],
+)
+def test_it_survives_every_lossless_format(new, data, format, media_type):
+    stored = new.put_json("/a", BOOKMARK, status=201).json
+    file = new.get(f"/?format={format}").body
+    (data / "bookmarks" / "a.json").unlink()
+    new.post("/-/import", file, content_type=media_type, status=200)
+    (bookmark,) = new.get("/?format=json").json
+    kept = dict.fromkeys(stored, None) | bookmark
+    if format == "netscape":  # It has no ids.
+        kept["id"] = "a"
+    assert kept == stored
+    if format in ("json", "xbel"):
+        body = new.get(f"/a?format={format}").body
+        assert new.put("/a", body, content_type=media_type).json == stored
+
+
+def test_older_files_are_read_without_it(app, new):
+    app.put_json("/a", OLD, status=201)
+    assert source(new) == ""
+
+
+@pytest.mark.parametrize("format, media_type", [("csv", "text/csv"), ("json", "application/json")])
+def test_the_ids_of_an_older_export_are_kept(app, new, data, format, media_type):
+    stored = app.put_json("/a", OLD | {"title": "=1+1"}, status=201).json
+    file = app.get(f"/?format={format}").body
+    (data / "bookmarks" / "a.json").unlink()
+    new.post("/-/import", file, content_type=media_type, status=200)
+    assert new.get("/a").json == stored | {"source": ""}
+
+
+def test_an_open_form_of_the_older_version_leaves_it_alone(app, new):
+    app.put_json("/a", OLD, status=201)
+    form = edit_form(app)
+    new.put("/a/source", "S", content_type="text/plain")
+    form["title"] = "New"
+    new.post("/-/edit/a", form.submit_fields(), status=303)
+    assert (new.get("/a").json["title"], source(new)) == ("New", "S")
+
+
+def test_its_form_merges_the_changes_of_others(new):
+    new.put_json("/a", BOOKMARK, status=201)
+    form = edit_form(new)
+    assert form["source"].value == BOOKMARK["source"]
+    form["source"] = "Mine"
+    new.post_json("/a", {"title": "Theirs", "tags": ["d"]})
+    new.post("/-/edit/a", form.submit_fields(), status=303)
+    saved = new.get("/a").json
+    assert (saved["title"], saved["tags"], saved["source"]) == ("Theirs", ["d"], "Mine")
+
+
+def test_it_comes_back_with_a_deleted_bookmark(new):
+    new.put_json("/a", BOOKMARK, status=201)
+    page = new.get("/a", headers={"Accept": "text/html"})
+    notice = find_form(page, "/-/delete/").submit()
+    back = find_form(notice, "/-/restore")
+    new.post("/-/restore", back.submit_fields(), status=303)
+    (bookmark,) = new.get("/?format=json").json
+    assert bookmark["source"] == BOOKMARK["source"]
+
+
+def test_it_is_described(new):
+    schemas = new.get("/openapi.json").json["components"]["schemas"]
+    for name in ("Bookmark", "NewBookmark", "BookmarkChanges", "NewBookmarkForm"):
+        assert schemas[name]["properties"]["source"] == {"$ref": "#/components/schemas/Source"}
+    assert "source" in schemas["Bookmark"]["required"]
