@@ -490,6 +490,24 @@ def connect(service):
 
 # --- Chunked bodies ---
 
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+def test_no_request_is_read_after_one_with_two_lengths(service, version):
+    hidden = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connect(service) as connection:
+        connection.sendall(
+            b"POST /shown HTTP/%s\r\nHost: localhost\r\nConnection: keep-alive\r\n"
+            b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n0\r\n\r\n%s"
+            % (version, 5 + len(hidden), hidden)
+        )
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while chunk := connection.recv(65_536):
+                answer += chunk
+    assert answer.startswith(b"HTTP/%s 400" % version)
+    assert answer.count(b"HTTP/1") == 1  # The connection is closed (RFC 9112 section 6.1).
+
+
 CHUNKED = (
     b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"

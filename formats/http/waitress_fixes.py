@@ -11,10 +11,11 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# In bytes, of a chunk-size line, of the trailer, and of all framing beside 3/8 of the content: a
-# chunk of 16 bytes has 6 bytes of framing. Real clients send a few digits before some KiB.
+# In bytes: of a chunk-size line or the trailer, and of all framing beside 3/8 of
+# the content. A chunk of 16 bytes has 6 bytes of framing.
 MAX_FRAMING = 16_384
 MIN_RATE = 1024  # In bytes per second, after the first minute (`channel_timeout`).
+_TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
 
 
 class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
@@ -22,49 +23,58 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         consumed: int = super().received(data)
         if self.chunked:
             self._limit_framing(self.body_rcv)
-        if self.completed:  # The request is complete or refused, so it needs no `100 Continue`.
-            # If HTTPChannel sent `100 Continue` now, it would unset `completed` and never respond.
+        if self.completed:
+            # For `100 Continue`, HTTPChannel would unset `completed` and never respond.
             self.expect_continue = False
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
         try:
             super().parse_header(header_plus)
-        except ValueError:  # waitress would close the connection and log where it was raised.
+        except ValueError:  # waitress would close the connection without a response.
             raise ParsingError("The request line or Content-Length is malformed") from None
+        # waitress would go by one of the two, and read a further request from the
+        # connection, where a proxy may see none (RFC 9112 section 6.1).
+        has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
+        if has_encoding and "CONTENT_LENGTH" in self.headers:
+            raise ParsingError(_TWO_LENGTHS)
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse a body with too much framing: chunk sizes, extensions and the trailer.
 
-        waitress has no limit, and joins all of an unfinished line with each new packet: a line of
-        8 MiB takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
+        waitress joins all of an unfinished line with each new packet: a line of 8 MiB
+        takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
         """
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
-        if unfinished > MAX_FRAMING or framing > MAX_FRAMING + len(body) * 3 // 8:
+        max_framing = MAX_FRAMING + len(body) * 3 // 8
+        if unfinished > MAX_FRAMING or framing > max_framing:
             self.error = BadRequest("The chunks are too small, or a line between them is too long")
             self.completed = True
 
 
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
-    started, size = 0.0, 0  # Of the request that is being received.
+    started = 0.0  # When the first bytes of the current request arrived.
+    size = 0  # The bytes of the current request so far.
 
     def received(self, data: bytes) -> object:
         if self.request is None:
-            self.started, self.size = time.time(), 0
+            self.started = time.time()
+            self.size = 0
         self.size += len(data)
         result = super().received(data)
-        if self.request is not None:  # A slow request counts as silence, which closes the channel.
-            self.last_activity = min(time.time(), self.started + self.size / MIN_RATE)
+        if self.request is not None:  # A slow request counts as silence, which ends it.
+            latest = self.started + self.size / MIN_RATE
+            self.last_activity = min(time.time(), latest)
         return result
 
     def write_soon(self, data: bytes) -> object:
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder has no room for the file of a large response. waitress would keep
-            # the connection open for a minute, while its event loop keeps one core busy.
+            # The temporary folder has no room for a large response. For a minute, the
+            # event loop of waitress would keep one core busy.
             self.will_close = True
             raise
 
