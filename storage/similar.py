@@ -9,21 +9,26 @@ from storage.uri import uri_key
 
 Group = Sequence[Bookmark]  # Bookmarks with similar addresses, oldest first.
 
-_SCHEME_AND_WWW = re.compile(r"https?://(?:www\.)?")
-_FRAGMENT = re.compile(r"#.*", re.DOTALL)
 # Parameters by which sites follow visitors: they lead to the same page without them.
 _TRACKING = re.compile(
-    r"(?<=[?&])(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid|mc_[ce]id|igshid|ref_src|_hsenc|_hsmi)"
-    r"=[^&]*(?:&|$)"
+    r"""
+    (?<= [?&] )
+    ( utm_[a-z]+ | fbclid | gclid | dclid | msclkid | mc_[ce]id | igshid | ref_src
+    | _hsenc | _hsmi )
+    = [^&]*
+    ( & | $ )
+    """,
+    re.VERBOSE,
 )
 
 
 def similar_key(uri: str) -> str:
     """Return a text that is equal for similar addresses, for other schemes than http the uri."""
-    key, count = _SCHEME_AND_WWW.subn("", uri_key(uri), count=1)
-    if not count:
+    scheme, _, rest = uri_key(uri).partition("://")
+    if scheme not in ("http", "https"):
         return uri
-    return _TRACKING.sub("", _FRAGMENT.sub("", key)).rstrip("?&/")
+    rest, _, _fragment = rest.removeprefix("www.").partition("#")
+    return _TRACKING.sub("", rest).rstrip("?&/")
 
 
 def find_similar(bookmarks: Iterable[Bookmark]) -> list[Group]:

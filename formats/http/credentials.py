@@ -29,8 +29,9 @@ def warn_of_readable_tokens(file: str) -> None:
 
 
 def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
-    """Log a warning if a token in this place is short, for a service that other machines reach."""
-    if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
+    """Log a warning if a token is short, for a service that other machines reach."""
+    lengths = [len(token.decode(errors="replace")) for token in tokens]
+    if min(lengths, default=MIN_TOKEN_LENGTH) < MIN_TOKEN_LENGTH:
         warn_once(
             f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed. "
             f"Replace it in {place}. {_HOW_TO_MAKE_A_TOKEN}"
@@ -52,12 +53,14 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
     Raises Invalid.
     """
     try:
-        # Some editors on Windows begin a file with a byte order mark, which utf-8-sig skips.
-        lines = data.decode("utf-8-sig").replace("\r", "\n").split("\n")
+        text = data.decode("utf-8-sig")  # Some editors begin a file with a mark.
     except UnicodeDecodeError:
         raise Invalid([(f"The token file {file}", "is not UTF-8.")]) from None
-    stripped = (line.strip() for line in lines)
-    tokens = [line for line in stripped if line and not line.startswith("#")]
+    tokens = []
+    for line in text.replace("\r", "\n").split("\n"):
+        line = line.strip()
+        if line and not line.startswith("#"):
+            tokens.append(line)
     if not tokens:
         raise Invalid([(f"The token file {file}", "has no token. Write one on a line.")])
     return tokens
@@ -67,10 +70,13 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
     """Return one token or several as bytes, without white space around them. Raises Invalid."""
     if token is None:
         return ()
-    tokens = [text.strip() for text in ([token] if isinstance(token, str) else token)]
-    # An empty list or text is a mistake, such as an environment variable that was not filled in.
+    if isinstance(token, str):
+        token = [token]
+    tokens = [text.strip() for text in token]
+    # An empty text may be an environment variable that was not filled in.
     if not tokens or "" in tokens:
-        raise Invalid([("token", "must not be empty: give BOOKMARKS_TOKEN a value, or unset it")])
+        reason = "must not be empty: give BOOKMARKS_TOKEN a value, or unset it"
+        raise Invalid([("token", reason)])
     # os.environ decodes bytes that are not UTF-8 as surrogates.
     return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
@@ -81,41 +87,57 @@ def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
     The schemes are Bearer (RFC 6750), Token, and Basic (RFC 7617) with the token as the password.
     """
     scheme, _, credentials = authorization.partition(" ")
-    sent = credentials.strip().encode("latin-1", "replace")  # WSGI has decoded it as Latin-1.
+    # WSGI has decoded the header as Latin-1.
+    sent = credentials.strip().encode("latin-1", "replace")
     match scheme.lower():
         case "bearer" | "token":
             return find_token(sent, tokens) is not None
         case "basic":
-            with suppress(binascii.Error):
-                _user_name, _, password = base64.b64decode(sent, validate=True).partition(b":")
-                return find_token(password, tokens) is not None
+            return find_token(_basic_password(sent), tokens) is not None
     return False
+
+
+def _basic_password(credentials: bytes) -> bytes:
+    try:
+        decoded = base64.b64decode(credentials, validate=True)
+    except binascii.Error:
+        return b""  # No token is empty.
+    _user_name, _, password = decoded.partition(b":")
+    return password
 
 
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that equals the sent one, None if none does."""
-    # Compare with every token, so that the time does not depend on which one is right.
-    matches = [token for token in tokens if hmac.compare_digest(sent, token)]
-    return matches[0] if matches else None
+    found = None
+    # Compare with every token, so that the time does not show which one is right.
+    for token in tokens:
+        if hmac.compare_digest(sent, token):
+            found = token
+    return found
 
 
 # --- The login cookie ---
 
-# A login cookie in a header Cookie, in which semicolons separate cookies. `make_login` has made the
-# value: the nonce is 16 bytes in base64url, the signature 32 bytes in hexadecimal digits.
-_LOGIN_COOKIE = re.compile(
-    rf"(?:^|;)\s*{COOKIE}=(?P<signed>(?P<issued>[0-9]{{1,12}})\.(?P<nonce>[\w-]{{22}}))"
-    r"\.(?P<signature>[0-9a-f]{64})\s*(?=;|$)",
-    re.ASCII,
+# The value of a login cookie, as `make_login` makes it.
+_LOGIN = re.compile(
+    r"""
+    (?P<signed>
+        (?P<issued> [0-9]{1,12} )
+        \.
+        [A-Za-z0-9_-]{22}           # the nonce: 16 bytes in base64url
+    )
+    \.
+    (?P<signature> [0-9a-f]{64} )
+    """,
+    re.VERBOSE,
 )
 
 
 def make_login(token: bytes) -> str:
     """Return the value of a cookie that proves a login with the token.
 
-    The value is the time of issue, a nonce, and an HMAC of both under the token, so that the
-    service needs to store nothing, and the login ends when the token is removed. The nonce makes
-    two logins in the same second different.
+    The value is the time of issue, a nonce, and an HMAC of both under the token,
+    so that the service stores nothing, and the login ends when the token is removed.
     """
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
@@ -123,18 +145,30 @@ def make_login(token: bytes) -> str:
 
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login under one of the tokens that has not ended."""
-    now = time.time()
-    for match in _LOGIN_COOKIE.finditer(cookies):  # A browser may send one for each path.
-        # `abs` also refuses a login that a wrong clock dated more than a year into the future.
-        if abs(now - int(match["issued"])) >= LOGIN_SECONDS:
-            continue
-        # Compare with every token, so that the time does not depend on which one is right.
-        signatures = [_sign(match["signed"], token) for token in tokens]
-        if any([hmac.compare_digest(match["signature"], each) for each in signatures]):
+    for cookie in cookies.split(";"):  # A browser may send one for each path.
+        name, _, value = cookie.strip().partition("=")
+        if name == COOKIE and _is_login(value, tokens):
             return True
     return False
 
 
+def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
+    match = _LOGIN.fullmatch(value)
+    if not match:
+        return False
+    # A wrong clock may have dated the login far into the future.
+    age = abs(time.time() - int(match["issued"]))
+    if age >= LOGIN_SECONDS:
+        return False
+    is_valid = False
+    # Compare with every token, so that the time does not show which one is right.
+    for token in tokens:
+        signature = _sign(match["signed"], token)
+        if hmac.compare_digest(match["signature"], signature):
+            is_valid = True
+    return is_valid
+
+
 def _sign(login: str, token: bytes) -> str:
-    # The prefix makes these signatures invalid for anything else that is signed with the token.
+    # The prefix makes the signature useless for anything else.
     return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

@@ -14,24 +14,23 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # More than the service's own limit of a file in a form, so that the service itself refuses a
-    # body that is a little too long, with a problem document. waitress stores the body of a request
-    # before the service can check its token, and refuses a longer one at once, with plain text.
+    # waitress refuses a longer body with plain text. The service's own limit is
+    # lower, and answers with a problem document.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
-    # Every 10 seconds, waitress closes the connections that were silent for a minute.
+    # Close the connections that were silent for a minute.
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # If a client reads slowly, waitress keeps up to this size of the response in a temporary
-    # file. For a larger response a thread would wait, and could serve no other client meanwhile.
+    # For a client that reads slowly, up to this size of the response waits in a
+    # temporary file. With a larger one, a thread would wait.
     "outbuf_high_watermark": 1024**3,
-    # A connection takes up to three descriptors: a socket, and temporary files for a long request
-    # and a long response. The kernel usually lets a process have 1,024 descriptors.
+    # A connection takes up to three of the usual 1,024 descriptors: a socket, and
+    # temporary files for a long request and a long response.
     "connection_limit": 300,
 }
 READING_THREADS = 4
 # Imports take minutes, and each holds one of these threads. Others wait in a queue.
 WRITING_THREADS = 8
-# From these headers of a trusted proxy, waitress takes the client's and the service's addresses.
+# waitress takes the addresses of client and service from these.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
@@ -47,24 +46,29 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     from formats.http.waitress_fixes import Dispatcher, FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # Block the signals in this thread, and in all that start later: no write is interrupted. Only
-    # the thread of `stop_on_signal` waits for the signals.
+    # No thread is interrupted, because all later ones inherit this mask. Only the
+    # thread of `stop_on_signal` waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
     settings = {**WAITRESS_SETTINGS, "host": host, "port": port, "map": channels}
     if trusted_proxy:
-        settings |= {"trusted_proxy": trusted_proxy, "trusted_proxy_headers": PROXY_HEADERS}
+        settings["trusted_proxy"] = trusted_proxy
+        settings["trusted_proxy_headers"] = PROXY_HEADERS
     try:
         dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
         server = waitress.create_server(app, _dispatcher=dispatcher, **settings)
-    except (OSError, ValueError) as error:
-        # waitress raises ValueError for a host name that no name server knows.
-        reason = error.strerror if isinstance(error, OSError) else "the host name is unknown"
-        problem = f"Cannot listen on {host}:{port}: {reason}."
-        raise OSError(f"{problem} Choose another address with --listen.") from error
+    except OSError as error:
+        raise _cannot_listen(host, port, error.strerror) from error
+    except ValueError as error:  # No name server knows the host.
+        raise _cannot_listen(host, port, "the host name is unknown") from error
     stop = functools.partial(stop_on_signal, dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
+
+
+def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
+    problem = f"Cannot listen on {host}:{port}: {reason}."
+    return OSError(f"{problem} Choose another address with --listen.")
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
@@ -76,9 +80,15 @@ def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
         time.sleep(0.1)  # Let the event loop read what arrived before the signal.
-        # Listening sockets are in `channels` too. They send nothing, and lack this attribute.
-        unsent = (getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))
-        if tasks.is_idle() and not any(unsent):
+        if tasks.is_idle() and not _is_sending(channels):
             break
-    # In this thread sys.exit would not end the process. Each stored change is durable already.
+    # In this thread sys.exit would not end the process.
     os._exit(0)
+
+
+def _is_sending(channels: Mapping[int, Any]) -> bool:
+    for channel in list(channels.values()):
+        # A listening socket lacks this attribute.
+        if getattr(channel, "total_outbufs_len", 0):
+            return True
+    return False
