@@ -8,7 +8,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -283,14 +283,33 @@ DOORS = (
 class Application(Service):
     """The WSGI callable over one store.
 
-    `site` is the service's address for clients, if their requests have another one.
+    `open_cache` opens the store, with the cache of its responses, for the first
+    request that may use it. `site` is the service's address for clients, if their
+    requests have another one.
     """
 
     def __init__(
-        self, store: Store, control: AccessControl, site: Site | None = None
+        self,
+        folder: Path,
+        open_cache: Callable[[], ResponseCache],
+        control: AccessControl,
+        site: Site | None = None,
     ) -> None:
-        super().__init__(store, control, site)
-        self._cache = ResponseCache(store)
+        super().__init__(folder, control, site)
+        self._open_cache = open_cache
+        self._opened_cache: ResponseCache | None = None
+
+    @property
+    def _cache(self) -> ResponseCache:
+        # Python 3.11 makes `cached_property` of all applications under one lock.
+        if self._opened_cache is None:
+            self._opened_cache = self._open_cache()
+        return self._opened_cache
+
+    @property
+    def store(self) -> Store:
+        """The store of bookmarks and tombstones."""
+        return self._cache.store
 
     def open(self) -> None:
         """Read all bookmarks before the first request; log warnings about them."""
@@ -309,9 +328,11 @@ class Application(Service):
     ) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            self.access_control.check(request)
-            has_tokens = bool(self.access_control.tokens)
-            response = self._cache.get(request, has_tokens, self._respond)
+            if self.access_control.check(request):
+                has_tokens = bool(self.access_control.tokens)
+                response = self._cache.get(request, has_tokens, self._respond)
+            else:
+                response = self._respond(request)
         except Exception as error:
             response = self._respond_problem(request, error)
         return responses.send(request, response, start_response)
@@ -365,8 +386,9 @@ def make_app(
     if site:
         url = site.url
     control = AccessControl(tokens, public_read, url)
-    store = Store(Path(data), one_machine)
-    return Application(store, control, site)
+    folder = Path(data)
+    cache = ResponseCache(Store(folder, one_machine))
+    return Application(folder, lambda: cache, control, site)
 
 
 def make_host_app(
@@ -390,14 +412,8 @@ def make_host_app(
     # Warn at the start, before a folder is opened.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
-
-    # Python frees the longest unused application beyond `max_open`, with its index
-    # and inotify instance, when no request refers to it any more.
-    @functools.lru_cache(max_open)
-    def open_folder(folder: Path) -> Application:
-        return Application(Store(folder, one_machine), control)
-
-    return hosts.HostApplication(Path(root), open_folder, control)
+    open_cache = hosts.cache_opener(max_open, one_machine)
+    return hosts.HostApplication(Path(root), Application, open_cache, control)
 
 
 @functools.cache

@@ -321,6 +321,18 @@ def make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
+def is_readable(data: Path) -> bool:
+    """Return whether the bookmarks in a data folder can be listed, without reading them."""
+    try:
+        if not os.listdir(data):
+            return True  # The first request creates its folders.
+        with os.scandir(data / "bookmarks") as entries:
+            next(entries, None)
+    except OSError:
+        return False
+    return True
+
+
 def is_temporary(name: str) -> bool:
     """Return whether this is a temporary name of staged content."""
     # The first test is fast, and rules out nearly every file of a folder.

@@ -1,6 +1,7 @@
 """Keep the index in memory equal to the files of a data folder."""
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -289,7 +290,9 @@ class Follower:
             return None
         except (files.BadFile, Invalid) as error:
             if str(error) != str(self._errors.get(id)):
-                log.warning("%s is skipped: %s", path, error)
+                # A folder of `--hosts` has a path in /proc.
+                named_path = os.path.realpath(path)
+                log.warning("%s is skipped: %s", named_path, error)
             return error
 
     def _item(

@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import pytest
 import webtest
 
 import bookmarks
+import formats.http.hosts
 from bookmarks import make_host_app
 from formats.http.failed_logins import MAX_LINES
+from formats.http.hosts import HostApplication
 from tests.conftest import ROOT, documented_block, require_program
 
 A, B = "alice.example.com", "bob.example.com"
@@ -317,11 +320,79 @@ def test_no_token_opens_a_folder_again_and_responses_follow_the_tokens(hosts, ro
     assert inotify_instances() == before
 
 
-def test_failed_logins_are_logged_at_a_bounded_rate_however_many_folders_are_closed(root, caplog):
+def test_failed_logins_of_each_host_are_logged_at_a_bounded_rate(root, caplog):
     hosts = webtest.TestApp(make_host_app(root, max_open=1, token=TOKEN))
-    for host in (A, B) * 20:
+    for host in (*[A] * 20, *[B] * 20):
         hosts.get("/", headers=at(host, Authorization="Bearer wrong"), status=401)
-    assert caplog.text.count("wrong token") == MAX_LINES
+    for host in (A, B):
+        assert caplog.text.count(f"({host}) failed: wrong token") == MAX_LINES
+
+
+def test_requests_without_a_token_open_no_folder(root, inotify):
+    hosts = webtest.TestApp(make_host_app(root, token=TOKEN))
+    before = inotify_instances()
+    page = {"Accept": "text/html"}
+    style = re.search(r'"/(style-[^"]+)"', hosts.get("/-/login", headers=at(A, **page)).text)[1]
+    for method, path, headers, status in (
+        ("GET", "/health", {}, 200),
+        ("GET", f"/{style}", {}, 200),
+        ("GET", "/-/login", page, 200),
+        ("POST", "/-/login", page, 401),
+        ("POST", "/-/logout", page, 303),
+        ("PUT", "/-/login", page, 405),
+        ("GET", "/", {}, 401),
+        ("GET", "/", page, 401),
+        ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
+        ("GET", "/api/bookmarks/", {}, 401),
+        ("POST", "/", page, 401),
+        ("POST", "/", {**page, "Sec-Fetch-Site": "cross-site"}, 403),
+    ):
+        body = {}
+        if method == "POST":
+            body = {"body": b"token=x", "content_type": "application/x-www-form-urlencoded"}
+        hosts.request(path, method=method, headers=at(A, **headers), status=status, **body)
+    assert inotify_instances() == before
+    assert list((root / A).iterdir()) == []
+    hosts.get("/", headers=at(A, **BEARER), status=200)
+    assert inotify_instances() == before + 1
+    (root / A / "bookmarks").rename(root / A / "away")
+    hosts.get("/health", headers=at(A), status=503)
+
+
+def test_a_folder_of_tokens_is_no_host(hosts, root):
+    (root / f"{B}.tokens").mkdir()
+    for status in (404, 503):
+        name = {404: f"{B}.tokens", 503: B}[status]
+        hosts.get("/", headers=at(name), status=status)
+    assert list((root / f"{B}.tokens").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_folder_whose_name_becomes_a_link_while_it_is_opened_does_not_leave_root(
+    root, tmp_path, monkeypatch, is_new
+):
+    outside = tmp_path / "outside"
+    other = webtest.TestApp(bookmarks.make_app(outside))
+    other.post_json("/", {"uri": "x:secret"}, status=201)
+    hosts = webtest.TestApp(make_host_app(root))
+    if not is_new:
+        hosts.post_json("/", {"uri": "x:own"}, headers=at(A), status=201)
+    before = sorted(outside.rglob("*"))
+    control_access = HostApplication._control_access
+
+    def flip_first(self, host):
+        """Replace the folder after it was looked at."""
+        (root / A).rename(root / "moved")
+        (root / A).symlink_to(outside)
+        return control_access(self, host)
+
+    monkeypatch.setattr(HostApplication, "_control_access", flip_first)
+    assert uris(hosts, A) == ([] if is_new else ["x:own"])
+    (root / A).unlink()
+    (root / "moved").rename(root / A)
+    hosts.post_json("/", {"uri": "x:new"}, headers=at(A), status=201)
+    assert sorted(outside.rglob("*")) == before
+    assert len(list((root / "moved" / "bookmarks").iterdir())) == 2 - is_new
 
 
 # --- How many folders are open ---
@@ -401,12 +472,12 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
     is_opening, may_open, Store = threading.Event(), threading.Event(), bookmarks.Store
 
     def open_slowly(folder, one_machine):
-        if folder.name == A:
+        if os.path.realpath(folder) == str(root / A):
             is_opening.set()
             assert may_open.wait(10)
         return Store(folder, one_machine)
 
-    monkeypatch.setattr(bookmarks, "Store", open_slowly)
+    monkeypatch.setattr(formats.http.hosts, "Store", open_slowly)
     listed = []
     thread = threading.Thread(target=lambda: listed.append(uris(hosts, A)))
     thread.start()
@@ -428,7 +499,7 @@ def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypat
         both.wait(10)
         return made[-1]
 
-    monkeypatch.setattr(bookmarks, "Store", open_at_once)
+    monkeypatch.setattr(formats.http.hosts, "Store", open_at_once)
     listed = []
     threads = [threading.Thread(target=lambda: listed.append(uris(hosts, A))) for _ in range(2)]
     for thread in threads:

@@ -44,7 +44,7 @@ class ResponseCache:
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._responses: dict[_Key, _Cached] = {}
         self._size = 0  # Replaced responses count too, until the cache is emptied.
 
@@ -59,21 +59,21 @@ class ResponseCache:
         if cached and self._is_fresh(cached):
             return cached.response
         # Read the count first, because the store may change meanwhile.
-        change_count = self._store.change_count
+        change_count = self.store.change_count
         response = make(request)
         self._add(key, _Cached(change_count, response))
         return response
 
     def _is_fresh(self, cached: _Cached) -> bool:
         try:
-            return cached.change_count == self._store.refresh()
+            return cached.change_count == self.store.refresh()
         except Unavailable:  # Without the data folder, `make` still serves style sheets.
             return False
 
     def _add(self, key: _Key, cached: _Cached) -> None:
         # Where each request compares all files, that takes longer than to make
         # a response.
-        if self._store.compares_each_time():
+        if self.store.compares_each_time():
             return
         key_size = sum(len(value) for value in key if isinstance(value, str))
         # The header Link may repeat the query four times.

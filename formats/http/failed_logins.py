@@ -6,22 +6,24 @@ from collections import deque
 
 log = logging.getLogger("bookmarks")
 
-MAX_LINES, PERIOD = 5, 60.0  # At most this number of lines in this number of seconds.
+MAX_LINES = 5
+PERIOD = 60.0  # In seconds.
 
 
 class FailedLogins:
     """Log failed logins, at most `MAX_LINES` in each `PERIOD`.
 
-    Without a bound, a client that guesses tokens could fill the disk with log lines.
+    Without a bound, a client that guesses tokens could fill the disk.
     """
 
     def __init__(self) -> None:
-        self._logged_at: deque[float] = deque(maxlen=MAX_LINES)  # The times of the last lines.
+        self._logged_at: deque[float] = deque(maxlen=MAX_LINES)
 
     def log(self, address: str) -> None:
         """Log a failed login of the client at this address, unless there were too many."""
         now = time.monotonic()
-        if len(self._logged_at) == MAX_LINES and now - self._logged_at[0] < PERIOD:
+        is_full = len(self._logged_at) == MAX_LINES
+        if is_full and now - self._logged_at[0] < PERIOD:
             return
         self._logged_at.append(now)
         log.warning("A login from %s failed: wrong token.", address)

@@ -1,41 +1,107 @@
 """Many data folders in one process: the folder `ROOT/{host}` for each host name."""
 
+import functools
+import os
 import re
+import weakref
 from collections.abc import Callable, Iterable
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from webob import Request
 
 from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
+from formats.http.cache import ResponseCache
+from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import requested_site
 from storage import files
 from storage.errors import StorageError, Unavailable
+from storage.store import Store
 
 # Each open folder has one inotify instance, of which Linux allows a user 128 at first.
 MAX_OPEN = 100
-# The host names that are served, and so the names of folders: without a slash, and without a dot at
-# the beginning. With the suffix `.tokens`, a name has at most the 255 bytes of a file's name.
+# With the suffix `.tokens`, a name has at most the 255 bytes of a file's name.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
+CANNOT_BE_USED = "The folder of this host or its tokens cannot be used."
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class HostFolder:
+    """The opened folder of a host. Two are equal if they are the same folder."""
+
+    def __init__(self, root: Path, host: str) -> None:
+        """Open `root/host`. Raises OSError, also for a link, which could leave ROOT."""
+        self._named_path = root / host
+        self._descriptor: int | None = None
+        with files.open_folder(root) as descriptor:
+            self._descriptor = os.open(host, _FOLDER_FLAGS, dir_fd=descriptor)
+        status = os.fstat(self._descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+
+    @property
+    def path(self) -> Path:
+        """The path of this folder, even when another folder or a link has its name."""
+        path = Path(f"/proc/self/fd/{self._descriptor}")
+        if path.exists():
+            return path
+        return self._named_path  # Only Linux has paths of descriptors.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostFolder) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
+
+
+OpenCache = Callable[[], ResponseCache]
+
+
+def cache_opener(max_open: int, one_machine: bool) -> Callable[[HostFolder], ResponseCache]:
+    """Return a function that opens the store of a folder, with a cache of responses.
+
+    Python frees the longest unused store beyond `max_open`, with its index and inotify
+    instance, when no request refers to it any more. No host waits for another.
+    """
+
+    @functools.lru_cache(max_open)
+    def open_once(folder: HostFolder) -> ResponseCache:
+        try:
+            store = Store(folder.path, one_machine)
+        except StorageError as error:
+            raise Unavailable(CANNOT_BE_USED) from error
+        weakref.finalize(store, folder.close)  # The path leads to the open folder.
+        return ResponseCache(store)
+
+    def open_cache(folder: HostFolder) -> ResponseCache:
+        # Threads that open a folder at once get a store each, of which one is kept.
+        open_once(folder)
+        return open_once(folder)
+
+    return open_cache
 
 
 @dataclass
 class HostApplication:
-    """The WSGI callable that serves the folder `root/{host}` for each host name.
-
-    `open_folder` returns the application of a folder. `access_control` has the tokens of hosts
-    without a token file.
-    """
+    """The WSGI callable that serves the folder `root/{host}` for each host name."""
 
     root: Path
-    open_folder: Callable[[Path], Any]
-    access_control: AccessControl
+    make_application: Callable[[Path, OpenCache, AccessControl], WSGIApplication]
+    open_cache: Callable[[HostFolder], ResponseCache]
+    access_control: AccessControl  # With the tokens of hosts without a token file.
+    _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
         """Do nothing: each folder is opened at its first request."""
@@ -43,32 +109,44 @@ class HostApplication:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            host = environ[HOST_VARIABLE] = host_name(f"//{requested_host(request) or ''}")
-            app = self._application_of(host)
+            host = host_name(f"//{requested_host(request) or ''}")
+            environ[HOST_VARIABLE] = host
+            folder = self._find_folder(host)
+            control = self._control_access(host)
+            open_cache = functools.partial(self.open_cache, folder)
+            app = self.make_application(folder.path, open_cache, control)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
             return send(request, add_common_headers(response, False, False), start_response)
         return app(environ, start_response)
 
-    def _application_of(self, host: str) -> WSGIApplication:
-        """Return the application of the host's folder, with the tokens of its token file, if any.
+    def _find_folder(self, host: str) -> HostFolder:
+        """Return the folder of a host. Raises HTTPError if there is none, or Unavailable."""
+        if _SERVED_HOST.fullmatch(host) and not host.endswith(".tokens"):
+            try:
+                return HostFolder(self.root, host)
+            except (FileNotFoundError, NotADirectoryError):  # Also for a file or a link.
+                pass
+            except OSError as error:
+                raise Unavailable(CANNOT_BE_USED) from error
+        raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
 
-        The tokens are read at each request, so that a removed token ends at once. Raises HTTPError
-        if there is no folder. A link is none, because it could leave ROOT.
+    def _control_access(self, host: str) -> AccessControl:
+        """Return the access control of a host, with its tokens as they are now.
+
+        A removed token ends at once. Raises Unavailable.
         """
-        folder, file = self.root / host, self.root / f"{host}.tokens"
+        file = self.root / f"{host}.tokens"
+        tokens = self.access_control.tokens
         try:
-            if not _SERVED_HOST.fullmatch(host) or folder.is_symlink() or not folder.is_dir():
-                raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
             # Only a file that is surely missing gives the host the tokens of the service.
-            tokens = () if files.is_missing(file) else credentials.read_tokens(file)
-            if files.is_missing(folder / "tombstones"):  # The host's folder may be made again.
-                files.make_folder(folder / "bookmarks")
-            # Threads that open a folder at once get an application each, of which one is kept.
-            self.open_folder(folder)
-            app = copy(self.open_folder(folder))
+            if not files.is_missing(file):
+                tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:
-            raise Unavailable("The folder of this host or its tokens cannot be used.") from error
-        default = self.access_control
-        app.access_control = replace(default, tokens=tokens or default.tokens, base_url=f"//{host}")
-        return app  # type: ignore[no-any-return]
+            raise Unavailable(CANNOT_BE_USED) from error
+        return replace(
+            self.access_control,
+            tokens=tokens,
+            base_url=f"//{host}",
+            failed_logins=self._failed_logins.setdefault(host, FailedLogins()),
+        )

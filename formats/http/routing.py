@@ -2,9 +2,11 @@
 
 import functools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from webob import Request
 
@@ -31,12 +33,17 @@ _PATTERNS = {
 
 
 @dataclass
-class Service:
+class Service(ABC):
     """What every handler needs: the store, the access control and the address."""
 
-    store: Store
+    folder: Path  # The data folder.
     access_control: AccessControl
     configured_site: Site | None  # None: the address is that of each request.
+
+    @property
+    @abstractmethod
+    def store(self) -> Store:
+        """The store, which is opened at its first use."""
 
     def site(self, request: Request) -> Site:
         """Return the service as links and pages need it."""
@@ -45,15 +52,20 @@ class Service:
             url=address.url,
             path=address.path,
             has_login=bool(self.access_control.tokens),
-            count_unread=self._count_unread,
-            host_tags=self.store.host_tags,
+            count_unread=functools.partial(self._count_unread, request),
+            host_tags=self._host_tags,
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         """Return what the representations of a resource may show beside it."""
         return View(self.site(request), parameters)
 
-    def _count_unread(self) -> int:
+    def _host_tags(self, uri: str) -> Sequence[str]:
+        return self.store.host_tags(uri)
+
+    def _count_unread(self, request: Request) -> int:
+        if not self.access_control.may_read(request):
+            return 0
         # The page of an error must not raise another error.
         with suppress(StorageError):
             if not self.store.compares_each_time():
