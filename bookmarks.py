@@ -50,7 +50,7 @@ from storage.retag import clean_retagging, retag
 from storage.store import Store
 from storage.watch import reports_all_changes
 
-__version__ = "0.1.0"
+__version__ = formats.__version__
 
 VALUE_FORMATS = (formats.TEXT, formats.JSON)
 TAGS_FORMATS = (formats.JSON, formats.HTML)

@@ -11,6 +11,10 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
+# The version of the program. Entity tags name it, because another version may write
+# the same state in other bytes.
+__version__ = "0.1.0"
+
 # A Reader takes a body and its media type's parameters; it returns the fields of one
 # bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]

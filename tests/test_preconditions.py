@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,25 @@ def test_the_tag_of_another_representation_gives_200(app, a):
             app.get(path, headers={"If-None-Match": others}, status=200)
 
 
+@pytest.mark.parametrize("path", READABLE)
+def test_another_version_of_the_program_has_another_tag(app, a, client, monkeypatch, path):
+    old = etag(app, path)
+    monkeypatch.setattr(formats, "__version__", "99.0")
+    upgraded = client()
+    assert etag(upgraded, path) != old
+    upgraded.get(path, headers={"If-None-Match": old}, status=200)
+
+
+@pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES])
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_if_match_accepts_the_tag_of_another_version_of_the_program(
+    app, a, client, monkeypatch, path, change
+):
+    old = etag(app, path)
+    monkeypatch.setattr(formats, "__version__", "99.0")
+    send(client(), change, success(change), If_Match=old)
+
+
 @pytest.fixture
 def later(monkeypatch):
     """Set the clock of conditional requests two seconds ahead."""
@@ -198,7 +218,17 @@ def later(monkeypatch):
     monkeypatch.setattr(conditional, "time", SimpleNamespace(time=lambda: now() + 2))
 
 
-@pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES, *LISTS])
+PAGES = ["/a?format=html", "/?format=html", "/tags?format=html"]
+DATED = [path for path in (*REPRESENTATIONS, *VALUES, *LISTS) if path not in PAGES]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_gives_no_304_by_date(app, a, later, path):
+    current = app.get(path, status=200).headers["Last-Modified"]
+    app.get(path, headers={"If-Modified-Since": current}, status=200)
+
+
+@pytest.mark.parametrize("path", DATED)
 def test_if_modified_since_gives_304(app, a, later, path):
     current = app.get(path, status=200).headers["Last-Modified"]
     moment = parsedate_to_datetime(current)
@@ -350,9 +380,18 @@ def test_a_change_whose_conditions_hold_succeeds(app, a, change, headers):
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_if_unmodified_since_accepts_the_current_date(app, a, change):
+def test_if_unmodified_since_accepts_the_current_date(app, a, later, change):
     current = app.get("/a", status=200).headers["Last-Modified"]
     send(app, change, success(change), If_Unmodified_Since=current)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_a_change_within_the_last_second_fails_if_unmodified_since(app, change):
+    moment = time.time()
+    app.put_json("/a", WHOLE, status=201)
+    current = app.get("/a", status=200).headers["Last-Modified"]
+    response = send(app, change, "*", If_Unmodified_Since=current)
+    assert response.status_int == 412 or time.time() - moment > 1
 
 
 def test_if_none_match_star_prevents_a_second_creation(app):
@@ -409,6 +448,49 @@ def test_one_of_several_creations_with_if_none_match_succeeds(app):
 
     with ThreadPoolExecutor(8) as threads:
         assert sorted(threads.map(create, range(8))) == [201] + [412] * 7
+
+
+def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a):
+    paths = [*LISTS, *OTHERS, "/?format=netscape", "/tags", *REPRESENTATIONS]
+    is_done = threading.Event()
+
+    def change(n):
+        client = webtest.TestApp(app.app)
+        for turn in range(60):
+            client.post_json("/a", {"title": f"{n} {turn}", "tags": ["x", f"{turn}"]})
+            client.delete(f"/b{n}-{turn - 1}", status="*")
+            uri = f"https://{n}-{turn}.example/"
+            client.put_json(f"/b{n}-{turn}", WHOLE | {"uri": uri}, status=201)
+
+    def read(n):
+        client = webtest.TestApp(app.app)
+        bodies = {}
+        while not is_done.is_set():
+            for path in paths:
+                response = client.get(path, status=200)
+                total = response.headers.get("X-Total-Count")
+                bodies.setdefault((path, response.headers["ETag"]), set()).add(
+                    (response.body, total)
+                )
+        return bodies
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(5) as threads:
+            readers = [threads.submit(read, n) for n in range(3)]
+            try:
+                list(threads.map(change, range(2)))
+            finally:
+                is_done.set()
+    finally:
+        sys.setswitchinterval(interval)
+    found = {}
+    for reader in readers:
+        for key, bodies in reader.result().items():
+            found.setdefault(key, set()).update(bodies)
+    assert len(found) > 100
+    assert [key for key, bodies in found.items() if len(bodies) > 1] == []
 
 
 # --- The validators of a list ---

@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 from webob import Request
 
+import formats
 from formats import Format
 from formats.html.assets import Asset
 from formats.http.compression import GZIP_SUFFIX, accepts_gzip
@@ -46,7 +47,7 @@ def respond(
     the entity tag of a page. `name` distinguishes representations of one resource in
     one format. Raises PreconditionFailed.
     """
-    tag = f"{_version_text(resource)}.{name}{format.name}"
+    tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if format.is_page:
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
@@ -54,7 +55,8 @@ def respond(
         "ETag": f'"{tag}"',
         "Last-Modified": _http_date(_last_modified(resource)),
     }
-    if request.method in ("GET", "HEAD") and _is_not_modified(request, resource, tag):
+    is_read = request.method in ("GET", "HEAD")
+    if is_read and _is_not_modified(request, format, resource, tag):
         return Response(NOT_MODIFIED, validators)
     response = respond_with(format.media_type, b"".join(chunks))
     if format.download_name:  # RFC 6266 section 4
@@ -69,8 +71,8 @@ def respond_asset(request: Request, asset: Asset) -> Response:
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
-def _version_text(resource: Resource) -> str:
-    """Return 32 hexadecimal digits, the first part of each tag of the resource."""
+def _state_tag(resource: Resource) -> str:
+    """Return the part of an entity tag that all representations share."""
     return f"{resource.version:032x}"
 
 
@@ -115,14 +117,16 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
             )
     elif resource is not None:
         date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
-        if date is not None and _last_modified(resource) > date:
+        if date is not None and not _is_unchanged_since(date, resource):
             raise PreconditionFailed(
-                "It has changed since the date in If-Unmodified-Since."
+                "It may have changed since the date in If-Unmodified-Since."
             )
 
 
-def _is_not_modified(request: Request, resource: Resource, tag: str) -> bool:
-    """Return whether the client of a GET has this version.
+def _is_not_modified(
+    request: Request, format: Format, resource: Resource, tag: str
+) -> bool:
+    """Return whether the client of a GET has this representation.
 
     Raises PreconditionFailed.
     """
@@ -132,7 +136,10 @@ def _is_not_modified(request: Request, resource: Resource, tag: str) -> bool:
     _require_unchanged(request, resource)
     if_none_match = environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
-        return _unchanged_since_if_modified_since(request, resource)
+        date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
+        if date is None or format.is_page:
+            return False  # A page also changes with data that has no date here.
+        return _is_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
         return True
     if accepts_gzip(request):
@@ -150,9 +157,9 @@ def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
         return False
     if header.strip() == "*":
         return True
-    # `respond` puts a dot between the version and the name of the representation.
-    versions = [tag.partition(".")[0] for tag in tags]
-    return _version_text(resource) in versions
+    # The rest of a tag, after the first dot, is that of one representation.
+    state_tags = [tag.partition(".")[0] for tag in tags]
+    return _state_tag(resource) in state_tags
 
 
 def _opaque_tags(header: str) -> list[str]:
@@ -168,14 +175,14 @@ def _strong_tags(header: str) -> list[str]:
 # --- Dates ---
 
 
-def _unchanged_since_if_modified_since(request: Request, resource: Resource) -> bool:
-    """Return whether nothing has changed since If-Modified-Since, by the dates."""
-    date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-    if date is None or _last_modified(resource) > date:
+def _is_unchanged_since(date: float, resource: Resource) -> bool:
+    """Return whether the resource has surely not changed since the date.
+
+    Dates are in whole seconds: for a second after a change, a client may have an
+    older version with the same date.
+    """
+    if _last_modified(resource) > date:
         return False
-    # Dates are in whole seconds, so a client may have an older version with the same
-    # date. For a second after the change no date gets a 304; later only an ETag
-    # distinguishes the versions.
     return time.time() - resource.changed_at > 1
 
 

@@ -243,7 +243,7 @@ def test_pip_installs_a_clean_tree(tree, tmp_path, environment, offline):
 
 def test_an_upgrade_with_pip_removes_the_modules_of_the_older_version(tree, environment, offline):
     (tree / "formats" / "removed.py").touch()
-    program = tree / "bookmarks.py"
+    program = tree / "formats" / "__init__.py"
     program.write_text(program.read_text().replace(bookmarks.__version__, "0.0.1"))
     install(environment, ".", cwd=tree, **offline)
     assert has_module(environment, "formats.removed")
