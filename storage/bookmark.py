@@ -325,7 +325,7 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
         changed = msgspec.structs.replace(changed, title=_default_title(changed.uri))
     if changed == bookmark:
         return bookmark
-    return msgspec.structs.replace(changed, modified=now or timestamp(time.time()))
+    return _mark_modified(changed, now or timestamp(time.time()))
 
 
 def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
@@ -347,7 +347,12 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     changed = msgspec.structs.replace(bookmark, **changes)
     if changed == bookmark:
         return bookmark
-    return msgspec.structs.replace(changed, modified=now)
+    return _mark_modified(changed, now)
+
+
+def _mark_modified(bookmark: Bookmark, now: str) -> Bookmark:
+    # The clock may have been set back since the bookmark was created.
+    return msgspec.structs.replace(bookmark, modified=max(now, bookmark.created))
 
 
 def _join_tags(stored: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ...]:

@@ -361,6 +361,7 @@ class Lock:
         self._folder = folder
         self._turns = _Turns()
         self._held_at = 0.0  # When a thread of this process last held the lock.
+        self._descriptors: set[int] = set()  # Of the folders that are open to lock them.
 
     @contextmanager
     def hold(self) -> Iterator[tuple[int, int]]:
@@ -377,8 +378,8 @@ class Lock:
 
         with self._turns.take(is_late), ExitStack() as opened:
             with translate_disk_errors():
-                parent = opened.enter_context(open_folder(self._folder.parent))
-                descriptor = opened.enter_context(open_folder(self._folder))
+                parent = opened.enter_context(self._open(self._folder.parent))
+                descriptor = opened.enter_context(self._open(self._folder))
                 status = os.fstat(descriptor)
             # One process at a time waits for the lock. Otherwise a process that
             # writes all the time would lock the folder again before another one
@@ -394,6 +395,23 @@ class Lock:
             finally:
                 _unlock(descriptor)
                 self._held_at = time.monotonic()
+
+    @contextmanager
+    def _open(self, folder: Path) -> Iterator[int]:
+        with open_folder(folder) as descriptor:
+            self._descriptors.add(descriptor)
+            try:
+                yield descriptor
+            finally:
+                self._descriptors.remove(descriptor)
+
+    def close_in_child(self) -> None:
+        """Close the folders in a forked child, which shares their locks.
+
+        Otherwise the child would keep the locks if its parent is killed.
+        """
+        for descriptor in self._descriptors:
+            _close(descriptor)
 
 
 class _Turns:

@@ -21,8 +21,11 @@ log = logging.getLogger("bookmarks")
 BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
 # A file that the system could not read is read again after this time.
 RETRY_SECONDS = 1.0
-# For more changed files than this, making a new index is faster.
-_MAX_CHANGES_IN_PLACE = 500
+# For more changes, and for more than a part of the collection, making a new
+# index is faster: from 600 of 10,000 bookmarks on, 4,300 of 100,000, and 13,000
+# of 500,000.
+MIN_CHANGES_TO_REBUILD = 500
+_PART_TO_REBUILD = 1 / 30
 
 _File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id.
 
@@ -241,7 +244,8 @@ class Follower:
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         """Set the item of each id, or remove the ids whose item is None."""
-        if len(items) > _MAX_CHANGES_IN_PLACE:
+        part = len(self.index.items) * _PART_TO_REBUILD
+        if len(items) > max(MIN_CHANGES_TO_REBUILD, part):
             self.index = Index({**self.index.items, **items})
             return
         for id, item in items.items():

@@ -22,6 +22,7 @@ _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 def _reset_stores_in_child() -> None:
     for store in list(_STORES):
+        store._writer_lock.close_in_child()
         store._prepare_for_process()
 
 

@@ -368,6 +368,15 @@ def test_a_change_sets_modified_and_keeps_created(app):
     )
 
 
+def test_a_change_after_the_clock_was_set_back_is_not_older_than_the_bookmark(app):
+    created = "2901-01-01T00:00:00Z"  # As of a clock that was wrong.
+    app.put_json("/a", WHOLE | {"created": created}, status=201)
+    assert app.post_json("/a", {"title": "B"}, status=200).json["modified"] == created
+    imported = {"uri": WHOLE["uri"], "tags": ["new"]}
+    app.post_json("/-/import", [imported], status=200)
+    assert app.get("/a").json["modified"] == created
+
+
 # --- DELETE ---
 
 

@@ -705,6 +705,49 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
     assert titles(store) == {"a": "A", "b": "B", "c": "C"}
 
 
+def test_a_child_of_a_killed_process_does_not_keep_the_lock(store, a, monkeypatch):
+    monkeypatch.setattr(files, "LOCK_SECONDS", 1)
+    read_end, write_end = os.pipe()
+    parent = os.fork()
+    if not parent:
+        _fork_during_a_write(store, write_end)
+    os.waitpid(parent, 0)
+    child = int(os.read(read_end, 20))
+    try:
+        put_bookmark(store, bookmark("c", title="C"))
+        os.kill(child, 0)  # It is still alive.
+    finally:
+        os.kill(child, signal.SIGKILL)
+    assert titles(store) == {"a": "A", "c": "C"}
+
+
+def _fork_during_a_write(store, write_end):
+    """Start a transaction in another thread, fork a child, write its process id and die."""
+    is_writing = threading.Event()
+
+    def write_slowly():
+        with store.transaction():
+            is_writing.set()
+            time.sleep(60)
+
+    threading.Thread(target=write_slowly, daemon=True).start()
+    is_writing.wait(10)
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    os.write(write_end, str(child).encode())
+    os._exit(0)
+
+
+def test_ids_of_one_transaction_differ(store, monkeypatch):
+    ids = iter(["new", "new", "other"])
+    monkeypatch.setattr(store._minter, "mint", lambda: next(ids))
+    with store.transaction() as folder:
+        folder.put(bookmark(folder.mint(), uri="x:1"))
+        assert folder.mint() == "other"
+
+
 # --- Selections ---
 
 
