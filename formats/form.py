@@ -12,8 +12,8 @@ from storage.errors import Invalid, Malformed
 # A form of a million fields would take much memory. A list's form has one for each bookmark.
 MAX_FIELDS = 2_000
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields, and each may have several tags, which commas separate: the form of
-# a bookmark has a text field `tags`, and a checkbox `tags` for each suggested tag.
+# A form may repeat these fields, each with several tags: the form of a bookmark has a text field
+# `tags`, and a checkbox `tags` for each suggested tag.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",

@@ -14,25 +14,24 @@ import msgspec
 
 from storage.errors import Invalid
 
-# Lower case only, so that two ids never share a file on a case-insensitive disk. Without dots and
-# slashes an id cannot leave its folder. The excluded words are paths of other resources, such as
-# /feed; an id may begin with them, such as `feeds`.
+# Lower case only, so that two ids never share a file on a case-insensitive disk. The excluded words
+# are paths of other resources, such as /feed.
 ID = re.compile("(?!(?:api|feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
-# Lengths in characters. Without limits one bookmark could fill the memory.
+# Lengths in characters.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
 MAX_TAG = 255
 MAX_TAGS = 100  # A number of tags.
 
-# The characters that XML 1.0 excludes from documents (section 2.2 of its recommendation).
+# The characters that XML 1.0 excludes (section 2.2).
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A timestamp as it is stored, of a date that surely exists: its day is one that every month has.
+# A stored timestamp of a day that every month has, so that the date exists.
 _STORED_TIMESTAMP = re.compile(
     r"""
     (?!0000) [0-9]{4} - (?: 0[1-9] | 1[0-2] ) - (?: 0[1-9] | 1[0-9] | 2[0-8] )
@@ -80,7 +79,6 @@ def _check_length(text: str, limit: int) -> None:
 
 
 def _normalize(text: str, limit: int) -> str:
-    """Return the text in NFC. Raises _RuleBroken if it is too long, before or afterwards."""
     _check_length(text, limit)
     normalized = normalize("NFC", text)
     _check_length(normalized, limit)
@@ -102,8 +100,7 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # Most uris are printable without a space, and need no slow search.
-    is_plain = uri.isprintable() and " " not in uri
+    is_plain = uri.isprintable() and " " not in uri  # Most uris need no slow search.
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     _check_length(uri, MAX_URI)
@@ -112,7 +109,7 @@ def _check_uri(value: object) -> str:
 
 def _check_title(value: object) -> str:
     text = _check_string(value)
-    if not text.isprintable():  # A fast test: line breaks and tabs are not printable.
+    if not text.isprintable():
         text = _LINE_BREAKS_AND_TABS.sub(" ", text)
     return _normalize(text.strip(), MAX_TITLE)
 
@@ -135,7 +132,6 @@ def _check_tags(value: object) -> tuple[str, ...]:
 
 
 def _check_item(index: int, value: object) -> str:
-    """Return the tag at this index of an array."""
     try:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
@@ -158,7 +154,7 @@ def _check_tag(trimmed: str) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a wrong value as JSON, short enough for an error message."""
+    """Return a wrong value for an error message."""
     if isinstance(value, list):
         return "an array"
     if isinstance(value, dict):
@@ -172,7 +168,7 @@ def _show(value: object) -> str:
 
 def _check_timestamp(value: object) -> str:
     if isinstance(value, str) and _STORED_TIMESTAMP.fullmatch(value):
-        return value  # A fast path for the timestamps of files.
+        return value
     text = _check_string(value)
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
@@ -212,11 +208,11 @@ class Field(msgspec.Struct, frozen=True):
     """What a field of a bookmark may contain, and who sets it."""
 
     rule: Callable[[object], Value]  # Returns the value as it is stored. Raises _RuleBroken.
-    is_read_only: bool = False  # Creating a bookmark may set the field; an update ignores it.
-    is_list: bool = False  # The value is a tuple of texts, which commas separate in a text.
+    is_read_only: bool = False  # Only creating a bookmark sets the field.
+    is_list: bool = False  # The value is a tuple of texts.
 
 
-# Of each field of `Bookmark`. Files, formats, forms and openapi.json follow this table.
+# Files, formats, forms and openapi.json follow this table.
 FIELDS: Mapping[str, Field] = {
     "id": Field(_check_id, is_read_only=True),
     "uri": Field(_check_uri),
@@ -238,14 +234,14 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False):
 
 
 def to_text(value: Value) -> str:
-    """Return the value of a field as one text, in which commas separate tags."""
+    """Return a value as one text, in which commas separate tags."""
     if isinstance(value, str):
         return value
     return ",".join(value)
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Return the value of this field that `to_text` has written; it is not checked."""
+    """Return the value in a text of `to_text`, unchecked."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
@@ -363,7 +359,6 @@ def _join_tags(stored: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ..
 
 
 def _default_title(uri: str) -> str:
-    """Return the title for a bookmark that has none: its uri, cut to the length of a title."""
     return normalize("NFC", uri)[:MAX_TITLE]
 
 
@@ -397,7 +392,7 @@ def normalize(form: Literal["NFC", "NFKD"], text: str) -> str:
 
 
 def _decompose(form: Literal["NFC", "NFKD"], text: str) -> str:
-    """Return the text decomposed, with each sequence of marks in canonical order."""
+    """Return the text decomposed, with its combining marks in canonical order."""
     decomposition: Literal["NFD", "NFKD"] = "NFD"
     if form == "NFKD":
         decomposition = "NFKD"
@@ -429,7 +424,7 @@ def split_tags(text: str) -> list[str]:
 
 
 def timestamp(seconds: float) -> str:
-    """Return seconds since 1970 as an RFC 3339 timestamp in UTC with whole seconds."""
+    """Return seconds since 1970 as an RFC 3339 timestamp."""
     return _format_rfc3339(datetime.fromtimestamp(int(seconds), UTC))
 
 

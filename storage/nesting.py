@@ -5,7 +5,7 @@
 MAX_DEPTH = 500
 
 _CHUNK = 65_536  # In bytes. Other threads wait while a chunk is split.
-_ALL_BUT_PUNCTUATION_AND_QUOTES = bytes(set(range(256)) - set(b'[]{},"'))
+_ALL_BUT_BRACKETS_AND_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def is_too_deep(document: bytes) -> bool:
@@ -13,20 +13,20 @@ def is_too_deep(document: bytes) -> bool:
     if document.count(b"[") + document.count(b"{") <= MAX_DEPTH:
         return False
     depth = 0
-    for character in punctuation(document):
-        if character in b"[{":
+    for bracket in brackets(document):
+        if bracket in b"[{":
             depth += 1
-        elif character in b"]}":
+        else:
             depth -= 1
         if depth > MAX_DEPTH:
             return True
     return False
 
 
-def punctuation(document: bytes) -> bytes:
-    """Return the brackets, braces and commas of a JSON document, without those in its strings."""
+def brackets(document: bytes) -> bytes:
+    """Return the brackets and braces of a JSON document, without those in its strings."""
     unescaped = document.replace(rb"\\", b"").replace(rb"\"", b"")
-    text = unescaped.translate(None, _ALL_BUT_PUNCTUATION_AND_QUOTES)
+    text = unescaped.translate(None, _ALL_BUT_BRACKETS_AND_QUOTES)
     kept = []
     is_in_string = False
     for start in range(0, len(text), _CHUNK):

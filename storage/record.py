@@ -21,8 +21,7 @@ _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`.
 
-    Raises Invalid with an error for each field that breaks its rule, or with one for "file" if the
-    JSON cannot be decoded, or a member is missing or has a wrong type.
+    Raises Invalid, for "file" if the JSON cannot be decoded or lacks a member.
     """
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
@@ -44,7 +43,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:
-    """Return the known members of the file `{id}.json`; check only their types and the id."""
+    """Return the known members of the file; check only their types and the id."""
     try:
         data.decode()  # msgspec does not check that unknown members are valid UTF-8.
         if is_too_deep(data):
@@ -75,7 +74,6 @@ def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
 
 def _keep_unknown_members(previous_content: bytes, compact: bytes) -> bytes:
     previous_members = _members_decoder.decode(previous_content.removeprefix(_BOM))
-    # These are all fields, even empty ones, so no old value of a field remains.
     new_members = _members_decoder.decode(compact)
     return msgspec.json.encode(previous_members | new_members)
 

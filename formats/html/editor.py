@@ -49,10 +49,9 @@ for _name in WRITABLE_FIELDS:
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 
-# The checkbox that adds a new description to the saved one shows at most this many characters.
-MAX_ADDED_TEXT_SHOWN = 300
-_MAX_VALUE_SHOWN = 1000  # In characters, of each field of a bookmark that is shown as text.
-MAX_TAG_CHECKBOXES = 8  # The form suggests at most this number of tags, each with a checkbox.
+MAX_ADDED_TEXT_SHOWN = 300  # In characters, of the text of `quote_checkbox`.
+_MAX_VALUE_SHOWN = 1000  # In characters, of a value that is shown as text.
+MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
 # An address as people type it, without https://. A text such as `mailto.x:abc` is none: no port
@@ -81,8 +80,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark: the texts in its fields, and its hidden fields."""
 
     id: str = ""  # Of the bookmark that the form changes; empty if it adds one.
-    # By the name of the field. Commas separate tags, without UNREAD. A form that a browser opened
-    # before an upgrade lacks new fields.
+    # By field; without the tag UNREAD. A form opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False
     opened: str = ""  # The digest of each field that the form was opened with.
@@ -124,8 +122,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
             texts=texts_of(bookmark) | {"tags": ", ".join(others)},
             unread=len(others) < len(bookmark.tags),
         )
-        # Each form sends back what it was opened with, because the service keeps no old versions.
-        # The values themselves would make the form twice as large.
+        # The service keeps no old versions. The values would make the form twice as large.
         digests = _digests(form.fields())
         opened = [f"{name}:{digest}" for name, digest in digests.items()]
         return replace(form, opened=" ".join(opened))
@@ -186,7 +183,7 @@ def _digests(fields: Fields) -> dict[str, str]:
 
 def shown_version(entry: Entry) -> str:
     """Return the id and version of a bookmark, by which a form says what its page has shown."""
-    # 40 bits distinguish the versions of one bookmark, and lists have many of them.
+    # 40 bits distinguish the versions of one bookmark.
     return f"{entry.bookmark.id}:{entry.version & 0xFF_FFFF_FFFF:010x}"
 
 
@@ -205,9 +202,8 @@ def edit_form(
 ) -> str:
     """Return the HTML of a form that adds or changes a bookmark.
 
-    `notes` are shown below the fields of these names, and `checkbox` below all fields. The field
-    named `focus` has the focus. `link` is HTML beside the button to save, by default a link that
-    leads back to the list.
+    `notes` are shown below the fields of these names. `checkbox` and `link` are HTML below the
+    fields and beside the button; the default link leads back to the list.
     """
     if link is None:
         link = cancel_link(site, form)
@@ -273,11 +269,7 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    """Return a checkbox that adds this text to the description when the form is saved.
-
-    The bookmarklet, or a user, sent it for a bookmark that exists already. The stored description
-    must not change unless the user agrees.
-    """
+    """Return a checkbox that adds this text to the stored description."""
     checked = " checked" if is_checked else ""
     shown = e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))
     return (
@@ -296,7 +288,7 @@ def cancel_link(site: Site, form: BookmarkForm) -> str:
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return those values that are of fields which users see, with their labels; cut long ones."""
+    """Return the values of the form's fields with their labels; cut long ones."""
     rows = []
     for name, value in values:
         if value and name in LABELS:

@@ -17,7 +17,7 @@ from formats.imports.entry import MAX_ENTRY, ImportedEntry
 from formats.listing import Parameters
 from storage.bookmark import split_tags
 from storage.errors import Malformed
-from storage.nesting import punctuation
+from storage.nesting import brackets
 
 log = logging.getLogger("bookmarks")
 
@@ -113,8 +113,8 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 def limit_json_containers(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would block other requests for too long."""
     # UTF-16 becomes UTF-8, in which a bracket is one byte.
-    brackets = punctuation(decode(document).encode())
-    if brackets.count(b"{") + brackets.count(b"[") > MAX_JSON_CONTAINERS:
+    found = brackets(decode(document).encode())
+    if found.count(b"{") + found.count(b"[") > MAX_JSON_CONTAINERS:
         raise HTTPError(
             413,
             f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and "

@@ -88,7 +88,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 
 
 def _is_own_header(names: Sequence[str]) -> bool:
-    """Return whether this service, or an older version with fewer fields, wrote the header."""
+    """Return whether this service wrote the header; an older version has fewer fields."""
     columns = set(names)
     return _OWN_COLUMNS <= columns <= FIELDS.keys()
 
@@ -167,7 +167,7 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
         fields = _fields_by_role(names, row.cells)
     entry = entry_with_uri(row.line, fields)
     reason = entry.skip_reason
-    # If the quotation mark before a uri is never closed, the uri goes on over the next lines.
+    # The uri goes on over the next lines if its quotation mark is never closed.
     has_whole_uri = not reason and "\n" not in str(fields["uri"])
     if _has_wrong_width(row.cells, len(names), has_whole_uri):
         reason = f"has {len(row.cells)} cells, not {len(names)}"
@@ -195,7 +195,7 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
         if cell.startswith("'") and FORMULA.match(cell, 1):
-            cell = cell[1:]  # `formats.csv` put the apostrophe in front of a formula.
+            cell = cell[1:]
         if cell:
             fields[name] = from_text(name, cell)
     return fields
