@@ -16,10 +16,17 @@ from formats.imports.entry import (
     MAX_ENTRY,
     TOO_LARGE,
     ImportedEntry,
+    UnreadValues,
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.roles import fields_of_roles, group_by_role, role_of
+from formats.imports.roles import (
+    WORDS_FOR_NO_TAG,
+    fields_of_roles,
+    group_by_role,
+    is_read,
+    role_of,
+)
 from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 
@@ -49,11 +56,21 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
+    unread_values = UnreadValues()
     for row in _read_rows(text, lines, delimiter, len(names)):
         if row.error:
             yield _skip(row, row.text.rstrip("\n"), row.error)
         else:
+            _count_unread(names, row.cells, unread_values)
             yield _read_entry(row, names)
+    yield from unread_values.entries()
+
+
+def _count_unread(names: Sequence[str], cells: Sequence[str], unread_values: UnreadValues) -> None:
+    """Count the cells of columns that are not read."""
+    for name, cell in zip(names, cells, strict=False):
+        if not is_read(name, cell.strip()):
+            unread_values.add(name or "a column without a name")
 
 
 def read_header(lines: Iterator[str]) -> str:
@@ -212,6 +229,8 @@ def _fields_by_role(names: Sequence[str], cells: Sequence[str]) -> dict[str, obj
 
 def _tags(cell: str) -> list[str]:
     """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
+    if cell in WORDS_FOR_NO_TAG:
+        return []
     if cell.startswith("["):
         with suppress(ValueError, RecursionError):  # The cell may be no JSON.
             return _tags_in_array(cell)

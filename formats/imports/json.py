@@ -12,7 +12,13 @@ from formats.imports.entry import (
     ignored_entry,
 )
 from formats.imports.folders import folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role, is_read, role_of
+from formats.imports.roles import (
+    WORDS_FOR_NO_TAG,
+    fields_of_roles,
+    group_by_role,
+    is_read,
+    role_of,
+)
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
 from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable, split_tags
@@ -25,10 +31,12 @@ _Members = dict[str, object]  # Of an object, by name.
 # arrays of both, and objects, which Chromium, Opera, Vivaldi and Tab Session
 # Manager write.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
-_ENTRY_LISTS = frozenset("bookmarks cards children data items links posts results tabs".split())
+_ENTRY_LISTS = frozenset(
+    "bookmarks cards children items links list pinnedLinks posts results tabs".split()
+)
 _ROOT_OBJECTS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
-    "pinboard trash".split()
+    "pinboard trash xbrowsersync xBrowserSync data".split()
 )
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_OBJECTS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
@@ -43,7 +51,13 @@ _MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
 _INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 # These members have no role, but are read.
-_READ_ELSEWHERE = {*_MARKS_OF_BUILT_IN_FOLDERS, "lists", "annos"}
+_READ_ELSEWHERE = {*_MARKS_OF_BUILT_IN_FOLDERS, "lists", "annos", "pinnedBy"}
+_XBROWSERSYNC_FOLDER = "[xbs] "
+# The ids of the folders of Chromium, which have localized names, in its root.
+_CHROMIUM_FOLDERS = ("1", "2", "3")
+_CHROMIUM_ROOT = "0"
+# Dates and states of a repository of GitHub, which are not those of its bookmark.
+_MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
 _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
 _MAX_CHAIN = 20  # Folders of which each names its parent. A damaged file may have a circle.
@@ -110,12 +124,15 @@ class _Walk:
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 yield from self.entries_in(item, position.of_item(index))
+        elif isinstance(value, str):
+            yield _read_address(value, position)
         else:
-            yield ImportedEntry(position.path, {"uri": _text(value)}, "is no object")
+            yield ImportedEntry(position.path, {}, "is no object")
 
     def _entries_in_object(
         self, members: _Members, position: _Position
     ) -> Iterator[ImportedEntry]:
+        members = _unwrap_repository(members)
         containers = _containers(members, is_outermost=position.depth == 0)
         if containers:
             yield from self._entries_in_containers(containers, members, position)
@@ -140,7 +157,10 @@ class _Walk:
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
-            entries = self.entries_in(value, position.of_member(name, tags))
+            own_tags = tags
+            if name == "pinnedLinks":  # Of Linkwarden, which lists them elsewhere, too.
+                own_tags += ("starred",)
+            entries = self.entries_in(value, position.of_member(name, own_tags))
             if name == "trash":  # Of Vivaldi and Opera.
                 entries = _ignore(entries)
             yield from entries
@@ -149,6 +169,8 @@ class _Walk:
         """Count the values of an entry or folder that are not read."""
         for name, value in members.items():
             if name in containers or name in _READ_ELSEWHERE or is_read(name, value):
+                continue
+            if _is_folder_object(name, value):
                 continue
             if name in _INNER_MEMBERS and isinstance(value, dict):
                 self._count_unread_inside(name, value)
@@ -166,6 +188,11 @@ class _Walk:
         """Return the tags for a folder, none for one that a browser creates itself."""
         # Chromium marks some of its folders only by the name of the member.
         if position.name in _ROOT_OBJECTS or members.keys() & _MARKS_OF_BUILT_IN_FOLDERS:
+            return ()
+        if _title(members).startswith(_XBROWSERSYNC_FOLDER):
+            return ()
+        is_chromium = members.get("parentId") == _CHROMIUM_ROOT
+        if is_chromium and members.get("id") in _CHROMIUM_FOLDERS:
             return ()
         tags_around = self._tags_of_id(members.get("parentId"))
         # Built-in folders are at the top, or inside one root folder, as in
@@ -195,6 +222,22 @@ class _Walk:
 def _ignore(entries: Iterable[ImportedEntry]) -> Iterator[ImportedEntry]:
     for entry in entries:
         yield ignored_entry(entry.place)
+
+
+def _unwrap_repository(members: _Members) -> _Members:
+    """Return the members of a repository of GitHub, those about the repository renamed."""
+    repository = members.get("repo")  # GitHub's list of stars has the date beside it.
+    if isinstance(repository, dict) and not _has_address(members):
+        members = members | repository
+        del members["repo"]
+    if "full_name" not in members or "html_url" not in members:
+        return members
+    renamed = {}
+    for name, value in members.items():
+        if name in _MEMBERS_OF_REPOSITORY:
+            name = f"repo.{name}"
+        renamed[name] = value
+    return renamed
 
 
 def _read_named_folders(document: object) -> dict[object, _NamedFolder]:
@@ -268,6 +311,13 @@ def _title(members: _Members) -> str:
 # --- Entries ---
 
 
+def _read_address(text: str, position: _Position) -> ImportedEntry:
+    fields: dict[str, object] = {"uri": text}
+    if position.tags:
+        fields["tags"] = list(position.tags)
+    return entry_with_uri(position.path, fields)
+
+
 def _read_object(
     members: _Members, path: str, tags_of_folders: tuple[str, ...]
 ) -> ImportedEntry:
@@ -308,6 +358,8 @@ def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> di
         title = members.get("description")
         description = members.get("extended")
         members = members | {"title": title, "description": description}
+    if members.get("pinnedBy"):  # Linkwarden
+        members = members | {"starred": True}
     values_by_role = group_by_role([*members.items(), *_inner_members(members)])
     own_tags: list[object] = []
     for value in values_by_role.get("tags", ()):
@@ -319,6 +371,9 @@ def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> di
 
 def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
     """Yield the members that Karakeep, Vivaldi and Firefox write deeper in an object."""
+    for name, value in members.items():
+        if isinstance(value, dict) and _is_folder_object(name, value):
+            yield name, _title(value)
     content = members.get("content")  # Karakeep
     if isinstance(content, dict):
         yield "content_url", content.get("url")
@@ -334,14 +389,24 @@ def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
             yield "description", annotation.get("value")
 
 
+def _is_folder_object(name: str, value: object) -> bool:
+    if role_of(name) != "folder" or not isinstance(value, dict):
+        return False
+    return _title(value) != ""
+
+
 def _tags(value: object) -> list[object]:
-    """Return the tags in a text of several, or in an array of texts or of named objects."""
+    """Return the tags in a text of several, an array of texts or named objects, or an object."""
+    if isinstance(value, dict):
+        value = list(value)
     if not isinstance(value, list):
         value = [value]
     tags: list[object] = []
     for tag in value:
         if isinstance(tag, dict):
             tag = tag.get("name")
+        if tag in WORDS_FOR_NO_TAG:
+            continue
         if isinstance(tag, str):
             tags += split_tags(tag)
         else:

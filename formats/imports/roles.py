@@ -7,10 +7,10 @@ from formats.imports.folders import folder_tags, list_tags, merge_tags
 
 # By role, the names of its columns and members, compared without case, spaces, `_` and hyphens.
 _NAMES = {
-    "description": "description desc note notes comment comments excerpt selection extended "
-    "customdescription",
-    "tags": "tags tag labels label keywords taglist tagnames documenttags manualtags category "
-    "categories",
+    "description": "description desc note notes comment comments excerpt summary selection "
+    "extended customdescription",
+    "tags": "tags tag labels label keywords taglist tagnames documenttags manualtags topics "
+    "category categories",
     "folder": "folder folders foldername collection",
     "private": "private",
     "unread": "toread unread isunread readlater",
@@ -23,15 +23,17 @@ _NAMES = {
     "maybe created": "time",  # Its number may also be a length of time.
 }
 # The same for roles of which one value counts, that of the first of these names: GitHub writes the
-# address of its API as `url`, and Zotero the date of a publication as `Date`.
+# address of its API as `url`, Readwise that of its own reader, and Zotero the date of a publication
+# as `Date`.
 _NAMES_BY_PREFERENCE = {
-    "uri": "htmlurl uri url href link address givenurl bookmarkurl permalink contenturl",
-    "title": "customtitle title name giventitle websitetitle",
-    "created": "importdate created createdat createdon createdtime creationdate creationtime "
-    "datecreated timecreated dateadded timeadded added addedat addedon adddate addtime savedat "
-    "saved saveddate datesaved timestamp date lastinteractiondate",
+    "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
+    "contenturl",
+    "title": "customtitle title name giventitle resolvedtitle websitetitle",
+    "created": "importdate starredat created createdat createdon createdtime creationdate "
+    "creationtime createtime datecreated timecreated dateadded timeadded added addedat addedon "
+    "adddate addtime savedat postedat saved saveddate datesaved timestamp date lastinteractiondate",
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
-    "dateupdated lastupdate lastupdated",
+    "timeupdated dateupdated lastupdate lastupdated",
 }
 _ROLES: dict[str, str] = {}
 for _role, _names in _NAMES.items():
@@ -42,6 +44,7 @@ for _role, _names in _NAMES_BY_PREFERENCE.items():
     for _rank, _name in enumerate(_names.split()):
         _ROLES[_name] = _role
         _RANKS[_name] = _rank
+WORDS_FOR_NO_TAG = ("{}", "no_tag")  # Of databases and Diigo.
 _ROLES_OF_TEXTS = ("uri", "title", "description", "folder")
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")

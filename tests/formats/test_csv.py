@@ -7,6 +7,7 @@ import pytest
 from formats.imports.csv import read_file
 from formats.imports.entry import ImportedEntry
 from storage.errors import Malformed
+from storage.importer import NOT_READ
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 # RFC 4180 section 2: file = [header CRLF] record *(CRLF record) [CRLF].
@@ -167,7 +168,7 @@ OWN_HEADER = ",".join(HEADER)
 
 
 def read(text):
-    return list(read_file(text.encode()))
+    return [entry for entry in read_file(text.encode()) if entry.skip_reason != NOT_READ]
 
 
 def test_ids_are_read_under_this_services_own_header_only():
@@ -421,3 +422,20 @@ def test_the_rows_after_a_too_large_row_have_the_right_lines(large, next_line):
     outcomes = lines_and_outcomes(f"url,title\na:1,1\n{large}\na:3,3\n")
     assert (outcomes[0], outcomes[-1]) == ((2, "a:1"), (next_line, "a:3"))
     assert outcomes[1][0] == 3 and outcomes[1][1].startswith("is larger than")
+
+
+def test_each_column_with_values_that_is_not_read_is_named_with_their_number():
+    text = "url,title,highlights,empty,\na:1,A,x,,1\na:2,B,y, ,2\na:3,C\n"
+    *_, last = read_file(text.encode())
+    assert last == (0, {"highlights": 2, "a column without a name": 2}, NOT_READ)
+
+
+def test_nothing_that_this_service_writes_is_named_as_not_read(app, add):
+    add(uri="a:b", title="T", description="D", tags=["x"])
+    entries = read_file(app.get("/?format=csv").body)
+    assert [entry.skip_reason for entry in entries] == [""]
+
+
+@pytest.mark.parametrize("cell", ["{}", "no_tag"])
+def test_words_for_no_tag_are_no_tags(cell):
+    assert read(f"url,tags\na:b,{cell}\n")[0].fields == {"uri": "a:b"}

@@ -467,8 +467,6 @@ EXPECTED = {
                     "uri": "https://github.example/o/a",
                     "title": "a",
                     "description": "D",
-                    "created": "2011-01-26T19:01:12Z",
-                    "modified": "2011-01-26T19:14:43Z",
                 },
             ),
         ],
@@ -748,6 +746,10 @@ EXPECTED = {
                     "tags": ["Dev", "Python"],
                     "created": "2024-01-02T03:04:08Z",
                 },
+            ),
+            (
+                "pinnedLinks[0]",
+                {"uri": "https://a.example/", "title": "A", "tags": ["starred"]},
             ),
         ],
     ),
@@ -1445,6 +1447,154 @@ EXPECTED = {
             (3, {"uri": "https://b.example/", "title": "B", "created": "soon"}),
         ],
     ),
+    # GitHub: the API of stars, whose dates stand beside the repositories.
+    "github-stars.json": (
+        "json",
+        [
+            (
+                "[0]",
+                {
+                    "uri": "https://github.example/o/a",
+                    "title": "a",
+                    "description": "D",
+                    "tags": ["python", "web"],
+                    "created": "2023-05-06T07:08:09Z",
+                },
+            ),
+        ],
+    ),
+    # xBrowserSync: a backup.
+    "xbrowsersync.json": (
+        "json",
+        [
+            (
+                "xbrowsersync.data.bookmarks[0].children[0]",
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one", "two words"],
+                },
+            ),
+            (
+                "xbrowsersync.data.bookmarks[0].children[1].children[0]",
+                {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]},
+            ),
+        ],
+    ),
+    # Pocket: the API, with an object of entries and objects of tags.
+    "pocket-api.json": (
+        "json",
+        [
+            (
+                "list.101",
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "E",
+                    "tags": ["one", "two words", "starred"],
+                    "created": "2023-11-14T22:13:20Z",
+                    "modified": "2023-11-14T22:13:21Z",
+                },
+            ),
+            (
+                "list.102",
+                {"uri": "https://b.example/", "title": "B", "created": "2023-11-14T22:13:22Z"},
+            ),
+        ],
+    ),
+    # Readwise Reader: the API. `url` is the address in the reader itself.
+    "readwise-api.json": (
+        "json",
+        [
+            (
+                "results[0]",
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "S",
+                    "tags": ["article", "one", "unread"],
+                    "created": "2024-01-02T03:04:05Z",
+                },
+            ),
+            (
+                "results[1]",
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["archived"],
+                    "created": "2024-01-02T03:04:06Z",
+                },
+            ),
+        ],
+    ),
+    # No program in particular: an array of addresses.
+    "addresses.json": (
+        "json",
+        [
+            ("[0]", {"uri": "https://a.example/"}),
+            ("[1]", {"uri": "https://b.example/?q=my%20page"}),
+            ("[2]", {"uri": "no address"}),
+        ],
+    ),
+    # The tree of Chromium in German, whose own folders have only ids.
+    "chrome-tree-localized.json": (
+        "json",
+        [
+            (
+                "[0].children[0].children[0]",
+                {"uri": "https://a.example/", "title": "A", "created": "2023-11-14T22:13:20Z"},
+            ),
+            (
+                "[0].children[1].children[0].children[0]",
+                {"uri": "https://b.example/", "title": "B", "tags": ["Dev"]},
+            ),
+            (
+                "[0].children[3].children[0]",
+                {"uri": "https://c.example/", "title": "C", "tags": ["Eigene"]},
+            ),
+        ],
+    ),
+    # Diigo, with a date that does not exist.
+    "diigo.json": (
+        "json",
+        [
+            (
+                "[0]",
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "D",
+                    "created": "2024-01-02T03:04:05Z",
+                },
+            ),
+            (
+                "[1]",
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["one", "two"],
+                    "created": "2024/13/45 03:04:05 +0000",
+                },
+            ),
+        ],
+    ),
+    # Cubox.
+    "cubox.csv": (
+        "csv",
+        [
+            (
+                2,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "tags": ["one", "two"],
+                    "created": "2024-01-02T03:04:05Z",
+                },
+            ),
+            (3, {"uri": "https://b.example/", "title": "B", "created": "2024-01-02T03:04:06Z"}),
+        ],
+    ),
 }
 
 
@@ -1453,13 +1603,11 @@ VALUES_NOT_READ = {
     "chrome-tree.json": {"dateGroupModified": 1},
     "chromium-profile.json": {"checksum": 1, "version": 1, "date_last_used": 1},
     "falkon.json": {"version": 1, "expanded": 2, "keyword": 1, "visit_count": 1},
-    "github.json": {"full_name": 1, "owner": 1},
     "karakeep.json": {
         "content.text": 1, "content.description": 1, "content.dateModified": 1,
         "content.assetType": 1, "content.assetId": 1, "content.fileName": 1, "icon": 1,
     },
     "linkding.json": {"count": 1, "website_description": 1},
-    "linkwarden-nested.json": {"pinnedLinks": 1},
     "linkwarden.json": {"username": 1, "collectionId": 3},
     "omnivore.json": {"slug": 2, "readingProgress": 1},
     "pinboard.json": {"meta": 1, "hash": 1},
@@ -1473,6 +1621,24 @@ VALUES_NOT_READ = {
         "checksum": 1, "version": 1, "meta_info.Nickname": 1, "meta_info.Thumbnail": 1,
     },
     "wallabag.json": {"content": 1},
+    "github-stars.json": {
+        "full_name": 1, "owner": 1, "repo.created_at": 1, "repo.updated_at": 1,
+        "repo.archived": 1,
+    },
+    "xbrowsersync.json": {"sync": 1},
+    "pocket-api.json": {"complete": 1, "since": 1, "item_id": 2},
+    "readwise-api.json": {"count": 1, "author": 1, "reading_progress": 1},
+    "diigo.json": {"annotations": 3},
+    "cubox.csv": {"Highlights": 1},
+    "github.json": {"full_name": 1, "owner": 1, "repo.created_at": 1, "repo.updated_at": 1},
+    "matter.csv": {
+        "Author": 2, "Publisher": 2, "Word Count": 2, "In Queue": 2, "Highlight Count": 2,
+        "File Id": 2,
+    },
+    "raindrop.csv": {"cover": 1, "highlights": 1},
+    "readwise.csv": {"Reading progress": 2, "Seen": 2},
+    "wallabag.csv": {"Content": 2, "MIME Type": 2, "Language": 2},
+    "zotero.csv": {"Key": 2, "Item Type": 2},
 }  # fmt: skip
 
 

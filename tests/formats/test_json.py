@@ -96,7 +96,6 @@ def test_the_path_of_an_object_of_objects_has_its_names():
     "value, reason",
     [
         ("1", "is no object"),
-        ('"a:b"', "is no object"),
         ("null", "is no object"),
         ("{}", "has no uri"),
         ('{"uri": ""}', "has no uri"),
@@ -540,11 +539,69 @@ def test_folders_of_firefox_may_be_nested_up_to_a_limit(depth, reason):
     assert [entry.skip_reason for entry in entries] == [reason]
 
 
-def test_a_text_in_a_list_is_skipped_and_named():
+def test_an_array_of_addresses_is_read():
     assert read('["https://a.example/", 5]') == [
-        ("[0]", {"uri": "https://a.example/"}, "is no object"),
-        ("[1]", {"uri": ""}, "is no object"),
+        ("[0]", {"uri": "https://a.example/"}, ""),
+        ("[1]", {}, "is no object"),
     ]
+    (entry,) = read('{"children": [{"title": "A", "children": ["https://a.example/"]}]}')
+    assert entry.fields == {"uri": "https://a.example/", "tags": ["A"]}
+
+
+@pytest.mark.parametrize(
+    "value, fields",
+    [
+        ({"postedAt": "2023-01-02T03:04:05+0100"}, CREATED),
+        ({"Create Time": "2023-01-02T03:04:05+0100"}, CREATED),
+        ({"starred_at": "2023-01-02T03:04:05+0100", "created_at": "2020-01-01"}, CREATED),
+        ({"summary": "S"}, {"description": "S"}),
+        ({"topics": ["x", "y"]}, {"tags": ["x", "y"]}),
+        ({"tags": {"x": {"n": 1}, "y z": True}}, {"tags": ["x", "y z"]}),
+        ({"tags": {}}, {}),
+        ({"tags": "{}"}, {}),
+        ({"tags": ["no_tag"]}, {}),
+        ({"pinnedBy": [{"id": 1}]}, {"tags": ["starred"]}),
+        ({"pinnedBy": []}, {}),
+        ({"collection": {"id": 5, "name": "Dev"}}, {"tags": ["Dev"]}),
+        ({"folder": {"title": "Unread"}}, {"tags": ["unread"]}),
+    ],
+)
+def test_names_and_shapes_of_further_programs_are_known(value, fields):
+    assert read(json.dumps([{"url": "a:b"} | value])) == [("[0]", {"uri": "a:b"} | fields, "")]
+    assert not_read([{"url": "a:b"} | value]) == {}
+
+
+def test_the_address_of_the_source_precedes_that_in_the_reader():
+    (entry,) = read('[{"url": "https://reader.example/1", "source_url": "a:b"}]')
+    assert entry.fields == {"uri": "a:b"}
+
+
+def test_what_belongs_to_a_repository_is_not_read_for_its_bookmark():
+    repository = {"full_name": "o/a", "html_url": "a:b", "created_at": DATES[0], "archived": True}
+    assert read(json.dumps([repository]))[0].fields == {"uri": "a:b"}
+    star = {"starred_at": DATES[0], "repo": repository}
+    assert read(json.dumps([star]))[0].fields == {"uri": "a:b", **CREATED}
+    numbers = {"full_name": 1, "repo.created_at": 1, "repo.archived": 1}
+    assert not_read([repository]) == not_read([star]) == numbers
+
+
+@pytest.mark.parametrize(
+    "folder, tags",
+    [
+        ({"id": "2", "parentId": "0"}, None),
+        ({"id": "4", "parentId": "0"}, ["Weitere Lesezeichen"]),
+        ({"id": "2", "parentId": "7"}, ["Weitere Lesezeichen"]),
+    ],
+)
+def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
+    folder |= {"title": "Weitere Lesezeichen", "children": [{"url": "a:b"}]}
+    (entry,) = read(json.dumps([{"id": "0", "title": "", "children": [folder]}]))
+    assert entry.fields.get("tags") == tags
+
+
+def test_a_tag_that_means_no_tag_elsewhere_is_kept_in_this_services_own_export():
+    fields = {"uri": "a:b", "tags": ["{}", "no_tag"]}
+    assert read(json.dumps([fields]))[0].fields == fields
 
 
 def test_lines_of_json_are_malformed_and_the_message_says_what_to_do():
