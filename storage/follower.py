@@ -61,6 +61,9 @@ class Follower:
         self._changed_at = 0.0
         # By id: why its file cannot be used.
         self._errors: dict[str, StorageError] = {}
+        # By id: the address of a bookmark whose file has become invalid, which
+        # an editor may be writing. No other bookmark may get the address.
+        self._last_uri_keys: dict[str, str] = {}
         # When to read files again that failed, by the monotonic clock.
         self._retry_at = 0.0
         self._known = (KnownFiles(), KnownFiles())
@@ -81,6 +84,18 @@ class Follower:
         if isinstance(item, TombstoneEntry):
             raise Gone(id, item.tombstone.deleted)
         return item
+
+    def ids_of_uri_key(self, key: str) -> list[str]:
+        """Return the ids of the bookmarks that have a uri with this key.
+
+        The oldest comes first, and those whose files are invalid come last.
+        """
+        entries = self.index.of_uri_key(key)
+        ids = [entry.bookmark.id for entry in entries]
+        for id, last_key in self._last_uri_keys.items():
+            if last_key == key:
+                ids.append(id)
+        return ids
 
     def _has_invalid_file(self, id: str) -> bool:
         error = self._errors.get(id)
@@ -312,9 +327,11 @@ class Follower:
 
     def _item_of_failed(self, id: str, error: StorageError) -> Item | None:
         """Return the item that an id has in spite of an error of its file."""
-        if not isinstance(error, files.ReadFailed):
-            return None
         last = self.index.items.get(id)
+        if not isinstance(error, files.ReadFailed):
+            if isinstance(last, Entry):
+                self._last_uri_keys[id] = last.uri_key
+            return None
         # A deletion removes the bookmark's file, even if its tombstone cannot
         # be read now.
         file = self.folders[BOOKMARKS] / (id + SUFFIX)
@@ -333,6 +350,8 @@ class Follower:
         if isinstance(found, StorageError):
             new = found
             self._errors[id] = found
+        else:
+            self._last_uri_keys.pop(id, None)
         return str(new) != str(old)  # Two exceptions are never equal.
 
     def _folders_changed_at(self) -> float:

@@ -49,13 +49,16 @@ class Reader:
             self.get(id)
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest of several."""
+        """Return the bookmark that has this uri, the oldest of several.
+
+        Raises Unreadable.
+        """
         with self._follower.mutex:
-            index = self._follower.refresh()
-            entries = index.of_uri_key(uri_key(uri))
-        if not entries:
-            return None
-        return entries[0]
+            self._follower.refresh()
+            ids = self._follower.ids_of_uri_key(uri_key(uri))
+            if not ids:
+                return None
+            return self._follower.find(ids[0])
 
     def state(self) -> State:
         """Return the validators of the collection.

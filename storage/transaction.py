@@ -97,8 +97,7 @@ class Transaction:
         """
         key = uri_key(uri)
         with self._follower.mutex:
-            entries = self._follower.index.of_uri_key(key)
-        ids = [entry.bookmark.id for entry in entries]
+            ids = self._follower.ids_of_uri_key(key)
         if key in self._ids_by_uri_key:
             ids.insert(0, self._ids_by_uri_key[key])
         for id in ids:

@@ -244,6 +244,30 @@ def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(
 # --- Valid files that the service would not have written ---
 
 
+@pytest.mark.parametrize("is_saved", [True, False], ids=["saved", "removed"])
+def test_no_bookmark_gets_the_address_of_one_whose_file_is_half_written(service, data, is_saved):
+    put(service.address, "a", "A")
+    file = data / "bookmarks" / "a.json"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:30])  # An editor is writing it.
+    for method, path, body in [
+        ("POST", "/", {"uri": uri_of("a")}),
+        ("PUT", "/c", put_body(uri_of("a"))),
+        ("POST", "/-/import", [{"uri": uri_of("a")}]),
+    ]:
+        response = ask(service.address, method, path, body)
+        assert b"The file of bookmark a cannot be used" in response.body
+        assert response.status == 503 or response.json["skipped"] == 1
+    assert titles(service.address) == {"b": "b"}
+    if is_saved:
+        file.write_bytes(whole)
+    else:
+        file.unlink()
+    expected = 200 if is_saved else 201
+    assert ask(service.address, "POST", "/", {"uri": uri_of("a"), "title": "B"}).status == expected
+    assert sorted(titles(service.address).values()) == ["B", "b"]
+
+
 @pytest.mark.parametrize("name", ["X.json", "x.JSON", "x.txt", "feed.json", "é.json"])
 def test_a_file_whose_name_is_no_id_is_no_bookmark(service, data, name):
     path = data / "bookmarks" / name
