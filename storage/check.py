@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from storage import files
-from storage.bookmark import ID
+from storage.bookmark import ID, Bookmark
 from storage.errors import Invalid, Unavailable
 from storage.record import decode_bookmark, decode_tombstone
 from storage.uri import uri_key
@@ -25,23 +25,32 @@ _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem with one file, and advice, or "removed" after `repair`.
-
-    `repair` removes the file if `is_safe_to_remove` is true. If a crash left the file of a deleted
-    bookmark, `tombstone` is the path of the bookmark's tombstone, and `repair` removes the file
-    only if this tombstone is still valid.
-    """
+    """A problem with one file."""
 
     path: Path
     problem: str
-    advice: str
+    advice: str  # "removed" after `repair`.
     is_safe_to_remove: bool = False
+    # If a crash left the file of a deleted bookmark, the path of its tombstone.
     tombstone: Path | None = None
 
     def __str__(self) -> str:
-        # A file name may contain control characters, which would confuse the terminal.
-        path = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(self.path))
+        path = _printable(str(self.path))
         return f"{path}: {self.problem}: {self.advice}"
+
+
+def _printable(text: str) -> str:
+    """Escape control characters, which would confuse the terminal."""
+    printable = ""
+    for character in text:
+        if character.isprintable():
+            printable += character
+        else:
+            printable += ascii(character)[1:-1]
+    return printable
+
+
+# --- Checking ---
 
 
 def check(folder: Path) -> list[Finding]:
@@ -51,97 +60,56 @@ def check(folder: Path) -> list[Finding]:
     """
     tombstones = folder / "tombstones"
     findings: list[Finding] = []
-    deleted: dict[str, Path] = {}  # By id: the path of each valid tombstone.
-    # Without deletions this folder may be missing.
-    for path in _paths(tombstones) if tombstones.exists() else []:
-        tombstone, problem = _decode(path, decode_tombstone)
-        if finding := _check_name(path):
-            findings.append(finding)
-        elif problem:
-            findings.append(Finding(path, f"is no valid tombstone: {problem}", _RESTORE))
-        elif tombstone:
-            deleted[path.stem] = path
-    return [*findings, *_check_bookmarks(folder / "bookmarks", deleted)]
+    deleted: dict[str, Path] = {}  # The path of each valid tombstone by id.
+    if tombstones.exists():  # It may be missing without deletions.
+        for path in _paths(tombstones):
+            finding = _check_tombstone(path)
+            if finding:
+                findings.append(finding)
+            else:
+                deleted[path.stem] = path
+    findings += _check_bookmarks(folder / "bookmarks", deleted)
+    return findings
 
 
-def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Remove the files that are safe to remove; return the removed and the remaining findings.
-
-    Raises Full or Unavailable.
-    """
-    safe = [finding for finding in findings if finding.is_safe_to_remove]
-    removed = []
-    # A tombstone must be durable before the bookmark that it deletes is removed.
-    for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
-        files.sync_folder(folder)
-    for finding in safe:
-        # Remove a deleted bookmark's file only if its tombstone is still valid: another program
-        # may have damaged the tombstone since the check. Other files have none.
-        if finding.tombstone is None or _decode(finding.tombstone, decode_tombstone)[0]:
-            files.remove(finding.path)
-            removed.append(finding)
-    for folder in {finding.path.parent for finding in removed}:
-        files.sync_folder(folder)
-    remaining = [finding for finding in findings if finding not in removed]
-    # The command prints the advice at the end of a line, where "removed" takes its place.
-    return [replace(finding, advice="removed") for finding in removed], remaining
+def _check_tombstone(path: Path) -> Finding | None:
+    finding = _check_name(path)
+    if finding:
+        return finding
+    _, problem = _decode(path, decode_tombstone)
+    if problem:
+        return Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
+    return None
 
 
 def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
     for path in _paths(folder):
-        bookmark, problem = _decode(path, decode_bookmark)
-        if finding := _check_name(path):
+        finding = _check_name(path)
+        if finding:
             yield finding
-        elif bookmark is None and not problem:
+            continue
+        bookmark, problem = _decode(path, decode_bookmark)
+        if bookmark is None and not problem:
             continue  # The file has been removed since the folder was listed.
-        elif path.stem in deleted:
-            yield _deleted_finding(path, deleted[path.stem], problem)
-        elif problem:
+        if path.stem in deleted:
+            yield _deleted_finding(path, deleted[path.stem], bookmark)
+        elif bookmark is None:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
-        elif bookmark:
+        else:
             first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
             if first_name != path.name:
-                yield Finding(path, f"has the same uri as {first_name}", "delete one of the two")
+                problem = f"has the same uri as {first_name}"
+                yield Finding(path, problem, "delete one of the two")
 
 
-def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
-    """Return (value, ""), or (None, problem), or (None, "") if the file does not exist any more."""
-    try:
-        data, _ = files.read(path)
-        return decode(path.stem, data), ""
-    except FileNotFoundError:
-        return None, ""
-    except (Invalid, files.BadFile) as error:
-        return None, str(error)
-
-
-def _deleted_finding(path: Path, tombstone: Path, problem: str) -> Finding:
-    """Return the finding for a file of a deleted bookmark, which a crash may have left.
-
-    A file that is no valid bookmark, as `problem` says, may hold something else that its owner
-    needs, so `repair` must not remove it.
-    """
-    finding = "belongs to a deleted bookmark: it has a tombstone"
-    if problem:
-        return Finding(path, finding, "move it away, because it is no valid bookmark")
-    # `repair` removes the deleted bookmark's file only if the tombstone is still valid then.
-    return Finding(path, finding, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
-
-
-def _paths(folder: Path) -> list[Path]:
-    """Return the folder's files, without temporary ones that may still be written, sorted by name.
-
-    Raises Unavailable.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            paths = sorted(Path(entry) for entry in entries)
-        return [p for p in paths if not files.is_temporary(p.name) or files.is_abandoned(p)]
-    except OSError as error:
-        message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
-        raise Unavailable(message) from error
+def _deleted_finding(path: Path, tombstone: Path, bookmark: Bookmark | None) -> Finding:
+    """Return the finding for a file of a deleted bookmark."""
+    problem = "belongs to a deleted bookmark: it has a tombstone"
+    if bookmark is None:  # The file may hold something else that its owner needs.
+        return Finding(path, problem, "move it away, because it is no valid bookmark")
+    return Finding(path, problem, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
 
 
 def _check_name(path: Path) -> Finding | None:
@@ -156,3 +124,64 @@ def _check_name(path: Path) -> Finding | None:
         advice = "rename it to its id, or move it away"
         return Finding(path, "is not named ID.json", advice)
     return None
+
+
+def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
+    """Return (value, ""), or (None, problem), or (None, "") if the file does not exist any more."""
+    try:
+        data, _ = files.read(path)
+        return decode(path.stem, data), ""
+    except FileNotFoundError:
+        return None, ""
+    except (Invalid, files.BadFile) as error:
+        return None, str(error)
+
+
+def _paths(folder: Path) -> list[Path]:
+    """Return the folder's files, sorted by name.
+
+    A temporary file that may still be written is left out. Raises Unavailable.
+    """
+    paths = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                path = Path(entry)
+                if not files.is_temporary(path.name) or files.is_abandoned(path):
+                    paths.append(path)
+    except OSError as error:
+        message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
+        raise Unavailable(message) from error
+    return sorted(paths)
+
+
+# --- Repairing ---
+
+
+def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Remove the files that are safe to remove; return the removed and the remaining findings.
+
+    Raises Full or Unavailable.
+    """
+    safe = [finding for finding in findings if finding.is_safe_to_remove]
+    # A tombstone must be durable before the bookmark that it deletes is removed.
+    for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
+        files.sync_folder(folder)
+    removed = []
+    for finding in safe:
+        if _may_be_removed(finding):
+            files.remove(finding.path)
+            removed.append(finding)
+    for folder in {finding.path.parent for finding in removed}:
+        files.sync_folder(folder)
+    remaining = [finding for finding in findings if finding not in removed]
+    # The command prints the advice at the end of a line.
+    return [replace(finding, advice="removed") for finding in removed], remaining
+
+
+def _may_be_removed(finding: Finding) -> bool:
+    """Return whether the tombstone, if there is one, is still valid."""
+    if finding.tombstone is None:
+        return True
+    tombstone, _ = _decode(finding.tombstone, decode_tombstone)
+    return tombstone is not None

@@ -1,7 +1,7 @@
-"""Durable file operations: read, stage, publish, sync and lock. Knows nothing of bookmarks.
+"""Durable file operations: read, stage, publish, sync and lock.
 
-A new file is written to a temporary place and synced before it gets its name in one atomic step.
-Then the folder is synced, so that the name survives a power cut.
+A new file is written to a temporary place and synced before it gets its name in
+one atomic step. Then the folder is synced, so that the name survives a power cut.
 """
 
 import errno
@@ -21,28 +21,25 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-# The limit for the file of a bookmark or tombstone. A bookmark needs less than 1 MiB, but other
-# programs may add JSON members. Without a limit one huge file would fill the memory.
+# A bookmark needs less than 1 MiB, but other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
 LOCK_SECONDS = 5.0  # Writers that all wait this long raise Busy.
-# Writing a file takes at most seconds, so a crash has left a temporary file that is an hour old.
-ABANDONED_SECONDS = 3600.0
+ABANDONED_SECONDS = 3600.0  # Writing a file takes at most seconds.
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 # The temporary names that Staged makes.
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
-_O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
-# With these errors reading any other file would fail, too: too many open files, too little memory,
-# or a data folder that is no folder. Other errors concern one file alone.
+
+# With these errors, reading any other file would fail too.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 # The errors of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-# The errors of os.open where O_TMPFILE is not supported: Linux before 3.11 gives EISDIR or ENOENT,
-# and a system that does not know the flag may give EINVAL. ENOENT may also mean that the folder is
-# missing; the second attempt, with a temporary name, then raises ENOENT again.
+# The errors of os.open where O_TMPFILE is not supported. ENOENT may also mean
+# that the folder is missing: opening a temporary name then raises it again.
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
@@ -60,8 +57,8 @@ class ReadFailed(BadFile):
 def read(path: str | Path) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
-    Raises FileNotFoundError; BadFile if it is a symbolic link, no regular file, larger than
-    MAX_FILE_SIZE or unreadable; Unavailable if no file can be read, such as if too many are open.
+    Raises FileNotFoundError; BadFile if this file cannot be used; Unavailable if
+    no file can be read, such as if too many are open.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS)
@@ -81,14 +78,13 @@ def read(path: str | Path) -> tuple[bytes, os.stat_result]:
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Return all bytes of an open file, whose size was `size` when it was opened.
-
-    More calls are needed only if the size has changed, or if a network file system returns less.
-    """
-    # Ask for one byte too much: a file that has grown returns it, one of the old size does not.
-    data = chunk = os.read(descriptor, size + 1)
-    while len(data) != size and chunk:  # Too short or long: read on, at most to the end.
-        chunk = os.read(descriptor, 65_536)
+    """Return all bytes of an open file, which had this size when it was opened."""
+    # One byte more is there only if the file has grown.
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    # A network file system may return less than the file has.
+    while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
 
@@ -116,7 +112,7 @@ def open_file(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
 
 def _close(descriptor: int) -> None:
     """Close a file that was only read or is synced, so that an error loses nothing."""
-    with suppress(OSError):  # Linux has closed the descriptor then, too.
+    with suppress(OSError):  # Linux has closed the descriptor even then.
         os.close(descriptor)
 
 
@@ -124,8 +120,10 @@ def is_missing(path: Path) -> bool:
     """Return whether no file has this name; False if the system cannot find it out."""
     try:
         path.lstat()
-    except OSError as error:
-        return isinstance(error, FileNotFoundError)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
     return False
 
 
@@ -146,9 +144,11 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """New content for `folder/name` that readers do not see before it is published.
 
-    Where the file system supports O_TMPFILE the new file has no name: a crash leaves nothing
-    behind, and a copy of the folder never contains half a file. Elsewhere it has a temporary name.
-    A context manager, which discards unpublished content at its end. Raises Full or Unavailable.
+    Where the file system supports O_TMPFILE the new file has no name: a crash
+    leaves nothing behind. Elsewhere it has a temporary name.
+
+    A context manager, which discards unpublished content at its end. Raises Full
+    or Unavailable.
     """
 
     def __init__(self, folder: Path, name: str, data: bytes) -> None:
@@ -164,7 +164,7 @@ class Staged:
                 raise
 
     def _open(self, folder: Path) -> int:
-        """Open a new file without a name, or with a temporary name; return its descriptor."""
+        """Open a new file without a name, or with a temporary name."""
         flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
@@ -177,7 +177,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed. Publishing is a change, so read this time afterwards."""
+        """When the file was last changed. Publishing is a change."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -191,10 +191,12 @@ class Staged:
             except OSError as error:
                 if self._is_nameless or error.errno not in _NO_HARD_LINKS:
                     raise
-                # FAT has no links, so rename the file, unless that would replace another one.
-                if os.path.lexists(self._target):
-                    raise Busy(_NAME_IS_TAKEN) from None
-                os.rename(self._temporary, self._target)
+                self._rename_to_new_name()
+
+    def _rename_to_new_name(self) -> None:
+        if os.path.lexists(self._target):
+            raise Busy(_NAME_IS_TAKEN)
+        os.rename(self._temporary, self._target)
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
@@ -206,14 +208,14 @@ class Staged:
     def _link(self, path: str) -> None:
         if not self._is_nameless:
             os.link(self._temporary, path)
-        else:
-            # The path in /proc is a symbolic link to the nameless file. os.link follows the link
-            # (linkat with AT_SYMLINK_FOLLOW) only if it gets a `src_dir_fd`, whatever its value.
-            os.link(f"/proc/self/fd/{self.descriptor}", path, src_dir_fd=self.descriptor)
+            return
+        # The path in /proc is a symbolic link to the nameless file. os.link follows
+        # it (linkat with AT_SYMLINK_FOLLOW) only if it gets any `src_dir_fd`.
+        source = f"/proc/self/fd/{self.descriptor}"
+        os.link(source, path, src_dir_fd=self.descriptor)
 
     def _discard(self) -> None:
-        # Published content has no temporary name. `check --repair` removes one that is left.
-        with suppress(OSError):
+        with suppress(OSError):  # Published content has no temporary name.
             os.unlink(self._temporary)
         _close(self.descriptor)
 
@@ -231,7 +233,8 @@ def _write_bytes(descriptor: int, data: bytes) -> None:
     """Write all of the data: one call may write less."""
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(descriptor, rest) :]
+        written = os.write(descriptor, rest)
+        rest = rest[written:]
 
 
 def remove(path: Path) -> None:
@@ -249,19 +252,17 @@ def open_folder(folder: str | Path) -> AbstractContextManager[int]:
 
 
 def sync_folder(folder: Path, synced_last: int | None = None) -> None:
-    """Make the folder's names durable, then sync the open file `synced_last`, if it is given.
+    """Make the folder's names durable, then sync an open file again. Raises OutcomeUnknown.
 
-    The file's sync also finds out whether XFS has shut down because of an error: the fsync of a
-    folder still succeeds then. In a test of power cuts on XFS, 10 acknowledged writes were lost
-    without the file's sync, and none of 8,494 with it.
-
-    Raises OutcomeUnknown.
+    On XFS that has shut down because of an error, only the file's sync fails. In a
+    test of power cuts, 10 acknowledged writes were lost without it, and none of
+    8,494 with it.
     """
     try:
         with open_folder(folder) as descriptor:
             os.fsync(descriptor)
         if synced_last is not None:
-            os.fsync(synced_last)  # Fails if XFS has shut down.
+            os.fsync(synced_last)
     except OSError as error:
         raise OutcomeUnknown(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -272,16 +273,15 @@ def sync_folder(folder: Path, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Threads sync several files at once, so that they share the commits of the file system's journal.
+    Threads sync several files at once, so that they share the commits of the file
+    system's journal.
     """
     with translate_disk_errors():
-        if len(descriptors) < 2:
-            for descriptor in descriptors:
-                os.fsync(descriptor)
-            return
-        with ThreadPoolExecutor(SYNC_THREADS) as pool:
-            for _ in pool.map(os.fsync, descriptors):  # Raises the error of an fsync.
-                pass
+        if len(descriptors) == 1:
+            os.fsync(descriptors[0])
+        elif descriptors:
+            with ThreadPoolExecutor(SYNC_THREADS) as pool:
+                list(pool.map(os.fsync, descriptors))  # Raises the error of an fsync.
 
 
 def file_system(descriptor: int) -> str:
@@ -292,9 +292,11 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    mount_id = info.partition("mnt_id:")[2].partition("\n")[0].strip()
+    _, _, rest = info.partition("mnt_id:")
+    mount_id = rest.partition("\n")[0].strip()
     # A line of mountinfo is `MOUNT_ID ... - TYPE ...` (proc_pid_mountinfo(5)).
-    for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+    mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
+    for line in mounts.splitlines():
         mount, _, type_and_source = line.partition(" - ")
         if mount.startswith(f"{mount_id} "):
             return type_and_source.split()[0]
@@ -307,7 +309,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a folder durably, for its owner alone, if it is missing. Raises Full or Unavailable.
 
-    Other users must not open it: a user who opens a folder, even for reading only, can lock it.
+    A user who can open a folder, even for reading only, can lock it.
     """
     if path.is_dir():
         return
@@ -335,16 +337,18 @@ def is_readable(data: Path) -> bool:
 
 def is_temporary(name: str) -> bool:
     """Return whether this is a temporary name of staged content."""
-    # The first test is fast, and rules out nearly every file of a folder.
-    return name.startswith(".") and bool(_TEMPORARY_NAME.fullmatch(name))
+    if not name.startswith("."):  # The pattern takes longer.
+        return False
+    return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
     """Return whether a temporary file is so old that its writer must have died."""
     try:
-        return path.lstat().st_mtime < time.time() - ABANDONED_SECONDS
+        changed_at = path.lstat().st_mtime
     except FileNotFoundError:  # Its writer has just published or discarded it.
         return False
+    return changed_at < time.time() - ABANDONED_SECONDS
 
 
 # --- The lock ---

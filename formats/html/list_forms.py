@@ -6,7 +6,7 @@ from formats.html.editor import shown_version
 from formats.html.frame import e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# The labels of the buttons by their values; Enter in the field for tags does the first.
+# The labels of the buttons by their values. Enter in the field for tags does the first.
 _ACTIONS = {
     "add": "Add tags",
     "remove": "Remove tags",
@@ -20,17 +20,17 @@ def tags_field(id: str, label: str, value: str = "", error: str = "") -> str:
     attributes, note = field_note(id, ("error", error))
     return (
         f'<label for="{id}">{label}</label>\n'
-        f'<input id="{id}" name="tags" value="{e(value)}" dir="auto" autocomplete="off" '
-        f'autocapitalize="none" data-completes="tags"{attributes}>\n{note}'
+        f'<input id="{id}" name="tags" value="{e(value)}" dir="auto" autocomplete="off"'
+        f' autocapitalize="none" data-completes="tags"{attributes}>\n{note}'
     )
 
 
 def buttons(labels: Mapping[str, str]) -> str:
     """Return a button for each action, by the value that it sends."""
-    return "".join(
-        f'<button name="do" value="{action}">{label}</button>\n'
-        for action, label in labels.items()
-    )
+    html = ""
+    for action, label in labels.items():
+        html += f'<button name="do" value="{action}">{label}</button>\n'
+    return html
 
 
 def bar(listing: Listing) -> str:
@@ -40,24 +40,40 @@ def bar(listing: Listing) -> str:
     """
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
-    content = f'<p role="status"></p>\n{tags_field("selected-tags", "Tags")}{buttons(_ACTIONS)}'
-    return post_form(f"{listing.site.path}/-/selected", hidden, content, 'class="bar" id="many"')
+    content = '<p role="status"></p>\n'
+    content += tags_field("selected-tags", "Tags")
+    content += buttons(_ACTIONS)
+    path = f"{listing.site.path}/-/selected"
+    return post_form(path, hidden, content, 'class="bar" id="many"')
 
 
 def retag_section(listing: Listing) -> str:
     """Return the forms that change all bookmarks of a filtered list; each button says how many."""
-    if not listing.filter or not listing.selection.total:
+    total = listing.selection.total
+    if not listing.filter or not total:
         return ""
-    path, total = listing.site.path, listing.selection.total
-    # The service refuses the change if the filter selects more or fewer bookmarks by then.
-    hidden: Parameters = [*listing.filter, ("expected", str(total)), ("_list", listing.list_query)]
+    hidden: Parameters = [
+        *listing.filter,
+        ("expected", str(total)),  # The service refuses to change more or fewer.
+        ("_list", listing.list_query),
+    ]
     number = number_of_bookmarks(total)
-    labels = {"add": f"Add to {number}", "remove": f"Remove from {number}"}
-    content = tags_field("list-tags", "Tags") + buttons(labels)
-    forms = post_form(f"{path}/-/retag", hidden, content, 'class="retag"')
+    forms = _retag_form(listing, hidden, number)
     match listing.filter:
         case [("tag", tag)]:  # The filter is this tag alone.
-            field = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
-            content = field + buttons({"rename": f"Rename in {number}"})
-            forms += post_form(f"{path}/-/tags", hidden, content, 'class="retag"')
+            forms += _rename_form(listing, hidden, tag, number)
     return f'<section id="retag">\n<h2>Change tags</h2>\n{forms}</section>\n'
+
+
+def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
+    labels = {"add": f"Add to {number}", "remove": f"Remove from {number}"}
+    content = tags_field("list-tags", "Tags") + buttons(labels)
+    path = f"{listing.site.path}/-/retag"
+    return post_form(path, hidden, content, 'class="retag"')
+
+
+def _rename_form(listing: Listing, hidden: Parameters, tag: str, number: str) -> str:
+    content = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
+    content += buttons({"rename": f"Rename in {number}"})
+    path = f"{listing.site.path}/-/tags"
+    return post_form(path, hidden, content, 'class="retag"')
