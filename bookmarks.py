@@ -26,7 +26,7 @@ for _name in ("storage", "formats"):
         )
 
 import formats
-from formats import Format, atom, commands, json, text
+from formats import Format, atom, command_line, json, text
 from formats.html.tags import write_tags
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
@@ -419,7 +419,7 @@ def make_host_app(
 @functools.cache
 def _default_application() -> WSGIApplication:
     """Return the one application that the environment configures."""
-    return commands.configured_application(make_app, make_host_app, __version__)
+    return command_line.configured_application(make_app, make_host_app, __version__)
 
 
 def application(
@@ -433,7 +433,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command `bookmarks`; return its exit status."""
     if arguments is None:
         arguments = sys.argv[1:]
-    return commands.main(arguments, make_app, make_host_app, __version__)
+    return command_line.main(arguments, make_app, make_host_app, __version__)
 
 
 if __name__ == "__main__":

@@ -261,8 +261,7 @@ class Transaction:
             content, _ = files.read(self._path(id))
             if digest(content) == found.version:
                 return content
-        problem = f"Another program has just changed {id}{SUFFIX}."
-        raise Busy(f"{problem} Try again.")
+        raise Busy(f"Another program has just changed {id}{SUFFIX}. Try again.")
 
     def _path(self, id: str) -> Path:
         return self._folders[BOOKMARKS] / (id + SUFFIX)

@@ -235,6 +235,7 @@ PUT_TOGETHER = {
     "FILE: Is a directory",
     "base_url must be an address, such as https://example.com/bookmarks, not VALUE",
     "q cannot be used: REASON",
+    "token must not be empty",
     "METHOD PATH: MESSAGE REASON",
 }
 

@@ -21,11 +21,13 @@ def module_name(path):
 MODULES = {module_name(path): path for path in PATHS}
 # The lowest first. `formats.*` is the representations, of which those of pages are in formats/html.
 LAYERS = (
-    "storage", "formats.*", "formats.imports", "formats", "formats.http", "formats.commands",
+    "storage", "formats.*", "formats.imports", "formats", "formats.http", "formats.serving",
+    "formats.commands", "formats.command_line",
     "bookmarks",
 )  # fmt: skip
 REPRESENTATIONS = {"atom", "csv", "form", "json", "netscape", "text", "xbel"}
 SHARED_BY_FORMATS = {"charset", "listing", "xml"}
+COMMANDS = {"command_line", "commands", "serving"}
 
 
 def layer(name):
@@ -85,7 +87,7 @@ def test_a_module_imports_only_modules_of_its_own_and_lower_layers():
 
 def test_a_module_in_formats_is_a_representation_shared_by_them_or_the_command_line():
     modules = {path.stem for path in ROOT.glob("formats/*.py")}
-    assert modules == REPRESENTATIONS | SHARED_BY_FORMATS | {"__init__", "commands"}
+    assert modules == REPRESENTATIONS | SHARED_BY_FORMATS | COMMANDS | {"__init__"}
 
 
 def test_no_two_test_files_have_the_same_name():

@@ -1,0 +1,218 @@
+"""The command line: the commands, their options, and how a command ends."""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+from wsgiref.types import WSGIApplication
+
+from formats.commands import EXPORT_SUFFIXES, change_tags, check_files, export, import_files
+from formats.http.hosts import MAX_OPEN
+from formats.imports import FILE_READERS
+from formats.serving import MakeApp, configure, serve
+from storage.errors import StorageError
+
+_Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, version: str) -> int:
+    """Run the command `bookmarks`; return its exit status."""
+    arguments = list(arguments)
+    if not _names_command(arguments):
+        arguments.insert(0, "serve")  # `bookmarks --data x` means `bookmarks serve --data x`.
+    options = _parse(arguments, version)
+    options.make_app = make_app
+    options.make_host_app = make_host_app
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    return _run(options)
+
+
+def _names_command(arguments: Sequence[str]) -> bool:
+    if not arguments:
+        return False
+    first = arguments[0]
+    return not first.startswith("-") or first in ("-h", "--help", "--version")
+
+
+def configured_application(
+    make_app: MakeApp, make_host_app: MakeApp, version: str
+) -> WSGIApplication:
+    """Return the application that the environment configures, for other servers."""
+    options = _parse(["serve"], version)  # The environment sets the defaults of the options.
+    options.make_app = make_app
+    options.make_host_app = make_host_app
+    # Without `--hosts`, the service answers only to loopback names and the host of --base-url.
+    app = configure(options, is_private=not options.hosts)
+    app.open()
+    return app  # type: ignore[no-any-return]
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run the command in the options; return its exit status.
+
+    Exit with one line on standard error if the storage or the system raises an error.
+    """
+    try:
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT  # A shell reports a command ended by a signal in this way.
+    except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
+        # Python flushes standard output at its exit, and would print another error there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.filename:
+            reason = f"{error.filename}: {reason}"
+        sys.exit(f"bookmarks: {reason}")
+    except StorageError as error:
+        sys.exit(f"bookmarks: {error}")
+
+
+# --- The parsers ---
+
+
+def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "bookmarks",
+        description="A self-hosted bookmarks service.",
+        epilog="Write options after the command; `bookmarks COMMAND --help` lists them.",
+    )
+    parser.add_argument("--version", action="version", version=f"bookmarks {version}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_serve(subparsers)
+    _add_check(subparsers)
+    _add_import(subparsers)
+    _add_export(subparsers)
+    _add_tag(subparsers)
+    options = parser.parse_args(arguments)
+    if options.run is serve:
+        # Without a token, anyone could read and write, and without `--hosts` other bookmarks.
+        _refuse_empty_value("--token-file", options.token_file)
+        _refuse_empty_value("--hosts", options.hosts)
+    return options
+
+
+def _add_serve(subparsers: _Subparsers) -> None:
+    help = "serve the bookmarks over HTTP (the default)"
+    parser = subparsers.add_parser("serve", help=help)
+    parser.set_defaults(run=serve)
+    _add_option(parser, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
+    _add_option(parser, "--base-url", "URL", "the address at which clients reach the service")
+    _add_option(parser, "--token-file", "FILE", "a file with the tokens, one per line")
+    _add_flag(parser, "--public-read", "require a token for changes only")
+    # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
+    _add_flag(parser, "--no-auth", "listen on any address without a token; see --base-url")
+    _add_option(parser, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
+    _add_flag(parser, "--access-log", "log one line for each request")
+    _add_data_options(parser)
+    _add_option(parser, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
+    help = "how many folders of --hosts stay open"
+    max_open = _add_option(parser, "--max-open", "N", help, str(MAX_OPEN))
+    max_open.type = int
+
+
+def _add_check(subparsers: _Subparsers) -> None:
+    help = "check the files in the data folder"
+    parser = _add_command(subparsers, "check", check_files, help, "--repair")
+    _add_switch(parser, "--repair", "remove what is safe to remove")
+    _add_switch(parser, "--similar", "print groups of similar addresses")
+
+
+def _add_import(subparsers: _Subparsers) -> None:
+    help = "import files of bookmarks"
+    example = "--dry-run bookmarks.html"
+    parser = _add_command(subparsers, "import", import_files, help, example)
+    help = "a file; - is standard input"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=help)
+    parser.add_argument("--format", choices=FILE_READERS, help="default: detected")
+    _add_switch(parser, "--dry-run", "only say what would happen")
+
+
+def _add_export(subparsers: _Subparsers) -> None:
+    help = "write all bookmarks to a file"
+    parser = _add_command(subparsers, "export", export, help, "bookmarks.html")
+    help = "default: standard output"
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
+    help = "default: as the suffix of FILE says; json for standard output"
+    parser.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=help)
+
+
+def _add_tag(subparsers: _Subparsers) -> None:
+    help = "change tags on many bookmarks"
+    example = "--q example.org --add new"
+    parser = _add_command(subparsers, "tag", change_tags, help, example)
+    _add_tags(parser, "--tag", "select the bookmarks with this tag; several: with all of them")
+    _add_tags(parser, "--add", "add this tag")
+    _add_tags(parser, "--remove", "remove this tag; with one --add, rename it to the added tag")
+    help = "select the bookmarks that match"
+    parser.add_argument("--q", default="", metavar="SEARCH", help=help)
+    _add_switch(parser, "--dry-run", "only say what would happen")
+
+
+def _add_command(
+    subparsers: _Subparsers,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    help: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    """Add a command that works on the data folder."""
+    epilog = f"For example: bookmarks {name} {example}"
+    parser = subparsers.add_parser(name, help=help, epilog=epilog)
+    parser.set_defaults(run=run, dry_run=False)
+    _add_data_options(parser)
+    return parser
+
+
+# --- Options ---
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    _add_option(parser, "--data", "DIR", "the data folder", "data")
+    _add_flag(parser, "--one-machine", "no other machine writes to the data on a network disk")
+
+
+def _add_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    parser.add_argument(name, action="store_true", help=help)
+
+
+def _add_tags(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    parser.add_argument(name, action="append", default=[], metavar="TAG", help=help)
+
+
+def _add_option(
+    parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
+) -> argparse.Action:
+    """Add an option with a value; an environment variable, if set, gives its default."""
+    variable = _environment_variable(name)
+    value = os.environ.get(variable) or default
+    if default:
+        help = f"{help} (default: {default}; {variable})"
+    else:
+        help = f"{help} ({variable})"
+    return parser.add_argument(name, default=value, metavar=metavar, help=help)
+
+
+def _add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    """Add an option without a value; an environment variable can switch it on, too."""
+    variable = _environment_variable(name)
+    value = os.environ.get(variable, "")
+    is_set = value.lower() in ("1", "true", "yes", "on")
+    help = f"{help} ({variable}=1)"
+    parser.add_argument(name, action="store_true", default=is_set, help=help)
+
+
+def _refuse_empty_value(option: str, value: str | None) -> None:
+    variable = _environment_variable(option)
+    if value == "" or (value is None and os.environ.get(variable) == ""):
+        sys.exit(f"bookmarks: {option} or {variable} is empty. Name a file or folder.")
+
+
+def _environment_variable(option: str) -> str:
+    return "BOOKMARKS_" + option.strip("-").replace("-", "_").upper()
