@@ -111,16 +111,20 @@ class Collector:
 
 # --- Parsing ---
 
+_MAX_NAMESPACE = 256
+_MAX_ATTRIBUTE_DECLARATIONS = 100  # The public DTD of XBEL has fewer than 40.
+
 
 def parse(document: bytes, target: Collector) -> None:
     """Collect the elements of a document. Raises Malformed, after collecting those before an error.
 
-    Entity declarations and default values of attributes are refused: a few bytes of them can make
-    a document of any size.
+    Entity declarations, default values of attributes, and many or long declarations are refused: a
+    few bytes of them can make a document of any size.
     """
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
-    expat.AttlistDeclHandler = _refuse_default_value
+    expat.StartNamespaceDeclHandler = _refuse_long_namespace
+    expat.AttlistDeclHandler = _AttributeDeclarations().add
     target.line = lambda: int(expat.CurrentLineNumber)
     codec = find_codec(declared_charset(document))
     try:
@@ -138,12 +142,25 @@ def parse(document: bytes, target: Collector) -> None:
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
-def _refuse_default_value(
-    element: str, name: str, kind: str, default: str | None, required: bool
-) -> None:
-    """Refuse a default value, which every element would repeat; expat calls this per attribute."""
-    if default is not None:
-        raise Malformed("XML with a default value of an attribute is refused.")
+def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
+    """Refuse a long address, which expat copies into the name of every element."""
+    if address and len(address) > _MAX_NAMESPACE:
+        raise Malformed(f"XML with a namespace of over {_MAX_NAMESPACE} characters is refused.")
+
+
+class _AttributeDeclarations:
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(
+        self, element: str, name: str, kind: str, default: str | None, required: bool
+    ) -> None:
+        """Refuse what every element would repeat; expat calls this for each attribute."""
+        self._count += 1
+        if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
+            raise Malformed("XML with hundreds of declared attributes is refused.")
+        if default is not None:
+            raise Malformed("XML with a default value of an attribute is refused.")
 
 
 # The limits 200 and 40 keep the search short in any document.

@@ -22,13 +22,18 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
 }
 
 
+# As over HTTP for the objects of JSON, which take as long.
+MAX_WORTHLESS_ENTRIES = 500_000
+
+
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
     """Yield the entries of a file in the named format, or in the detected one if there is no name.
 
     The file's name without its suffix is the title of a shortcut, such as a `.url`, without one.
 
-    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
-    entry, which has no fields, so that the entries before the error can be imported.
+    Raises Malformed if no entry can be read. An error further on, or too many entries without a
+    bookmark, is the `skip_reason` of a last entry, which has no fields, so that the entries before
+    it can be imported.
     """
     format = format or detect_format(data)
     entries = FILE_READERS[format](data)
@@ -36,11 +41,22 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
         entries = _add_title(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)
     try:
-        yield from entries
+        yield from _limit_worthless(entries)
     except Malformed as error:
         # An error of the XML parser has a position. Line 0 stands for the whole file.
         line, _ = getattr(error.__cause__, "position", (0, 0))
         yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
+
+
+def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
+    """Yield the entries. Raises Malformed after too many that are skipped or ignored."""
+    count = 0
+    for entry in entries:
+        yield entry
+        if entry.skip_reason:
+            count += 1
+        if count == MAX_WORTHLESS_ENTRIES:
+            raise Malformed(f"{count:,} entries have no bookmark.")
 
 
 def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:

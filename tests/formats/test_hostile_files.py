@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats.imports import FILE_READERS
+from formats.imports import FILE_READERS, read_entries
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.bookmark import clean
@@ -72,6 +72,48 @@ def test_any_bytes_are_read_or_malformed(format, data):
     assert_readable(format, b"Opera Hotlist version 2.0\n#URL\n" + data)
     with suppress(Malformed):
         assert detect_format(data) in FILE_READERS
+
+
+DECLARATIONS = "".join(f"<!ATTLIST bookmark a{n} CDATA #IMPLIED>" for n in range(12_000))
+
+
+@pytest.mark.parametrize(
+    "beginning, bookmark, reason",
+    [
+        ('<xbel xmlns="{}">', "<bookmark/>", "namespace"),
+        ('<xbel xmlns:x="{}">', "<x:bookmark/>", "namespace"),
+        ('<xbel xmlns:x="{}">', "<bookmark x:href=''/>", "namespace"),
+        (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
+    ],
+    ids=["default", "prefix", "attribute", "declarations"],
+)
+def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
+    beginning, bookmark, reason
+):
+    document = beginning.replace("{}", "x:" + "n" * 250_000) + bookmark * 60_000 + "</xbel>"
+    started = time.process_time()
+    with pytest.raises(Malformed, match=reason):
+        list(FILE_READERS["xbel"](document.encode()))
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "format, beginning, worthless",
+    [
+        ("text", "a:b\n", "x\n"),
+        ("csv", "url\na:b\n", ",\n"),
+        ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
+        ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
+    ],
+)
+def test_the_number_of_entries_without_a_bookmark_is_limited(
+    format, beginning, worthless, monkeypatch
+):
+    monkeypatch.setattr("formats.imports.MAX_WORTHLESS_ENTRIES", 1_000)
+    data = beginning + worthless * 5_000
+    first, *others = read_entries(data.encode(), format, "")
+    assert (first.fields["uri"], len(others)) == ("a:b", 1_001)
+    assert others[-1].skip_reason == "The rest cannot be read: 1,000 entries have no bookmark."
 
 
 @pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
