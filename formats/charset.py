@@ -14,16 +14,34 @@ def decode(data: bytes, label: str = "") -> str:
 
     Invalid bytes of UTF-8 are read as windows-1252, and those of other charsets become U+FFFD.
     """
+    codec = _choose_codec(data, label)
+    if codec:
+        text = data.decode(codec, "replace")
+    else:
+        text = data.decode("utf-8-sig", "surrogateescape")
+        text = _SURROGATES.sub(_decode_windows_1252, text)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def count_guessed_bytes(data: bytes, label: str = "") -> int:
+    """Return the number of bytes that `decode` reads as windows-1252 because UTF-8 lacks them."""
+    if _choose_codec(data, label):
+        return 0
+    text = data.decode("utf-8-sig", "surrogateescape")
+    return sum(map(len, _SURROGATES.findall(text)))
+
+
+def _choose_codec(data: bytes, label: str) -> str:
+    """Return the codec of a file, empty for UTF-8.
+
+    Old programs declare nothing or UTF-8, yet write windows-1252.
+    """
     codec = _utf_16_codec(data)
     if not codec and not data.startswith(codecs.BOM_UTF8):
         codec = find_codec(label)
-    # Old programs declare nothing or UTF-8, yet write windows-1252.
-    if codec in ("", "utf-8"):
-        text = data.decode("utf-8-sig", "surrogateescape")
-        text = _SURROGATES.sub(_decode_windows_1252, text)
-    else:
-        text = data.decode(codec, "replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    if codec == "utf-8":
+        return ""
+    return codec
 
 
 def _decode_windows_1252(surrogates: re.Match[str]) -> str:

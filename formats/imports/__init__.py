@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import PurePath
 
+from formats.charset import count_guessed_bytes
 from formats.imports import csv, json, netscape, opera, outline, shortcut, text, xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
+from formats.xml import declared_charset
 from storage.errors import Malformed
+from storage.importer import NOT_READ
 
 # By the name of the format, as in `bookmarks import --format`. A reader takes the bytes of a file.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
@@ -22,6 +25,12 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
 }
 
 
+# The charset that a file of such a format declares. Those of other formats declare none.
+CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
+    "xbel": declared_charset,
+    "outline": declared_charset,
+    "netscape": netscape.declared_charset,
+}
 # As over HTTP for the objects of JSON, which take as long.
 MAX_WORTHLESS_ENTRIES = 500_000
 
@@ -46,6 +55,17 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
         # An error of the XML parser has a position. Line 0 stands for the whole file.
         line, _ = getattr(error.__cause__, "position", (0, 0))
         yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
+    yield from _note_guessed_charset(data, format)
+
+
+def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
+    """Yield the number of bytes whose charset the file does not name, if there are any."""
+    label = ""
+    if format in CHARSET_READERS:
+        label = CHARSET_READERS[format](data)
+    count = count_guessed_bytes(data, label)
+    if count:
+        yield ImportedEntry(0, {"bytes that are not UTF-8, read as windows-1252": count}, NOT_READ)
 
 
 def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:

@@ -12,8 +12,9 @@ from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
-    "unfiled bookmarks, unlabeled, unorganized, favorites, favorites bar, other favorites, "
-    "mobile favorites, favourites, favourites bar, other favourites, mobile favourites"
+    "unfiled bookmarks, unlabeled, unorganized, unsorted, favorites, favorites bar, "
+    "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
+    "mobile favourites"
 ).split(", ")
 # Chromium and Safari create these for pages to read later.
 _READING_LISTS = ("reading list", "com.apple.readinglist")

@@ -19,8 +19,8 @@ BREAK_MARK = "\r"
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
-    | (?<!<DD>) \n [ \t]{0,99}+     # A link below <DD> is a part of the description.
-      </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
+    | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
+      (?! [^<>]* > \s* <IMG )       # A link of a picture is a part of a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -33,12 +33,14 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+# Some programs do not escape a quotation mark in a list of tags, which is then beside a comma.
+_QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
 _ATTRIBUTE = re.compile(
-    r"""
+    rf"""
     [\s/"'=]*+                      # Stray characters are skipped.
     (?P<name> [^\s"'<>/=]++ )
     (?: \s*+ = \s*+
-      (?: "(?P<double_quoted>[^"]*+)"
+      (?: "(?P<double_quoted> [^"]*+ (?: {_QUOTE_IN_VALUE} [^"]*+ )* )"
         | '(?P<single_quoted>[^']*+)'
         | (?P<unquoted>[^\s>]*+)    # Or quoted, and the quote is never closed.
       )

@@ -52,7 +52,7 @@ _META_CHARSET = re.compile(rb"<meta\s[^>]{0,200}?charset\s{0,9}=\s{0,9}[\"']?([\
 _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 
-def _declared_charset(data: bytes) -> str:
+def declared_charset(data: bytes) -> str:
     """Return the charset that a META element before the first entry declares; empty without one."""
     head = data[:_BEGINNING]
     if entry := _FIRST_ENTRY.search(head):
@@ -71,7 +71,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     No bookmark file is too damaged to be read; an entry that is cut off at the end of the file is
     skipped. Raises Malformed for other files.
     """
-    text = decode(data, _declared_charset(data))
+    text = decode(data, declared_charset(data))
     if not is_bookmark_file(text):
         raise Malformed("It is no bookmark file. Export the bookmarks of a browser as HTML.")
     yield from _Reader(text).read()
@@ -262,9 +262,12 @@ def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _description_from_linkding(text: str) -> str:
+    """Return the description with the notes as linkding's API shows them here."""
     description, _, notes = text.partition("[linkding-notes]")
     notes = notes.removesuffix("[/linkding-notes]")
-    return f"{description}\n\n{notes}".strip()
+    if notes:
+        description += f"\n\nNotes:\n{notes}"
+    return description.strip()
 
 
 # --- Tags ---

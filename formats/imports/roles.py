@@ -15,7 +15,8 @@ _NAMES = {
     "private": "private",
     "unread": "toread unread isunread readlater",
     "read": "read isread",
-    "starred": "starred isstarred favorite isfavorite favorited favourite favourited important",
+    "starred": "starred isstarred favorite isfavorite favorited favourite favourited important "
+    "dataimportant",
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",

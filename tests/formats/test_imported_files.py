@@ -664,7 +664,7 @@ EXPECTED = {
                 {
                     "uri": "https://a.example/",
                     "title": "<A>",
-                    "description": "Described\n\n## Notes\n* kept",
+                    "description": "Described\n\nNotes:\n## Notes\n* kept",
                     "tags": ["one", "two", "unread"],
                     "created": "2022-04-15T05:20:00Z",
                     "modified": "2022-04-15T05:20:01Z",
@@ -691,7 +691,7 @@ EXPECTED = {
                 {
                     "uri": "https://a.example/",
                     "title": "A",
-                    "description": "Described\n\nNoted",
+                    "description": "Described\n\nNotes:\nNoted",
                     "tags": ["a", "unread", "archived"],
                     "created": "2022-04-15T05:20:00Z",
                 },
@@ -1126,6 +1126,33 @@ EXPECTED = {
                 5,
                 {"title": "113, No address, Unsorted, 2022-03-04T05:06:08.000Z, false"},
                 "has no uri",
+            ),
+        ],
+    ),
+    # Raindrop's HTML.
+    "raindrop.html": (
+        "netscape",
+        [
+            (
+                8,
+                {
+                    "uri": "https://a.example/",
+                    "title": "A",
+                    "description": "Described",
+                    "tags": ["one", "two"],
+                    "created": "2022-04-15T05:20:01Z",
+                    "modified": "2022-04-15T05:20:02Z",
+                },
+            ),
+            (
+                13,
+                {
+                    "uri": "https://b.example/",
+                    "title": "B",
+                    "tags": ["starred", "Dev"],
+                    "created": "2022-04-15T05:20:03Z",
+                    "modified": "2022-04-15T05:20:03Z",
+                },
             ),
         ],
     ),

@@ -252,6 +252,8 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
         ("TAGS='a\"b'", ['a"b']),
         ("TAGS=a,b", ["a", "b"]),
         ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
+        ('TAGS="",$",bash" PRIVATE="1"', ['"', '$"', "bash", "private"]),
+        ('TAGS="a,"b",c,"', ["a", '"b"', "c"]),
         ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
         ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
         ('ADD_DATE="" PRIVATE="1" TOREAD="0" TAGS="a"', ["a", "private"]),
@@ -350,6 +352,15 @@ def test_a_description_keeps_its_lines():
     text = link('HREF="a:b"') + "\n"
     body = text.replace("\n</DL>", "\n<DD>One<br>\nTwo<BR>Three\n\n  - four\n</DL>\n<p>not it")
     assert read_one(body)["description"] == "One\nTwo\nThree\n\n  - four"
+
+
+@pytest.mark.parametrize("beginning", ["", "\n", "Described\n", "Described\n\n  "])
+def test_a_link_that_holds_only_a_picture_in_a_description_is_no_bookmark(beginning):
+    picture = '<A HREF="https://a.example/"><IMG SRC="https://a.example/t.png"></A>\n'
+    text = f"<DT><A HREF='a:b'>A</A>\n<DD>{beginning}{picture}More\n<DT><A HREF='c:d'>C</A>"
+    first, second = read(f"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n{text}")
+    assert first.fields["description"].split() == [*beginning.split(), "More"]
+    assert second.fields["uri"] == "c:d"
 
 
 @pytest.mark.parametrize(
