@@ -9,11 +9,9 @@ from urllib.parse import quote
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
-# No entry of a file may be larger, and no body of one bookmark. Every valid bookmark is smaller,
-# even with each character escaped.
+# Of an entry, and of a body of one bookmark. Every valid bookmark is smaller, even escaped.
 MAX_ENTRY = 1024 * 1024
-
-MAX_UNREAD_NAMES = 1_000
+MAX_UNREAD_NAMES = 1_000  # A hostile file may have any number of them.
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
@@ -26,11 +24,11 @@ URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file, whose values the importer will check."""
+    """An entry of a file, whose values are not checked yet."""
 
     place: Place
-    fields: dict[str, object]  # Values by the name of the field.
-    skip_reason: str = ""  # The importer stores only entries whose reason is empty.
+    fields: dict[str, object]
+    skip_reason: str = ""  # Empty for an entry to store.
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
@@ -39,7 +37,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # Any other text is no uri, and the report quotes it as it stands in the file.
+        # The report quotes any other text as it stands in the file.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -57,7 +55,7 @@ def _encode_white_space(uri: str) -> str:
 
 
 def ignored_entry(place: Place) -> ImportedEntry:
-    """Return an entry that is no bookmark, such as a separator. The importer only counts it."""
+    """Return an entry that is no bookmark, such as a separator."""
     return ImportedEntry(place, {}, skip_reason=IGNORED)
 
 
@@ -65,7 +63,7 @@ class UnreadValues(Counter[str]):
     """The numbers of values that are not read, by the name of their column or member."""
 
     def add(self, name: str, number: int = 1) -> None:
-        """Count values. A hostile file may have any number of names."""
+        """Count the values of a column or member."""
         if name in self or len(self) < MAX_UNREAD_NAMES:
             self[name] += number
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
-# The English names of the folders that browsers and Linkwarden create themselves. Users did not
-# choose these names, so they become no tags.
+# The folders that browsers and Linkwarden create. Users did not choose these names.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
@@ -26,7 +25,7 @@ _TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
     "archive": ("archived",),
     "read archive": ("archived",),
 }
-# Control characters, line separators and characters that XML excludes: no tag may have them.
+# Control characters, line separators and characters that XML excludes.
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
@@ -55,7 +54,7 @@ def list_tags(name: str) -> tuple[str, ...]:
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
     """Return own tags, then those of folders and of flags such as `private`, up to MAX_TAGS."""
-    # If the own tags are already too many, keep them all, so that the importer reports the entry.
+    # The importer reports an entry that has too many of its own.
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
 
@@ -72,7 +71,7 @@ class Folders:
     """The folders around the current entry, while a file is read."""
 
     def __init__(self) -> None:
-        # An entry inside n folders gets the tags `_tags_by_depth[n]`.
+        # By the number of folders around an entry.
         self._tags_by_depth: list[tuple[str, ...]] = [()]
 
     @property
@@ -86,9 +85,9 @@ class Folders:
         return len(self._tags_by_depth) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
-        """Open a folder, which adds these tags to those of the folders around it."""
+        """Open a folder with these tags of its own."""
         all_tags = self.tags
-        # After MAX_TAGS, inner folders share the outer one's tuple: deep nesting takes less memory.
+        # Beyond MAX_TAGS, inner folders share one tuple: deep nesting takes less memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)

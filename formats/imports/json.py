@@ -63,7 +63,7 @@ _MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the r
 _MAX_CHAIN = 20  # Folders of which each names its parent. A damaged file may have a circle.
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-# Lines of JSON objects, each of which is a document of its own, have this error.
+# A file with one JSON document on each line has this error.
 _HINT = ("extra data", "extra data: put [ ] around all, and commas between")
 
 
@@ -158,7 +158,7 @@ class _Walk:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
             own_tags = tags
-            if name == "pinnedLinks":  # Of Linkwarden, which lists them elsewhere, too.
+            if name == "pinnedLinks":  # Linkwarden repeats these links here.
                 own_tags += ("starred",)
             entries = self.entries_in(value, position.of_member(name, own_tags))
             if name == "trash":  # Of Vivaldi and Opera.
