@@ -11,8 +11,8 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# The version of the program. Entity tags name it, because another version may write
-# the same state in other bytes.
+# Of the program. Another version may write the same state in other bytes, so entity
+# tags name it.
 __version__ = "0.1.0"
 
 # A Reader takes a body and its media type's parameters; it returns the fields of one
@@ -29,9 +29,7 @@ class Format(msgspec.Struct, frozen=True, eq=False):
     aliases: tuple[str, ...] = ()  # Other media types by which Accept may name it.
     page_size: int | None = None  # The limit of a list without the parameter `limit`.
     download_name: str = ""  # Browsers save the response under this name.
-    # A page shows data of other bookmarks too, such as tags, so its entity tag
-    # depends on its content.
-    is_page: bool = False
+    is_page: bool = False  # It shows data of other bookmarks, too.
 
     @property
     def bare_type(self) -> str:
@@ -84,8 +82,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# PUT replaces all fields. XBEL has no elements for empty fields, so
-# `xbel.read_whole` adds them.
+# XBEL has no elements for empty fields; `xbel.read_whole` adds them.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     "application/x-xbel": xbel.read_whole,

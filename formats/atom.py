@@ -9,27 +9,24 @@ from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
-# Links in Atom must be IRIs, which may have these characters unencoded: the
-# `ucschar` of RFC 3987 section 2.2.
+# Links in Atom must be IRIs (RFC 3987 section 2.2).
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
 for _plane in range(0x1, 0xE):
     _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
-# Characters that set the direction of text. RFC 3987 section 4.1 excludes those
-# below U+202F; Unicode added U+2066 to U+2069 after the RFC.
+# Characters that set the direction of text, which RFC 3987 section 4.1 excludes.
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]'  # An excluded character.
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
     rf"|[^!-~{_UCSCHAR}]"  # Neither visible ASCII nor _UCSCHAR.
 )
-# The beginning of a uri whose host is an IP address, such as `http://[::1]`: its
-# brackets stay. An IRI excludes all others.
+# Only the brackets of a host such as `http://[::1]` stay unencoded.
 _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://"
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"  # The user.
     r"\[[A-Za-z0-9:.%_~-]+\]"
 )
-# The names in `Listing.links` are those of the Link header.
+# By the names of the Link header, as in `Listing.links`.
 _RELATION_BY_LINK_NAME = {  # RFC 5005 section 3
     "first": "first",
     "prev": "previous",

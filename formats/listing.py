@@ -111,7 +111,7 @@ class Listing:
         """If the list has several pages: their addresses by link relation (RFC 8288)."""
         limit = self.query.limit
         if not limit or self._is_only_page(limit):
-            # Links would only make the headers longer, whose length proxies limit.
+            # Proxies limit the length of headers.
             return {}
         parameters = [*_known(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
         base = with_query(self.site.url + self.path, parameters)
@@ -122,8 +122,7 @@ class Listing:
 
     @property
     def _count(self) -> int:
-        # A page of the feed has a part of the bookmarks and a part of the deletions,
-        # so the longer list of the two decides how many pages there are.
+        # A page of the feed has a part of the bookmarks and one of the deletions.
         return max(self.selection.total, self.selection.tombstone_count)
 
     def _is_only_page(self, limit: int) -> bool:
@@ -173,12 +172,10 @@ def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str
 def list_address(
     base: str, list_query: str | None, id: str = "", results: Mapping[str, int] = {}
 ) -> str:
-    """Return the address of the list with this query.
+    """Return the address of the list with this query, scrolled to the bookmark `id`.
 
-    It is scrolled to the bookmark `id` if given. `results` are numbers of RESULTS.
-
-    Links and forms have `list_query` in `_list`, to lead back to the list. Only the
-    parameters of a list are kept: a forged `_list` cannot lead to another page.
+    `results` are numbers of RESULTS. A forged `list_query` cannot lead to another
+    page: only the parameters of a list are kept.
     """
     parameters = _known(parse_qsl(list_query or ""), _OF_PAGES)
     for name, number in results.items():

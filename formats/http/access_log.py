@@ -7,18 +7,13 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The key of the WSGI environment for the host whose folder is served, if the
-# process serves many.
+# The WSGI variable with the host, if the process serves a folder for each host.
 HOST_VARIABLE = "bookmarks.host"
 MAX_ADDRESS = 64  # In characters. A client can send any X-Forwarded-For.
 
 
 class AccessLog:
-    """WSGI middleware that logs one line for each response.
-
-    A line has the client's address, the method, path, status, bytes of the body
-    and milliseconds. It never has a token or a body.
-    """
+    """WSGI middleware that logs one line for each response, never a token."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
@@ -31,7 +26,7 @@ class AccessLog:
 
         def start(status_line, headers, exc_info=None):  # type: ignore[no-untyped-def]
             nonlocal status
-            status = status_line[:3]  # The digits, without the reason phrase.
+            status = status_line[:3]
             return start_response(status_line, headers, exc_info)
 
         chunks = list(self._app(environ, start))  # This application streams no bodies.
@@ -53,11 +48,7 @@ def _escape(text: str) -> str:
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address for a log, and the host that HOST_VARIABLE has.
-
-    waitress takes REMOTE_ADDR from X-Forwarded-For if the request comes from the
-    trusted proxy.
-    """
+    """Return the client's address for a log, and the host that HOST_VARIABLE has."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

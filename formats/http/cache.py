@@ -16,8 +16,7 @@ MAX_SIZE = 16 * 1024 * 1024
 MAX_RESPONSE_SIZE = 256 * 1024
 OVERHEAD = 2048  # Of the Python objects of one response.
 
-# Credentials are not in the key: access control checks them before each look
-# into the cache.
+# Access control checks the credentials before each look into the cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -71,8 +70,7 @@ class ResponseCache:
             return False
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # Where each request compares all files, that takes longer than to make
-        # a response.
+        # Comparing all files takes longer than to make a response.
         if self.store.compares_each_time():
             return
         key_size = sum(len(value) for value in key if isinstance(value, str))

@@ -33,18 +33,14 @@ def _header_accepts_gzip(accepted: str) -> bool:
 
 
 def compress(request: Request, response: Response) -> Response:
-    """Return the response compressed if the client accepts that.
-
-    A small body stays as it is, but its entity tag has `GZIP_SUFFIX` too: a later
-    304 must have the same tag, but is made without knowing the size of the body.
-    """
+    """Return the response compressed if the client accepts that."""
     if not accepts_gzip(request):
         return response
     headers = response.headers
+    # Of small bodies too: a 304 is made without knowing the size of the body.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:
-        # A fixed mtime gives the same bytes each time.
         response.body = gzip.compress(response.body, LEVEL, mtime=0)
         headers["Content-Encoding"] = "gzip"
         headers["Content-Length"] = str(len(response.body))

@@ -29,8 +29,7 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`, where no space
-# precedes it.
+# RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
@@ -43,9 +42,8 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304 if the client has it already.
 
-    The chunks, which may take long to make, are made only if they are sent, or for
-    the entity tag of a page. `name` distinguishes representations of one resource in
-    one format. Raises PreconditionFailed.
+    A 304 needs no chunks, except those of a page for its entity tag. `name`
+    distinguishes representations in one format. Raises PreconditionFailed.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if format.is_page:
@@ -77,12 +75,10 @@ def _state_tag(resource: Resource) -> str:
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified in seconds since 1970; never a time in the future.
+    """Return Last-Modified in seconds since 1970.
 
-    The time is that of the file. The field `modified` in a file would be too old
-    after an edit by hand, and in a copy that was restored from a backup.
+    It is never in the future (RFC 9110 section 8.8.2.1).
     """
-    # RFC 9110 section 8.8.2.1
     return int(min(resource.changed_at, time.time()))
 
 
@@ -150,8 +146,8 @@ def _is_not_modified(
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
     """Return whether one of the tags in a header has the resource's current version.
 
-    The representation may differ: a client that has read a bookmark as a page may
-    change it as JSON. The value `*` matches every resource that exists.
+    The representation may differ: who has read a page may send JSON. `*` matches
+    every resource that exists.
     """
     if resource is None:
         return False

@@ -14,8 +14,8 @@ from storage.query import first_values
 
 # In characters. A longer header counts as absent, so that caches stay small.
 MAX_ACCEPT = 4096
-# A parameter of a media type other than q, the quality. The possessive `*+` keeps
-# the time proportional to the length.
+# A parameter of a media type other than q. The possessive `*+` keeps the time
+# proportional to the length.
 _PARAMETER_EXCEPT_Q = re.compile(
     r";\s*+(?![qQ]\s*=)"  # The beginning, and no q.
     r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string, whose end may be missing.
@@ -49,10 +49,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the format that Accept prefers, or None.
-
-    Without a preference, it is the first one.
-    """
+    """Return the format that Accept prefers, by default the first one, or None."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -62,11 +59,9 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 @functools.lru_cache(maxsize=256)
 def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
     by_type = _formats_by_type(accept.lower(), offered)
-    # The offers have no parameters: WebOb would match none of them with
-    # `text/html;charset=utf-8`.
+    # WebOb would match no offer with `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
-    # WebOb refuses a list that begins with a comma, which RFC 9110 section 5.6.1.2
-    # allows.
+    # RFC 9110 section 5.6.1.2 allows empty elements, which WebOb refuses.
     accept = accept.strip(", \t")
     header = create_accept_header(accept or None)
     acceptable = header.acceptable_offers(list(by_type))
@@ -78,8 +73,7 @@ def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
-    # A download is only selected by `format=`: a browser that asks for text/html
-    # must get the page.
+    # A browser that asks for text/html must get the page, not the download.
     shown = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
     for format in shown:

@@ -43,10 +43,7 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a form, in order.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
+    """Return the names and values of a form. Raises HTTPError, Malformed, Invalid."""
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -63,10 +60,7 @@ def read_fields(
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the value of a field: the body has nothing else.
-
-    Raises HTTPError or Malformed.
-    """
+    """Return the value that is the whole body. Raises HTTPError or Malformed."""
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -104,8 +98,7 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     if format == "json":
         limit_json_containers(data)
     entries = read_entries(data, format, file_name)
-    # Read the first entry now: a file without any is refused before another one
-    # is imported.
+    # Read the first entry now, which refuses a file without any.
     first = list(islice(entries, 1))
     return chain(first, entries)
 

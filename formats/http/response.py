@@ -30,10 +30,7 @@ COMMON_HEADERS = {
 
 
 class HTTPError(Exception):
-    """A request that cannot be served: the status, the detail, and headers.
-
-    Headers are keyword arguments, so a `_` in their names stands for `-`.
-    """
+    """A request that cannot be served; a `_` in names of headers stands for `-`."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -67,10 +64,9 @@ def see_other(url: str) -> Response:
 def add_common_headers(
     response: Response, has_tokens: bool, is_public: bool
 ) -> Response:
-    """Add the headers that every response has, unless Cache-Control or Vary is set.
+    """Add the headers that every response has.
 
-    With `has_tokens`, a response depends on the credentials of the request, and
-    only with `is_public` anybody may read it.
+    With `has_tokens`, only with `is_public` anybody may read it.
     """
     headers = response.headers
     cache_control = "no-cache"

@@ -55,8 +55,7 @@ def parse_base_url(text: str | None) -> Site | None:
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = parts.netloc.lower()
-    # The header Origin, which is compared with this address, has no default or
-    # empty port (RFC 6454 section 6.2).
+    # As in Origin, which is compared with it (RFC 6454 section 6.2).
     host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # The administrator may have percent-encoded the path already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")
