@@ -11,6 +11,7 @@ from pathlib import Path
 from storage import files
 from storage.errors import Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
+from storage.lock import Lock
 from storage.reader import Reader
 from storage.transaction import Transaction
 from storage.tsid import Minter
@@ -53,7 +54,7 @@ class Store(Reader):
         Another thread of the parent may have held one during the fork.
         """
         self._follower.mutex = threading.RLock()
-        self._writer_lock = files.Lock(self._follower.folders[BOOKMARKS])
+        self._writer_lock = Lock(self._follower.folders[BOOKMARKS])
         self._minter = Minter()
         self._follower.reset()
 

@@ -522,7 +522,7 @@ def test_a_failed_write_has_a_detail(app, post, monkeypatch, code, status):
 
 def test_a_lock_timeout_is_503_with_retry_after(app, post, data, monkeypatch):
     path = f"/api/bookmarks/{post()['id']}/"
-    monkeypatch.setattr("storage.files.LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.05)
     descriptor = os.open(data / "bookmarks", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

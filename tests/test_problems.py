@@ -308,7 +308,7 @@ def test_a_failed_write_is_reported_and_changes_nothing(
 
 
 def test_a_lock_timeout_is_503_with_retry_after(app, filled, data, monkeypatch):
-    monkeypatch.setattr("storage.files.LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.05)
     descriptor = os.open(data / "bookmarks", os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -10,6 +10,7 @@ from clients import count_open_files
 from storage import files
 from storage.errors import Busy, Full, StorageError, Unavailable
 from storage.files import Staged
+from storage.lock import Lock
 from tests.conftest import require_program
 
 
@@ -109,7 +110,7 @@ def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
             staged.publish_new()
         files.sync_folder(tmp_path)
         assert files.read(tmp_path / "a.json")[0] == b"new"
-        with files.Lock(tmp_path).hold():
+        with Lock(tmp_path).hold():
             pass
     assert count_open_files() == open_before
 

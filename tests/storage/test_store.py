@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 import storage.watch
 from bookmarks import make_app
-from storage import files, follower, record
+from storage import files, follower, lock, record
 from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.known_files import KnownFiles
@@ -706,7 +706,7 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
 
 
 def test_a_child_of_a_killed_process_does_not_keep_the_lock(store, a, monkeypatch):
-    monkeypatch.setattr(files, "LOCK_SECONDS", 1)
+    monkeypatch.setattr(lock, "LOCK_SECONDS", 1)
     read_end, write_end = os.pipe()
     parent = os.fork()
     if not parent:
