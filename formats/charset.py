@@ -17,6 +17,8 @@ def decode(data: bytes, label: str = "") -> str:
     codec = _choose_codec(data, label)
     if codec:
         text = data.decode(codec, "replace")
+    elif _is_utf_8(data):  # The search below blocks other threads for 0.7 s in 32 MiB.
+        text = data.decode("utf-8-sig")
     else:
         text = data.decode("utf-8-sig", "surrogateescape")
         text = _SURROGATES.sub(_decode_windows_1252, text)
@@ -25,10 +27,18 @@ def decode(data: bytes, label: str = "") -> str:
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
     """Return the number of bytes that `decode` reads as windows-1252 because UTF-8 lacks them."""
-    if _choose_codec(data, label):
+    if _choose_codec(data, label) or _is_utf_8(data):
         return 0
     text = data.decode("utf-8-sig", "surrogateescape")
     return sum(map(len, _SURROGATES.findall(text)))
+
+
+def _is_utf_8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _choose_codec(data: bytes, label: str) -> str:
