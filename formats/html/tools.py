@@ -7,14 +7,14 @@ from formats.listing import Parameters, Site, View, with_query
 from storage.bookmark import Bookmark
 from storage.similar import Group
 
-# By the names of the formats.
-_EXPORTS = {
-    "netscape": "Browser bookmark file (HTML)",
-    "csv": "Spreadsheet (CSV)",
-    "json": "All fields (JSON)",
-    "xbel": "XBEL (XML)",
-    "text": "Plain text",
-}
+# The format, the suffix of the file and the label of each download.
+_EXPORTS = (
+    ("netscape", "html", "Browser bookmark file (HTML)"),
+    ("csv", "csv", "Spreadsheet (CSV)"),
+    ("json", "json", "All fields (JSON)"),
+    ("xbel", "xbel", "XBEL (XML)"),
+    ("text", "txt", "Plain text"),
+)
 _MAX_GROUPS = 100  # Of similar addresses, to keep the report short.
 
 
@@ -50,9 +50,9 @@ def _filter_text(filter: Parameters) -> str:
 
 def _downloads(site: Site, filter: Parameters) -> str:
     links = []
-    for format, label in _EXPORTS.items():
+    for format, suffix, label in _EXPORTS:
         address = e(with_query(f"{site.path}/", [*filter, ("format", format)]))
-        links.append(f'<a href="{address}">{label}</a>\n')
+        links.append(f'<a href="{address}" download="bookmarks.{suffix}">{label}</a>\n')
     feed = e(feed_address(site, filter))
     links.append(f'<a href="{feed}">Feed (Atom)</a>')
     content = "".join(links)

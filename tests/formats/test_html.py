@@ -10,6 +10,7 @@ import webtest
 
 import formats
 from bookmarks import make_app
+from formats.commands import EXPORT_SUFFIXES
 from formats.form import MAX_FIELDS
 from storage import files
 from storage.errors import Busy, Unavailable
@@ -732,6 +733,13 @@ def test_the_selection_is_linked_in_every_format(app, add):
             "q": ["example"],
             "format": [name],
         }
+
+
+def test_the_downloads_have_names_and_are_saved(app, add):
+    add()
+    links = app.get("/-/tools", headers=PAGE, status=200).html.select(".links a[download]")
+    names = {link["href"].rpartition("format=")[2]: link["download"] for link in links}
+    assert names == {name: f"bookmarks{suffix}" for suffix, name in EXPORT_SUFFIXES.items()}
 
 
 def test_the_tags_of_the_selection_are_shown_with_their_counts(app, add):
