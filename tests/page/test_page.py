@@ -214,6 +214,64 @@ def test_the_dark_color_scheme_has_a_dark_background(browser, filled):
     assert colors[0] > 600 and colors[1] < 150
 
 
+def test_a_download_is_saved_under_its_name(browser, filled, tmp_path):
+    folder = str(tmp_path)
+    browser.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
+    browser.open("/-/tools")
+    browser.link("All fields (JSON)").click()
+    browser.wait((tmp_path / "bookmarks.json").exists)
+    assert browser.find("h1").text == "Tools"
+    browser.command("Browser.setDownloadBehavior", behavior="default")
+
+
+def test_a_number_in_a_link_has_a_gap_before_it_on_touch_screens(browser, filled):
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    browser.open("/tags")
+    number = browser.find(".controls a span")
+    assert number.value_of_css_property("margin-left") == "4px"
+
+
+def test_the_label_of_the_field_to_rename_a_tag_is_in_sight(browser, filled):
+    browser.command(
+        "Emulation.setDeviceMetricsOverride", width=390, height=300, deviceScaleFactor=1,
+        mobile=True,
+    )  # fmt: skip
+    browser.open("/tags")
+    browser.leave(lambda: browser.open(browser.find(".rename").get_attribute("href")))
+    label = browser.find("label[for=rename]")
+    script = "return arguments[0].getBoundingClientRect().top"
+    assert browser.driver.execute_script(script, label) >= 0
+
+
+def test_an_address_is_printed_from_left_to_right(browser, post):
+    post(**LONG[2])
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    browser.open()
+    script = "return getComputedStyle(arguments[0], '::after')[arguments[1]]"
+    link = browser.find(".list h2 a")
+    assert "https://b.example/" in browser.driver.execute_script(script, link, "content")
+    assert browser.driver.execute_script(script, link, "direction") == "ltr"
+    assert browser.driver.execute_script(script, link, "unicodeBidi") == "isolate"
+
+
+def test_a_place_in_a_report_is_not_broken(browser, tmp_path):
+    browser.command(
+        "Emulation.setDeviceMetricsOverride", width=390, height=700, deviceScaleFactor=1,
+        mobile=True,
+    )  # fmt: skip
+    file = tmp_path / "bookmarks.txt"
+    file.write_text("https://a.example/\n" + "no address " * 30)
+    browser.open("/-/tools")
+    browser.find("#file").send_keys(str(file))
+    browser.leave(browser.find(".import button").click)
+    script = "arguments[0].innerHTML = `<span>${arguments[1]}</span>`"
+    heights = []
+    for text in ("1", "102/60", "10201/60"):
+        browser.driver.execute_script(script, browser.find("tbody td"), text)
+        heights.append(browser.find("tbody td span").size["height"])
+    assert len(set(heights)) == 1
+
+
 LONG = [
     {"uri": "https://a.example/" + "x" * 60_000, "title": "word " * 800, "tags": ["t" * 255]},
     {"uri": "data:text/html," + "x" * 60_000, "title": "x" * 4_000, "description": "y" * 65_000},
