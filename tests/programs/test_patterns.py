@@ -33,9 +33,10 @@ json.dump([spans(*search) for search in json.load(sys.stdin)], sys.stdout)
 """
 
 
-def matches(pattern):
+def matches(pattern, flags):
     """Return texts that the pattern matches, if it is read with plain repeats and groups."""
     plain = re.sub(r"(?<=[*+?}])\+", "", pattern).replace("(?>", "(?:")
+    plain = re.compile(plain, flags)
     texts = []
 
     @settings(deadline=None, max_examples=30, database=None, derandomize=True)
@@ -61,7 +62,7 @@ def searches():
             if POSSESSIVE_OR_ATOMIC.search(pattern):
                 flags = int(value.flags & ~re.UNICODE)
                 words = re.findall(r"[\w<!/-]{2,}", pattern)
-                parts = [*sorted(set(pattern)), *"\n\t a", *words, *matches(pattern)]
+                parts = [*sorted(set(pattern)), *"\n\t a", *words, *matches(pattern, flags)]
                 lengths = (chance.randint(1, 9) for _ in range(3000))
                 texts = ("".join(chance.choices(parts, k=length)) for length in lengths)
                 found += [(pattern, flags, is_bytes, text) for text in texts]
