@@ -226,11 +226,15 @@ READ_ONLY_FIELDS = tuple(name for name, field in FIELDS.items() if field.is_read
 WRITABLE_FIELDS = tuple(name for name in FIELDS if name not in READ_ONLY_FIELDS)
 
 
-class Tombstone(msgspec.Struct, frozen=True, gc=False):
+PRIVATE = "private"  # The folded tag of bookmarks that visitors do not see.
+
+
+class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The record of a deleted bookmark: its id and the time of its deletion."""
 
     id: str
     deleted: str
+    private: bool = False  # The bookmark had the tag PRIVATE.
 
 
 def to_text(value: Value) -> str:

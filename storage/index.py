@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from storage.bookmark import Bookmark, Tombstone
+from storage.bookmark import PRIVATE, Bookmark, Tombstone
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 _VERSIONS = 1 << 128  # Versions are less than this number.
@@ -28,6 +28,11 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
     text: str = ""  # The folded fields, empty until a search needs them.
 
+    @property
+    def is_public(self) -> bool:
+        """Whether visitors may know of the bookmark."""
+        return PRIVATE not in self.tags
+
 
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A tombstone with the digest and the ctime of its file."""
@@ -35,6 +40,11 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     tombstone: Tombstone
     version: int
     changed_at: float
+
+    @property
+    def is_public(self) -> bool:
+        """Whether visitors may know of the bookmark that was deleted."""
+        return not self.tombstone.private
 
 
 Item = Entry | TombstoneEntry

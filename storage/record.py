@@ -39,7 +39,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     except Invalid as error:
         _, reason = error.errors[0]
         raise Invalid([("deleted", reason)]) from None
-    return Tombstone(id, deleted)
+    return Tombstone(id, deleted, values["private"])
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:

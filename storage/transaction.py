@@ -226,7 +226,7 @@ class Transaction:
         folder = self._folders[TOMBSTONES]
         files.make_folder(folder)
         id = entry.bookmark.id
-        data = encode(Tombstone(id, now()))
+        data = encode(Tombstone(id, now(), private=not entry.is_public))
         return opened.enter_context(files.Staged(folder, id + SUFFIX, data))
 
     def _publish(self, put: _Put, file: files.Staged) -> None:

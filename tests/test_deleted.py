@@ -124,6 +124,15 @@ def test_delete_replaces_the_file_by_a_tombstone(app, deleted, data):
     assert set(json.loads(tombstone.read_bytes())) == {"id", "deleted"}
 
 
+@pytest.mark.parametrize("tags", [["Private"], ["x", "PRIVATE"]])
+def test_the_tombstone_of_a_private_bookmark_says_so(app, data, tags):
+    app.put_json("/a", WHOLE | {"tags": tags}, status=201)
+    app.delete("/a", status=204)
+    tombstone = json.loads((data / "tombstones" / "a.json").read_bytes())
+    assert tombstone["private"] is True
+    webtest.TestApp(make_app(data)).get("/a", status=410)
+
+
 def test_another_process_responds_with_410_too(app, deleted, data):
     application = make_app(data)
     try:
