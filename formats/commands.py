@@ -48,7 +48,7 @@ def check_files(options: argparse.Namespace) -> int:
     data = Path(options.data)
     remaining = check(data)
     if options.repair:
-        repaired, remaining = repair(remaining)
+        repaired, remaining = repair(data, remaining)
         for finding in repaired:
             print(finding)
     for finding in remaining:

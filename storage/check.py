@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +11,7 @@ from typing import TypeVar
 from storage import files
 from storage.bookmark import ID, Bookmark
 from storage.errors import Invalid, Unavailable
+from storage.lock import Lock, OpenFolders
 from storage.record import decode_bookmark, decode_tombstone
 from storage.uri import uri_key
 
@@ -158,25 +160,39 @@ def _paths(folder: Path) -> list[Path]:
 # --- Repairing ---
 
 
-def repair(findings: list[Finding]) -> tuple[list[Finding], list[Finding]]:
+def repair(
+    folder: Path, findings: list[Finding]
+) -> tuple[list[Finding], list[Finding]]:
     """Remove the files that are safe to remove; return the removed and the remaining findings.
 
-    Raises Full or Unavailable.
+    No service writes meanwhile. Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
-    # A tombstone must be durable before the bookmark that it deletes is removed.
-    for folder in {finding.tombstone.parent for finding in safe if finding.tombstone}:
-        files.sync_folder(folder)
     removed = []
-    for finding in safe:
-        if _may_be_removed(finding):
-            files.remove(finding.path)
-            removed.append(finding)
-    for folder in {finding.path.parent for finding in removed}:
-        files.sync_folder(folder)
+    if safe:
+        with ExitStack() as opened:
+            folders = OpenFolders(folder, opened)
+            with Lock().hold(folders):
+                removed = _remove(folders, safe)
     remaining = [finding for finding in findings if finding not in removed]
     # The command prints the advice at the end of a line.
     return [replace(finding, advice="removed") for finding in removed], remaining
+
+
+def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
+    """Remove the files, and return the findings about the removed ones."""
+    # A tombstone must be durable before the bookmark that it deletes is removed.
+    if any(finding.tombstone for finding in findings):
+        files.sync_folder(folders.tombstones)
+    removed = []
+    for finding in findings:
+        if _may_be_removed(finding):
+            folder = folders.by_name(finding.path.parent.name)
+            files.remove(finding.path.name, folder)
+            removed.append(finding)
+    for name in {finding.path.parent.name for finding in removed}:
+        files.sync_folder(folders.by_name(name))
+    return removed
 
 
 def _may_be_removed(finding: Finding) -> bool:

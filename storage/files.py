@@ -50,14 +50,14 @@ class ReadFailed(BadFile):
 # --- Reading ---
 
 
-def read(path: str | Path) -> tuple[bytes, os.stat_result]:
+def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
     Raises FileNotFoundError; BadFile if this file cannot be used; Unavailable if
     no file can be read, such as if too many are open.
     """
     try:
-        descriptor = os.open(path, _READ_FLAGS)
+        descriptor = os.open(path, _READ_FLAGS, dir_fd=folder)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -97,13 +97,25 @@ def _read_error(error: OSError) -> StorageError:
 
 
 @contextmanager
-def open_file(path: str | Path, flags: int = _READ_FLAGS) -> Iterator[int]:
+def open_file(
+    path: str | Path, flags: int = _READ_FLAGS, folder: int | None = None
+) -> Iterator[int]:
     """Open a file for the length of a block and yield its descriptor. Raises OSError."""
-    descriptor = os.open(path, flags)
+    descriptor = os.open(path, flags, dir_fd=folder)
     try:
         yield descriptor
     finally:
         _close(descriptor)
+
+
+@contextmanager
+def duplicate(descriptor: int) -> Iterator[int]:
+    """Yield another descriptor of an open file for a block. Raises OSError."""
+    copy = os.dup(descriptor)
+    try:
+        yield copy
+    finally:
+        _close(copy)
 
 
 def _close(descriptor: int) -> None:
@@ -112,10 +124,10 @@ def _close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def is_missing(path: Path) -> bool:
+def is_missing(path: str | Path, folder: int | None = None) -> bool:
     """Return whether no file has this name; False if the system cannot find it out."""
     try:
-        path.lstat()
+        os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return True
     except OSError:
@@ -138,7 +150,7 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """New content for `folder/name` that readers do not see before it is published.
+    """New content for a name in an open folder, hidden until it is published.
 
     Where the file system supports O_TMPFILE the new file has no name: a crash
     leaves nothing behind. Elsewhere it has a temporary name.
@@ -147,29 +159,31 @@ class Staged:
     or Unavailable.
     """
 
-    def __init__(self, folder: Path, name: str, data: bytes) -> None:
-        self._target = f"{folder}/{name}"
-        self._temporary = f"{folder}/.{name}.{random.getrandbits(64):016x}.tmp"
+    def __init__(self, folder: int, name: str, data: bytes) -> None:
+        self._folder = folder
+        self._target = name
+        self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
         self._is_nameless = True  # `_open` sets it to False if O_TMPFILE does not work.
         with translate_disk_errors():
-            self.descriptor = self._open(folder)
+            self.descriptor = self._open()
             try:
                 _write_bytes(self.descriptor, data)
             except BaseException:
                 self._discard()
                 raise
 
-    def _open(self, folder: Path) -> int:
+    def _open(self) -> int:
         """Open a new file without a name, or with a temporary name."""
         flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
-                return os.open(folder, flags | _O_TMPFILE, 0o666)
+                return os.open(".", flags | _O_TMPFILE, 0o666, dir_fd=self._folder)
             except OSError as error:
                 if error.errno not in _NO_TMPFILE:
                     raise
         self._is_nameless = False
-        return os.open(self._temporary, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        flags |= os.O_CREAT | os.O_EXCL
+        return os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
 
     @property
     def changed_at(self) -> float:
@@ -190,29 +204,30 @@ class Staged:
                 self._rename_to_new_name()
 
     def _rename_to_new_name(self) -> None:
-        if os.path.lexists(self._target):
+        if not is_missing(self._target, self._folder):
             raise Busy(_NAME_IS_TAKEN)
-        os.rename(self._temporary, self._target)
+        self._rename()
 
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
         with translate_disk_errors():
             if self._is_nameless:  # A link cannot replace a file, but a rename can.
                 self._link(self._temporary)
-            os.rename(self._temporary, self._target)
+            self._rename()
 
-    def _link(self, path: str) -> None:
-        if not self._is_nameless:
-            os.link(self._temporary, path)
-            return
-        # The path in /proc is a symbolic link to the nameless file. os.link follows
-        # it (linkat with AT_SYMLINK_FOLLOW) only if it gets any `src_dir_fd`.
-        source = f"/proc/self/fd/{self.descriptor}"
-        os.link(source, path, src_dir_fd=self.descriptor)
+    def _rename(self) -> None:
+        folder = self._folder
+        os.rename(self._temporary, self._target, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _link(self, name: str) -> None:
+        source = self._temporary
+        if self._is_nameless:  # A symbolic link to the file, which os.link follows.
+            source = f"/proc/self/fd/{self.descriptor}"
+        os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _discard(self) -> None:
         with suppress(OSError):  # Published content has no temporary name.
-            os.unlink(self._temporary)
+            os.unlink(self._temporary, dir_fd=self._folder)
         _close(self.descriptor)
 
     def __enter__(self) -> "Staged":
@@ -233,30 +248,31 @@ def _write_bytes(descriptor: int, data: bytes) -> None:
         rest = rest[written:]
 
 
-def remove(path: Path) -> None:
-    """Remove a file if it exists. Raises Full or Unavailable."""
-    with translate_disk_errors():
-        path.unlink(missing_ok=True)
+def remove(name: str, folder: int) -> None:
+    """Remove a file of an open folder if it exists. Raises Full or Unavailable."""
+    with translate_disk_errors(), suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 # --- Syncing ---
 
 
-def open_folder(folder: str | Path) -> AbstractContextManager[int]:
+def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
     """Open a folder for the length of a block and return its descriptor. Raises OSError."""
-    return open_file(folder, _FOLDER_FLAGS)
+    return open_file(path, _FOLDER_FLAGS, folder)
 
 
-def sync_folder(folder: Path, synced_last: int | None = None) -> None:
-    """Make the folder's names durable, then sync an open file again. Raises OutcomeUnknown.
+def sync_folder(folder: int, synced_last: int | None = None) -> None:
+    """Make the names of an open folder durable, then sync an open file again.
+
+    Raises OutcomeUnknown.
 
     On XFS that has shut down because of an error, only the file's sync fails. In a
     test of power cuts, 10 acknowledged writes were lost without it, and none of
     8,494 with it.
     """
     try:
-        with open_folder(folder) as descriptor:
-            os.fsync(descriptor)
+        os.fsync(folder)
         if synced_last is not None:
             os.fsync(synced_last)
     except OSError as error:
@@ -316,7 +332,8 @@ def make_folder(path: Path) -> None:
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"
             raise Unavailable(f"{problem}: {reason}.") from None
-    sync_folder(path.parent)
+        with open_folder(path.parent) as parent:
+            sync_folder(parent)
 
 
 def is_readable(data: Path) -> bool:

@@ -310,8 +310,8 @@ class Follower:
         except (files.BadFile, Invalid) as error:
             if str(error) != str(self._errors.get(id)):
                 # A folder of `--hosts` has a path in /proc.
-                named_path = os.path.realpath(path)
-                log.warning("%s is skipped: %s", named_path, error)
+                folder = os.path.realpath(self.folders[kind])
+                log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
             return error
 
     def _item(

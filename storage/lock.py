@@ -1,4 +1,4 @@
-"""The lock of a data folder, which its writers hold one after the other."""
+"""The lock of a data folder for writers, and the folders by descriptors."""
 
 import fcntl
 import os
@@ -9,74 +9,177 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from storage.errors import Busy, Unavailable
-from storage.files import open_folder, translate_disk_errors
+from storage import files
+from storage.errors import Busy, OutcomeUnknown, StorageError, Unavailable
 
-LOCK_SECONDS = 5.0  # Writers that all wait this long raise Busy.
-_BUSY = f"Another writer has held the lock of the data folder for {LOCK_SECONDS:.0f} seconds."
+LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
+_BUSY = (
+    "Another writer has held the lock of the data folder for "
+    f"{LOCK_SECONDS:.0f} seconds."
+)
+# With O_PATH the data folder needs no permission to list it.
+_PATH_FLAGS = (
+    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+)
+
+
+class OpenFolders:
+    """The folders of a data folder by descriptors, for a transaction.
+
+    If a restore moves another folder to a path, nothing is written there.
+    """
+
+    def __init__(self, data: Path, opened: ExitStack) -> None:
+        """Open the folders until `opened` is closed. Raises Unavailable."""
+        self._path = data
+        self._opened = opened
+        self._tombstones: int | None = None
+        with files.translate_disk_errors():
+            self.data = opened.enter_context(files.open_file(data, _PATH_FLAGS))
+            self.bookmarks = opened.enter_context(
+                files.open_folder("bookmarks", self.data)
+            )
+
+    @property
+    def tombstones(self) -> int:
+        """The folder of tombstones, which is created if it is missing.
+
+        Raises Unavailable or Full.
+        """
+        if self._tombstones is None:
+            problem = "The folder tombstones cannot be used"
+            with files.translate_disk_errors(problem):
+                self._make_tombstones()
+                folder = files.open_folder("tombstones", self.data)
+                self._tombstones = self._opened.enter_context(folder)
+        return self._tombstones
+
+    def _make_tombstones(self) -> None:
+        if not files.is_missing("tombstones", self.data):
+            return
+        with suppress(FileExistsError):
+            os.mkdir("tombstones", 0o700, dir_fd=self.data)
+        with files.open_folder(".", self.data) as descriptor:
+            files.sync_folder(descriptor)
+
+    def by_name(self, name: str) -> int:
+        """Return the folder `bookmarks` or `tombstones`."""
+        if name == "tombstones":
+            return self.tombstones
+        return self.bookmarks
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """The device and inode of the folder of bookmarks."""
+        return _identity(self.bookmarks)
+
+    def require_in_place(self) -> None:
+        """Raise OutcomeUnknown if another folder has taken the place of one.
+
+        What was written is in the folder that was moved away.
+        """
+        for name, descriptor in (
+            ("bookmarks", self.bookmarks),
+            ("tombstones", self._tombstones),
+        ):
+            if descriptor is None:
+                continue
+            if _identity(self._path / name) != _identity(descriptor):
+                raise OutcomeUnknown(
+                    f"Another folder {name} has taken the place of the one "
+                    "that was written: read the bookmark before you send it "
+                    "again."
+                )
+
+
+def _identity(folder: Path | int) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class Lock:
-    """An exclusive lock for writers in all threads and processes that share a folder.
+    """An exclusive lock for writers in all threads and processes.
 
-    It locks the folder itself with `flock`. A separate lock file could be deleted
-    or replaced while it is in use: two writers would then lock two different files.
+    It locks the folder of bookmarks itself with `flock`. A separate lock file
+    could be deleted or replaced while it is in use: two writers would then
+    lock two different files.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._turns = _Turns()
-        self._held_at = 0.0  # When a thread of this process last held the lock.
-        self._descriptors: set[int] = set()  # Of the folders that are open to lock them.
+        self._held_at = 0.0  # When a thread of this process last held it.
+        self._locked: set[int] = set()  # Descriptors.
 
     @contextmanager
-    def hold(self) -> Iterator[tuple[int, int]]:
-        """Hold the lock for a block, and yield the device and inode of the locked folder.
+    def hold(self, folders: OpenFolders) -> Iterator[None]:
+        """Hold the lock for a block.
 
-        They identify the folder: the caller can notice that another folder has
-        taken its place. Raises Busy if no thread of this process got the lock for
-        LOCK_SECONDS, Unavailable if it cannot be used.
+        Raises Busy if no thread of this process got the lock for LOCK_SECONDS,
+        Unavailable if it cannot be used.
         """
         asked_at = time.monotonic()
 
         def is_late() -> bool:
-            return time.monotonic() > max(asked_at, self._held_at) + LOCK_SECONDS
+            since = max(asked_at, self._held_at)
+            return time.monotonic() > since + LOCK_SECONDS
 
-        with self._turns.take(is_late), ExitStack() as opened:
-            with translate_disk_errors():
-                parent = opened.enter_context(self._open(self._folder.parent))
-                descriptor = opened.enter_context(self._open(self._folder))
-                status = os.fstat(descriptor)
-            # One process at a time waits for the lock. Otherwise a process that
-            # writes all the time would lock the folder again before another one
-            # notices that it is free.
-            _flock(parent, is_late)
-            try:
-                _flock(descriptor, is_late)
-            finally:
-                _unlock(parent)
+        with self._turns.take(is_late):
+            with self._be_next_process(folders.data, is_late):
+                self._lock(folders.bookmarks, is_late)
             self._held_at = time.monotonic()
             try:
-                yield status.st_dev, status.st_ino
+                yield
             finally:
-                _unlock(descriptor)
+                self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
 
     @contextmanager
-    def _open(self, folder: Path) -> Iterator[int]:
-        with open_folder(folder) as descriptor:
-            self._descriptors.add(descriptor)
+    def _be_next_process(
+        self, data: int, is_late: Callable[[], bool]
+    ) -> Iterator[None]:
+        """Let one process at a time wait for the lock.
+
+        Otherwise a process that writes all the time would lock the folder
+        again before another one notices that it is free.
+        """
+        with ExitStack() as opened:
             try:
-                yield descriptor
+                folder = opened.enter_context(files.open_folder(".", data))
+            except PermissionError:  # The folder need not be readable.
+                yield
+                return
+            except OSError as error:
+                raise _cannot_be_locked(error) from error
+            self._lock(folder, is_late)
+            try:
+                yield
             finally:
-                self._descriptors.remove(descriptor)
+                self._unlock(folder)
+
+    def _lock(self, folder: int, is_late: Callable[[], bool]) -> None:
+        self._locked.add(folder)
+        try:
+            _flock(folder, is_late)
+        except StorageError:
+            self._locked.discard(folder)
+            raise
+
+    def _unlock(self, folder: int) -> None:
+        # If this process forked meanwhile, its child shares the lock, and
+        # closing the folder alone would not release the lock.
+        with suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_UN)
+        self._locked.discard(folder)
 
     def close_in_child(self) -> None:
         """Close the folders in a forked child, which shares their locks.
 
         Otherwise the child would keep the locks if its parent is killed.
         """
-        for descriptor in self._descriptors:
+        for descriptor in self._locked:
             with suppress(OSError):
                 os.close(descriptor)
 
@@ -133,16 +236,13 @@ def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
             if is_late():
                 raise Busy(_BUSY) from None
         except OSError as error:
-            raise Unavailable(
-                f"The data folder cannot be locked: {error.strerror}. "
-                "Put it on a local disk that supports flock."
-            ) from error
+            raise _cannot_be_locked(error) from error
         time.sleep(pause)
         pause = min(pause * 2, 0.005)
 
 
-def _unlock(descriptor: int) -> None:
-    # If this process forked meanwhile, its child shares the lock, and closing the
-    # folder alone would not release the lock.
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+def _cannot_be_locked(error: OSError) -> Unavailable:
+    return Unavailable(
+        f"The data folder cannot be locked: {error.strerror}. "
+        "Put it on a local disk that supports flock."
+    )

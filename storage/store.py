@@ -5,13 +5,12 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 
 from storage import files
 from storage.errors import Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
-from storage.lock import Lock
+from storage.lock import Lock, OpenFolders
 from storage.reader import Reader
 from storage.transaction import Transaction
 from storage.tsid import Minter
@@ -40,6 +39,7 @@ class Store(Reader):
         machine writes to the folder. Raises Unavailable or Full.
         """
         super().__init__(Follower(folder, one_machine))
+        self._folder = folder
         folders = self._follower.folders
         files.make_folder(folder)
         files.make_folder(folders[BOOKMARKS])
@@ -54,7 +54,7 @@ class Store(Reader):
         Another thread of the parent may have held one during the fork.
         """
         self._follower.mutex = threading.RLock()
-        self._writer_lock = Lock(self._follower.folders[BOOKMARKS])
+        self._writer_lock = Lock()
         self._minter = Minter()
         self._follower.reset()
 
@@ -73,24 +73,28 @@ class Store(Reader):
         """
         if not self.compares_each_time():
             self.refresh()  # Reading a new folder takes long: do not lock yet.
-        transaction = Transaction(self._follower, self._minter)
-        with ExitStack() as opened:
-            try:
-                with self._lock_folder():
-                    yield transaction
-                    transaction.publish(opened)
-            finally:  # If one change fails, those before it are stored.
-                transaction.sync()
+        with ExitStack() as opened, ExitStack() as after_unlocking:
+            with self._lock_folders(opened) as folders:
+                transaction = Transaction(
+                    self._follower, self._minter, folders
+                )
+                # Other writers need not wait for this sync. It is done even
+                # after an error: the changes before it are stored.
+                after_unlocking.callback(transaction.sync)
+                yield transaction
+                transaction.publish(opened)
 
     @contextmanager
-    def _lock_folder(self) -> Iterator[None]:
+    def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
         """Exclude all other writers, and bring the index up to date."""
         while True:
-            with self._writer_lock.hold() as locked_folder:
+            folders = OpenFolders(self._folder, opened)
+            with self._writer_lock.hold(folders):
                 with self._follower.mutex:
                     self._follower.refresh()
-                if locked_folder == self._follower.watch.first_folder_identity:
-                    yield
+                watched = self._follower.watch.first_folder_identity
+                if folders.identity == watched:
+                    yield folders
                     return
             # Another folder has taken the place of the locked one: lock that.
 
@@ -98,12 +102,17 @@ class Store(Reader):
 class Rehearsal(Store):
     """A store for a dry run, whose transactions are one that is never stored."""
 
-    @cached_property
-    def _rehearsed(self) -> Transaction:
-        return Transaction(self._follower, self._minter)
+    _rehearsed: Transaction | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Let a block make changes that only later transactions see."""
         self.refresh()
-        yield self._rehearsed
+        with ExitStack() as opened:
+            folders = OpenFolders(self._folder, opened)
+            if self._rehearsed is None:
+                self._rehearsed = Transaction(
+                    self._follower, self._minter, folders
+                )
+            self._rehearsed.folders = folders
+            yield self._rehearsed

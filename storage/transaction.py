@@ -3,7 +3,6 @@
 import logging
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from storage import files
@@ -12,6 +11,7 @@ from storage.errors import (
     Busy,
     Conflict,
     Gone,
+    Invalid,
     NotFound,
     OutcomeUnknown,
     StorageError,
@@ -19,7 +19,8 @@ from storage.errors import (
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, State
 from storage.known_files import SUFFIX
-from storage.record import digest, encode
+from storage.lock import OpenFolders
+from storage.record import decode_tombstone, digest, encode
 from storage.tsid import Minter
 from storage.uri import uri_key
 
@@ -40,17 +41,20 @@ class Transaction:
     Every method sees the changes that were made before in the transaction.
     """
 
-    def __init__(self, follower: Follower, minter: Minter) -> None:
+    def __init__(
+        self, follower: Follower, minter: Minter, folders: OpenFolders
+    ) -> None:
+        self.folders = folders
         self._follower = follower
-        self._folders = follower.folders
         self._minter = minter
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._deleted: list[Entry] = []
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
-        # A published file's descriptor for each folder, by its position.
-        self._published: dict[int, int] = {}
-        self._to_remove: list[Path] = []  # The files of deleted bookmarks.
+        # A synced file of BOOKMARKS and of TOMBSTONES, by its descriptor.
+        self._synced: dict[int, int] = {}
+        self._has_published = False
+        self._tombstones: list[str] = []  # The ids of the published ones.
 
     # --- Reading ---
 
@@ -164,70 +168,101 @@ class Transaction:
     def publish(self, opened: ExitStack) -> None:
         """Write and sync all files, then give the new ones their names.
 
-        The files stay open in `opened`. Raises Busy if another program
-        changes a file meanwhile; OutcomeUnknown if some changes may be stored.
+        One file of each folder stays open in `opened`, for the folder's sync.
+        Raises Busy if another program changes a file meanwhile; OutcomeUnknown
+        if some changes may be stored.
         """
-        unchanged = self._open_unchanged(opened)
-        puts = [(put, self._stage(opened, put)) for put in self._puts.values()]
-        deletions = [
-            (entry, self._stage_tombstone(opened, entry))
-            for entry in self._deleted
-        ]
-        staged = [file for _, file in [*puts, *deletions]]
-        files.sync(unchanged + [file.descriptor for file in staged])
-        if unchanged:
-            self._published[BOOKMARKS] = unchanged[-1]
-        try:
-            for put, file in puts:
-                self._publish(put, file)
-            for entry, file in deletions:
-                self._publish_tombstone(entry, file)
-        except StorageError as error:
-            if not self._published:
-                raise
-            message = f"{error} Some of the changes may be stored."
-            raise OutcomeUnknown(message) from error
+        with ExitStack() as staged:
+            unchanged = self._open_unchanged(staged)
+            puts = [(put, self._stage(staged, put)) for put in self._puts.values()]
+            deletions = [
+                (entry, self._stage_tombstone(staged, entry))
+                for entry in self._deleted
+            ]
+            bookmarks = unchanged + [file.descriptor for _, file in puts]
+            tombstones = [file.descriptor for _, file in deletions]
+            files.sync(bookmarks + tombstones)
+            self._keep_one(BOOKMARKS, bookmarks, opened)
+            self._keep_one(TOMBSTONES, tombstones, opened)
+            try:
+                for put, file in puts:
+                    self._publish(put, file)
+                for entry, file in deletions:
+                    self._publish_tombstone(entry, file)
+            except StorageError as error:
+                if not self._has_published:
+                    raise
+                message = f"{error} Some of the changes may be stored."
+                raise OutcomeUnknown(message) from error
+
+    def _keep_one(
+        self, kind: int, descriptors: list[int], opened: ExitStack
+    ) -> None:
+        """Keep one of the synced files of a folder open.
+
+        A slow sync of the folder does not keep the others open meanwhile: a
+        process may open 1,024 files.
+        """
+        if descriptors:
+            with files.translate_disk_errors():
+                file = files.duplicate(descriptors[0])
+                self._synced[kind] = opened.enter_context(file)
 
     def sync(self) -> None:
         """Make the published names durable, then remove deleted bookmarks.
 
         Raises OutcomeUnknown.
         """
-        for kind, descriptor in self._published.items():
-            files.sync_folder(self._folders[kind], descriptor)
-        if not self._to_remove:
-            return
+        if BOOKMARKS in self._synced:
+            files.sync_folder(self.folders.bookmarks, self._synced[BOOKMARKS])
+        if TOMBSTONES in self._synced:
+            files.sync_folder(self.folders.tombstones, self._synced[TOMBSTONES])
+        if self._has_published:
+            self.folders.require_in_place()
+        if self._tombstones:
+            self._remove_deleted()
+
+    def _remove_deleted(self) -> None:
         try:
-            for path in self._to_remove:
-                files.remove(path)
-            files.sync_folder(self._folders[BOOKMARKS])
+            for id in self._tombstones:
+                if self._has_tombstone(id):
+                    files.remove(id + SUFFIX, self.folders.bookmarks)
+            files.sync_folder(self.folders.bookmarks)
         except StorageError as error:  # `check --repair` removes them later.
-            folder = self._folders[BOOKMARKS]
+            folder = self._follower.folders[BOOKMARKS]
             log.warning(
                 "Files of deleted bookmarks remain in %s: %s", folder, error
             )
+
+    def _has_tombstone(self, id: str) -> bool:
+        """Return whether a restore has not removed the tombstone since."""
+        try:
+            data, _ = files.read(id + SUFFIX, self.folders.tombstones)
+            decode_tombstone(id, data)
+        except (FileNotFoundError, files.BadFile, Invalid):
+            return False
+        return True
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
         """Open the files that are only synced; return their descriptors."""
         descriptors = []
         for id in self._unchanged - self._puts.keys():
-            problem = f"The file {id}{SUFFIX} cannot be synced"
-            with files.translate_disk_errors(problem):
-                file = files.open_file(self._path(id))
+            name = id + SUFFIX
+            with files.translate_disk_errors(f"The file {name} cannot be synced"):
+                file = files.open_file(name, folder=self.folders.bookmarks)
                 descriptors.append(opened.enter_context(file))
         return descriptors
 
     def _stage(self, opened: ExitStack, put: _Put) -> files.Staged:
         name = put.entry.bookmark.id + SUFFIX
-        file = files.Staged(self._folders[BOOKMARKS], name, put.data)
+        file = files.Staged(self.folders.bookmarks, name, put.data)
         return opened.enter_context(file)
 
     def _stage_tombstone(self, opened: ExitStack, entry: Entry) -> files.Staged:
-        folder = self._folders[TOMBSTONES]
-        files.make_folder(folder)
         id = entry.bookmark.id
         data = encode(Tombstone(id, now(), private=not entry.is_public))
-        return opened.enter_context(files.Staged(folder, id + SUFFIX, data))
+        file = files.Staged(self.folders.tombstones, id + SUFFIX, data)
+        return opened.enter_context(file)
 
     def _publish(self, put: _Put, file: files.Staged) -> None:
         if put.before:
@@ -235,19 +270,19 @@ class Transaction:
             file.publish()
         else:
             file.publish_new()
-        self._published[BOOKMARKS] = file.descriptor
+        self._has_published = True
         put.entry.changed_at = file.changed_at
 
     def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
         self._read(entry)  # Raises Busy.
         file.publish_new()
-        self._published[TOMBSTONES] = file.descriptor
-        self._to_remove.append(self._path(entry.bookmark.id))
+        self._has_published = True
+        self._tombstones.append(entry.bookmark.id)
 
     def _sync_tombstone(self, id: str) -> None:
-        folder = self._folders[TOMBSTONES]
+        folder = self.folders.tombstones
         with files.translate_disk_errors():
-            with files.open_file(folder / (id + SUFFIX)) as descriptor:
+            with files.open_file(id + SUFFIX, folder=folder) as descriptor:
                 files.sync_folder(folder, descriptor)
 
     def _read(self, found: Entry) -> bytes:
@@ -256,12 +291,9 @@ class Transaction:
         Raises Busy if the file is not the version that was found: it must not
         be replaced.
         """
-        id = found.bookmark.id
+        name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
-            content, _ = files.read(self._path(id))
+            content, _ = files.read(name, self.folders.bookmarks)
             if digest(content) == found.version:
                 return content
-        raise Busy(f"Another program has just changed {id}{SUFFIX}. Try again.")
-
-    def _path(self, id: str) -> Path:
-        return self._folders[BOOKMARKS] / (id + SUFFIX)
+        raise Busy(f"Another program has just changed {name}. Try again.")

@@ -8,7 +8,9 @@ import pytest
 from clients import ask, check, put, repair, service_of, temporary_files, titles, uri_of
 
 import storage.check
-from storage import files
+from storage import files, lock
+from storage.errors import Busy
+from storage.store import Store
 
 HOUR = 3600
 
@@ -189,5 +191,16 @@ def test_repair_keeps_a_bookmark_whose_tombstone_broke_after_the_check(address, 
     path = interrupt_deletion(data)
     findings = storage.check.check(data)
     write_file(data / "tombstones" / "b.json")
-    assert storage.check.repair(findings) == ([], findings)
+    assert storage.check.repair(data, findings) == ([], findings)
     assert path.exists()
+
+
+def test_repair_waits_for_the_lock_of_a_writer(address, data, monkeypatch):
+    path = interrupt_deletion(data)
+    monkeypatch.setattr(lock, "LOCK_SECONDS", 0.1)
+    findings = storage.check.check(data)
+    with Store(data).transaction(), pytest.raises(Busy):
+        storage.check.repair(data, findings)
+    assert path.exists()
+    assert storage.check.repair(data, findings)[1] == []
+    assert not path.exists()

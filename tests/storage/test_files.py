@@ -3,14 +3,14 @@
 import errno
 import os
 import subprocess
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from clients import count_open_files
 
 from storage import files
 from storage.errors import Busy, Full, StorageError, Unavailable
-from storage.files import Staged
-from storage.lock import Lock
+from storage.lock import Lock, OpenFolders
 from tests.conftest import require_program
 
 
@@ -33,13 +33,21 @@ def raise_error(number):
     return fail
 
 
+@contextmanager
+def staged_file(folder, name, data):
+    """Stage content for a name in a folder for a block."""
+    with files.open_folder(folder) as descriptor:
+        with files.Staged(descriptor, name, data) as staged:
+            yield staged
+
+
 def names(folder):
     """Return the names of the files in the folder, sorted."""
     return sorted(os.listdir(folder))
 
 
 def test_publishing_leaves_only_the_new_file(tmp_path, kind):
-    with Staged(tmp_path, "a.json", b"new") as staged:
+    with staged_file(tmp_path, "a.json", b"new") as staged:
         assert "a.json" not in names(tmp_path)
         staged.publish()
     assert names(tmp_path) == ["a.json"]
@@ -48,7 +56,7 @@ def test_publishing_leaves_only_the_new_file(tmp_path, kind):
 
 def test_publishing_replaces_the_old_file(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
-    with Staged(tmp_path, "a.json", b"new") as staged:
+    with staged_file(tmp_path, "a.json", b"new") as staged:
         assert (tmp_path / "a.json").read_bytes() == b"old"
         staged.publish()
     assert names(tmp_path) == ["a.json"]
@@ -57,17 +65,17 @@ def test_publishing_replaces_the_old_file(tmp_path, kind):
 
 def test_publishing_a_new_file_replaces_no_existing_file(tmp_path, kind):
     (tmp_path / "a.json").write_bytes(b"old")
-    with Staged(tmp_path, "a.json", b"new") as staged, pytest.raises(Busy):
+    with staged_file(tmp_path, "a.json", b"new") as staged, pytest.raises(Busy):
         staged.publish_new()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"old"
-    with Staged(tmp_path, "b.json", b"new") as staged:
+    with staged_file(tmp_path, "b.json", b"new") as staged:
         staged.publish_new()
     assert names(tmp_path) == ["a.json", "b.json"]
 
 
 def test_unpublished_content_leaves_no_file(tmp_path, kind):
-    with Staged(tmp_path, "a.json", b"new"):
+    with staged_file(tmp_path, "a.json", b"new"):
         pass
     assert names(tmp_path) == []
 
@@ -87,7 +95,7 @@ def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch, kind, call, number
     with monkeypatch.context() as patch:
         patch.setattr(os, call, raise_error(number))
         with pytest.raises(expected):
-            with Staged(tmp_path, "a.json", b"new") as staged:
+            with staged_file(tmp_path, "a.json", b"new") as staged:
                 files.sync([staged.descriptor])
     assert names(tmp_path) == []
     assert count_open_files() == open_before
@@ -105,12 +113,14 @@ def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
     open_before = count_open_files()
     with monkeypatch.context() as patch:
         patch.setattr(os, "close", close_and_fail)
-        with Staged(tmp_path, "a.json", b"new") as staged:
+        with staged_file(tmp_path, "a.json", b"new") as staged:
             files.sync([staged.descriptor])
             staged.publish_new()
-        files.sync_folder(tmp_path)
+        with files.open_folder(tmp_path) as folder:
+            files.sync_folder(folder)
         assert files.read(tmp_path / "a.json")[0] == b"new"
-        with Lock(tmp_path).hold():
+        (tmp_path / "bookmarks").mkdir()
+        with ExitStack() as opened, Lock().hold(OpenFolders(tmp_path, opened)):
             pass
     assert count_open_files() == open_before
 
@@ -119,19 +129,19 @@ def test_without_hard_links_another_program_s_new_file_is_not_replaced(tmp_path,
     monkeypatch.setattr(files, "_O_TMPFILE", 0)
     monkeypatch.setattr(os, "link", raise_error(errno.EPERM))
     (tmp_path / "a.json").write_bytes(b"theirs")
-    with Staged(tmp_path, "a.json", b"mine") as staged, pytest.raises(Busy):
+    with staged_file(tmp_path, "a.json", b"mine") as staged, pytest.raises(Busy):
         staged.publish_new()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"theirs"
 
 
-@pytest.mark.parametrize("publish", [Staged.publish, Staged.publish_new])
+@pytest.mark.parametrize("publish", [files.Staged.publish, files.Staged.publish_new])
 def test_a_failed_publication_leaves_no_file(tmp_path, monkeypatch, kind, publish):
     open_before = count_open_files()
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", raise_error(errno.ENOSPC))
         patch.setattr(os, "link", raise_error(errno.ENOSPC))
-        with pytest.raises(Full), Staged(tmp_path, "a.json", b"new") as staged:
+        with pytest.raises(Full), staged_file(tmp_path, "a.json", b"new") as staged:
             publish(staged)
     assert names(tmp_path) == []
     assert count_open_files() == open_before
@@ -143,7 +153,7 @@ def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         for call in ("link", "rename", "unlink"):
             patch.setattr(os, call, raise_error(errno.EROFS))
-        with pytest.raises(Unavailable), Staged(tmp_path, "a.json", b"new") as staged:
+        with pytest.raises(Unavailable), staged_file(tmp_path, "a.json", b"new") as staged:
             staged.publish()
     assert count_open_files() == open_before
     (left,) = tmp_path.iterdir()
@@ -152,8 +162,8 @@ def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch
 
 def test_publishing_does_not_replace_a_folder(tmp_path, kind):
     (tmp_path / "a.json").mkdir()
-    for publish in (Staged.publish, Staged.publish_new):
-        with pytest.raises(StorageError), Staged(tmp_path, "a.json", b"new") as staged:
+    for publish in (files.Staged.publish, files.Staged.publish_new):
+        with pytest.raises(StorageError), staged_file(tmp_path, "a.json", b"new") as staged:
             publish(staged)
     assert names(tmp_path) == ["a.json"]
 
@@ -172,7 +182,7 @@ def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(
         return real(path, flags, *rest, **more)
 
     monkeypatch.setattr(os, "open", open_named)
-    with Staged(tmp_path, "a.json", b"new") as staged:
+    with staged_file(tmp_path, "a.json", b"new") as staged:
         (temporary,) = tmp_path.iterdir()
         assert files.is_temporary(temporary.name)
         staged.publish()
@@ -183,15 +193,16 @@ def test_short_writes_are_continued(tmp_path, monkeypatch, kind):
     real = os.write
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
-        with Staged(tmp_path, "a.json", bytes(range(256))) as staged:
+        with staged_file(tmp_path, "a.json", bytes(range(256))) as staged:
             staged.publish()
     assert (tmp_path / "a.json").read_bytes() == bytes(range(256))
 
 
 def test_two_staged_files_of_one_name_are_independent(tmp_path, kind):
-    with Staged(tmp_path, "a.json", b"1") as one, Staged(tmp_path, "a.json", b"2") as other:
-        one.publish()
-        other.publish()
+    with staged_file(tmp_path, "a.json", b"1") as one:
+        with staged_file(tmp_path, "a.json", b"2") as other:
+            one.publish()
+            other.publish()
     assert names(tmp_path) == ["a.json"]
     assert (tmp_path / "a.json").read_bytes() == b"2"
 

@@ -22,7 +22,16 @@ import storage.watch
 from bookmarks import make_app
 from storage import files, follower, lock, record
 from storage.bookmark import Tombstone, clean, create, update
-from storage.errors import Busy, Conflict, Gone, Invalid, StorageError, Unavailable, Unreadable
+from storage.errors import (
+    Busy,
+    Conflict,
+    Gone,
+    Invalid,
+    OutcomeUnknown,
+    StorageError,
+    Unavailable,
+    Unreadable,
+)
 from storage.known_files import KnownFiles
 from storage.query import Query
 from storage.record import encode
@@ -484,20 +493,65 @@ def delete_a(store, a):
     return {}
 
 
-@pytest.mark.parametrize("module, call", [(os, "write"), (fcntl, "flock"), (os, "link")])
-@pytest.mark.parametrize(
-    "write, name",
-    [(add, "bookmarks"), (update_a, "bookmarks"),
-     (delete_a, "bookmarks"), (delete_a, "tombstones")],
-)  # fmt: skip
-def test_a_write_while_a_folder_is_replaced_is_in_the_new_folder(
-    store, a, tmp_path, module, call, write, name
-):
+WRITES = [
+    (add, "bookmarks"), (update_a, "bookmarks"), (delete_a, "bookmarks"), (delete_a, "tombstones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("write, name", WRITES)
+def test_a_write_after_a_folder_is_replaced_is_in_the_new_folder(store, a, tmp_path, write, name):
     with pytest.MonkeyPatch.context() as patch:
-        replace_folder_at(patch, module, call, tmp_path / name)
+        replace_folder_at(patch, fcntl, "flock", tmp_path / name)
         expected = write(store, a)
     assert (tmp_path / "aside").exists()
     assert titles(store) == titles(Store(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("call", ["write", "link", "fsync"])
+@pytest.mark.parametrize("write, name", WRITES)
+def test_a_write_while_a_folder_is_replaced_changes_nothing_in_the_new_folder(
+    store, a, tmp_path, call, write, name
+):
+    content = (tmp_path / "bookmarks" / "a.json").read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        replace_folder_at(patch, os, call, tmp_path / name)
+        with pytest.raises(OutcomeUnknown):
+            write(store, a)
+    assert (tmp_path / "aside").exists()
+    assert [path.name for path in (tmp_path / "bookmarks").iterdir()] == ["a.json"]
+    assert (tmp_path / "bookmarks" / "a.json").read_bytes() == content
+    if name == "tombstones":
+        assert list((tmp_path / "tombstones").iterdir()) == []
+
+
+def test_a_restore_during_a_deletion_keeps_the_restored_bookmark(store, a, tmp_path, monkeypatch):
+    file = tmp_path / "bookmarks" / "a.json"
+    content, sync = file.read_bytes(), files.sync_folder
+
+    def sync_and_restore(*arguments):
+        sync(*arguments)
+        (tmp_path / "tombstones" / "a.json").unlink(missing_ok=True)
+        file.write_bytes(content)
+
+    monkeypatch.setattr(files, "sync_folder", sync_and_restore)
+    delete_bookmark(store, a)
+    assert titles(store) == {"a": "A"}
+
+
+def test_a_slow_sync_of_the_folder_keeps_few_files_open(store, monkeypatch):
+    before, numbers, sync = count_open_files(), [], files.sync_folder
+
+    def count_and_sync(*arguments):
+        numbers.append(count_open_files() - before)
+        sync(*arguments)
+
+    monkeypatch.setattr(files, "sync_folder", count_and_sync)
+    with store.transaction() as folder:
+        entries = [folder.put(bookmark(f"b{number}")) for number in range(50)]
+    with store.transaction() as folder:
+        for entry in entries:
+            folder.delete(folder.get(entry.bookmark.id))
+    assert len(numbers) >= 2 and max(numbers) <= 5
 
 
 def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
