@@ -34,6 +34,7 @@ from formats.http.cache import ResponseCache
 from formats.http.compression import compress
 from formats.http.conditional import require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
+from formats.http.linkding_shapes import linkding_number
 from formats.http.negotiation import negotiate
 from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
@@ -387,7 +388,7 @@ def make_app(
         url = site.url
     control = AccessControl(tokens, public_read, url)
     folder = Path(data)
-    cache = ResponseCache(Store(folder, one_machine))
+    cache = ResponseCache(Store(folder, one_machine, linkding_number))
     return Application(folder, lambda: cache, control, site)
 
 

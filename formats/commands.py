@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import formats
+from formats.http.linkding_shapes import linkding_number
 from formats.imports import read_entries
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing
@@ -44,18 +45,24 @@ _WHOLE_FILE = 0  # The line number in the report of an error that concerns the w
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print all problems of the folder, also repaired ones; return 1 if any remain."""
+    """Print all problems of the folder, also repaired ones.
+
+    Return 1 if harmful ones remain.
+    """
     data = Path(options.data)
-    remaining = check(data)
+    remaining = check(data, linkding_number)
     if options.repair:
         repaired, remaining = repair(data, remaining)
         for finding in repaired:
             print(finding)
+    is_harmful = False
     for finding in remaining:
         print(finding)
+        if not finding.is_harmless:
+            is_harmful = True
     if options.similar:
         _print_similar(_open(options, data))
-    return int(bool(remaining))
+    return int(is_harmful)
 
 
 def _print_similar(store: Store) -> None:
@@ -242,8 +249,8 @@ def change_tags(options: argparse.Namespace) -> int:
 def _open(options: argparse.Namespace, folder: Path) -> Store:
     """Return the store of a folder, for a dry run one that stores nothing."""
     if options.dry_run:
-        return Rehearsal(folder, options.one_machine)
-    return Store(folder, options.one_machine)
+        return Rehearsal(folder, options.one_machine, linkding_number)
+    return Store(folder, options.one_machine, linkding_number)
 
 
 def _open_existing(options: argparse.Namespace) -> Store:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from storage import files
 from storage.bookmark import ID, Bookmark
 from storage.errors import Invalid, Unavailable
 from storage.lock import Lock, OpenFolders
+from storage.numbers import NumberOf, unique_number
 from storage.record import decode_bookmark, decode_tombstone
 from storage.uri import uri_key
 
@@ -19,6 +20,10 @@ _Value = TypeVar("_Value")
 
 # Advice for findings.
 _RESTORE = "correct it by hand, or restore it from a backup"
+_ADD_AGAIN = (
+    "clients that know bookmarks by numbers find neither; "
+    "delete both and add them again"
+)
 _REMOVE = "remove it, or run `bookmarks check --repair`"
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
@@ -35,6 +40,7 @@ class Finding:
     is_safe_to_remove: bool = False
     # If a crash left the file of a deleted bookmark, the path of its tombstone.
     tombstone: Path | None = None
+    is_harmless: bool = False  # Every file can be used.
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -55,10 +61,13 @@ def _printable(text: str) -> str:
 # --- Checking ---
 
 
-def check(folder: Path) -> list[Finding]:
+def check(
+    folder: Path, number_of: NumberOf = unique_number
+) -> list[Finding]:
     """Return everything that is wrong in the data folder.
 
-    Raises Unavailable if the folder cannot be listed.
+    Ids that have the same `number_of` are wrong, too. Raises Unavailable if
+    the folder cannot be listed.
     """
     tombstones = folder / "tombstones"
     findings: list[Finding] = []
@@ -71,6 +80,7 @@ def check(folder: Path) -> list[Finding]:
             else:
                 deleted[path.stem] = path
     findings += _check_bookmarks(folder / "bookmarks", deleted)
+    findings += _check_numbers(folder / "bookmarks", deleted, number_of)
     return findings
 
 
@@ -104,6 +114,20 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
             if first_name != path.name:
                 problem = f"has the same uri as {first_name}"
                 yield Finding(path, problem, "delete one of the two")
+
+
+def _check_numbers(
+    folder: Path, deleted: Iterable[str], number_of: NumberOf
+) -> Iterator[Finding]:
+    """Yield each file whose id has the number of another or deleted one."""
+    ids_by_number = {number_of(id): id for id in deleted}
+    for path in _paths(folder):
+        if _check_name(path):
+            continue
+        first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
+        if first_id != path.stem:
+            problem = f"has an id with the same number as {first_id}"
+            yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
 
 
 def _deleted_finding(path: Path, tombstone: Path, bookmark: Bookmark | None) -> Finding:

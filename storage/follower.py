@@ -12,6 +12,7 @@ from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.index import Entry, Index, Item, State, TombstoneEntry
 from storage.known_files import SUFFIX, KnownFiles, id_of
+from storage.numbers import NumberOf, unique_number
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
@@ -40,7 +41,13 @@ class Follower:
     call `is_up_to_date`, and to call `reset` in a forked child.
     """
 
-    def __init__(self, folder: Path, one_machine: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        one_machine: bool = False,
+        number_of: NumberOf = unique_number,
+    ) -> None:
+        self.number_of = number_of
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
         self.change_count = 0  # Grows with every change of the index.
@@ -55,7 +62,7 @@ class Follower:
         self._must_rescan = True
 
     def _forget(self) -> None:
-        self.index = Index({})
+        self.index = Index({}, self.number_of)
         # The latest ctime of a file or folder. It only grows: removing a file
         # is a later change of its folder.
         self._changed_at = 0.0
@@ -261,7 +268,8 @@ class Follower:
         """Set the item of each id, or remove the ids whose item is None."""
         part = len(self.index.items) * _PART_TO_REBUILD
         if len(items) > max(MIN_CHANGES_TO_REBUILD, part):
-            self.index = Index({**self.index.items, **items})
+            all_items = {**self.index.items, **items}
+            self.index = Index(all_items, self.number_of)
             return
         for id, item in items.items():
             self.index.change(id, item)

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.bookmark import PRIVATE, Bookmark, Tombstone
+from storage.numbers import NumberOf, Numbers, unique_number
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 _VERSIONS = 1 << 128  # Versions are less than this number.
@@ -139,7 +140,11 @@ class Index:
     Not thread-safe, but the sequences that it returns never change.
     """
 
-    def __init__(self, items: Mapping[str, Item | None]) -> None:
+    def __init__(
+        self,
+        items: Mapping[str, Item | None],
+        number_of: NumberOf = unique_number,
+    ) -> None:
         """Index the item of each id; None stands for no item."""
         self.items: dict[str, Item] = {}
         # The sum of all versions: a change of one file needs no pass over all.
@@ -161,6 +166,7 @@ class Index:
         tombstones.sort(key=_tombstone_order)
         self._entries = SortedList(entries, _entry_order)
         self._tombstones = SortedList(tombstones, _tombstone_order)
+        self._numbers = Numbers(self.items, number_of)
         self._by_uri_key: dict[str, SortedList[Entry]] = {}
         self._by_tag: dict[str, SortedList[Entry]] = {}
         for entry in entries:
@@ -187,6 +193,10 @@ class Index:
     def tombstones(self) -> Sequence[TombstoneEntry]:
         """All tombstones."""
         return self._tombstones.read()
+
+    def ids_of_number(self, number: int) -> Sequence[str]:
+        """Return the ids, of tombstones too, that have this number."""
+        return self._numbers.ids_of(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
         """Return the bookmarks that have a folded tag, or are UNTAGGED."""
@@ -237,6 +247,8 @@ class Index:
 
     def _add(self, id: str, new: Item, old: Item | None) -> None:
         self.items[id] = new
+        if not old:
+            self._numbers.add(id)
         self.version += new.version
         if isinstance(new, TombstoneEntry):
             self._tombstones.insert(new, old)
@@ -250,6 +262,7 @@ class Index:
         self.version -= old.version
         if not new:
             del self.items[id]
+            self._numbers.remove(id)
         if isinstance(old, TombstoneEntry):
             self._tombstones.discard(old)
             return

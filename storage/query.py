@@ -26,6 +26,7 @@ class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return."""
 
     tags: tuple[str, ...] = ()  # Folded; a match has all of them.
+    without_tags: tuple[str, ...] = ()  # Folded; a match has none of them.
     search: Search | None = None
     uri_key: str | None = None  # The normalized uri, equal for equivalent uris.
     sort: str = NEWEST_FIRST  # One of `SORTS`.

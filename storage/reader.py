@@ -60,6 +60,12 @@ class Reader:
                 return None
             return self._follower.find(ids[0])
 
+    def ids_of_number(self, number: int) -> Sequence[str]:
+        """Return the ids, of deleted bookmarks too, that have this number."""
+        with self._follower.mutex:
+            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            return index.ids_of_number(number)
+
     def state(self) -> State:
         """Return the validators of the collection.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import filterfalse
 from operator import attrgetter
 from typing import Any as Anything
 from typing import TypeVar
@@ -105,7 +106,16 @@ def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
 
 
 def candidates(index: Index, query: Query) -> Sequence[Entry]:
-    """Return the entries with the tags and uri of a query, oldest first."""
+    """Return the entries that match without the search, oldest first."""
+    entries = _with_uri_and_tags(index, query)
+    for tag in query.without_tags:
+        excluded = frozenset(index.of_tag(tag))
+        if excluded:
+            entries = list(filterfalse(excluded.__contains__, entries))
+    return entries
+
+
+def _with_uri_and_tags(index: Index, query: Query) -> Sequence[Entry]:
     if query.uri_key is not None:
         return _with_tags(index.of_uri_key(query.uri_key), query.tags)
     if query.tags:
@@ -130,6 +140,8 @@ def meets(entry: Entry, query: Query) -> bool:
     if query.uri_key not in (None, entry.uri_key):
         return False
     if not set(query.tags).issubset(entry.tags):
+        return False
+    if not set(query.without_tags).isdisjoint(entry.tags):
         return False
     return bool(search_entries([entry], query.search))
 

@@ -11,6 +11,7 @@ from storage import files
 from storage.errors import Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
 from storage.lock import Lock, OpenFolders
+from storage.numbers import NumberOf, unique_number
 from storage.reader import Reader
 from storage.transaction import Transaction
 from storage.tsid import Minter
@@ -32,13 +33,19 @@ os.register_at_fork(after_in_child=_reset_stores_in_child)
 class Store(Reader):
     """The bookmarks and tombstones in a folder, whose files are the only truth."""
 
-    def __init__(self, folder: Path, one_machine: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        one_machine: bool = False,
+        number_of: NumberOf = unique_number,
+    ) -> None:
         """Open the folder and create missing folders.
 
         With `one_machine`, inotify is used on every file system: no other
-        machine writes to the folder. Raises Unavailable or Full.
+        machine writes to the folder. A new bookmark gets an id whose
+        `number_of` no other id has. Raises Unavailable or Full.
         """
-        super().__init__(Follower(folder, one_machine))
+        super().__init__(Follower(folder, one_machine, number_of))
         self._folder = folder
         folders = self._follower.folders
         files.make_folder(folder)

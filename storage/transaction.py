@@ -49,6 +49,7 @@ class Transaction:
         self._minter = minter
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
+        self._numbers: set[int] = set()  # Of the puts' ids.
         self._deleted: list[Entry] = []
         self._unchanged: set[str] = set()  # Ids whose files are only synced.
         # A synced file of BOOKMARKS and of TOMBSTONES, by its descriptor.
@@ -113,12 +114,13 @@ class Transaction:
     # --- Changing ---
 
     def mint(self) -> str:
-        """Return an id that no bookmark has or had."""
+        """Return an id whose number no bookmark has or had."""
         while True:
             id = self._minter.mint()
+            number = self._follower.number_of(id)
             with self._follower.mutex:
-                is_used = id in self._follower.index.items
-            if not is_used and id not in self._puts:
+                is_used = bool(self._follower.index.ids_of_number(number))
+            if not is_used and number not in self._numbers:
                 return id
 
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
@@ -147,6 +149,7 @@ class Transaction:
         self._refuse_uri_of_another(entry, before)
         self._puts[id] = _Put(entry, first, data)
         self._ids_by_uri_key[entry.uri_key] = id
+        self._numbers.add(self._follower.number_of(id))
         return entry
 
     def _refuse_uri_of_another(

@@ -3,6 +3,7 @@
 import base64
 import errno
 import fcntl
+import json
 import os
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ import webtest
 
 from bookmarks import make_app
 from formats.http import linkding
-from formats.http.linkding_shapes import LINKDING_VERSION, number_of
+from formats.http.linkding_shapes import LINKDING_VERSION, linkding_number
 from tests.conftest import URI, documentation
 
 MEMBERS = {
@@ -60,7 +61,7 @@ def test_a_bookmark_has_linkdings_members(app, post):
     made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
     assert made.keys() == MEMBERS
     (own,) = stored(app)
-    assert made["id"] == number_of(own["id"])
+    assert made["id"] == linkding_number(own["id"])
     assert (made["title"], made["description"], made["notes"]) == ("T", "D", "")
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
@@ -258,12 +259,12 @@ def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method
 
 
 def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatch):
-    numbers = [number_of(f"id-{n}") for n in range(10_000)]
+    numbers = [linkding_number(f"id-{n}") for n in range(10_000)]
     assert all(0 < number < 2**31 for number in numbers)
     assert len(set(numbers)) > 9_990
-    assert number_of("0s9yex328jt74") == 475727080
+    assert linkding_number("0s9yex328jt74") == 475727080
     monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
-    assert number_of("any") == 1
+    assert linkding_number("any") == 1
 
 
 def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, data):
@@ -283,7 +284,7 @@ def same_path(app):
     for id in SAME:
         fields = {"uri": f"https://{id}/", "title": "", "description": "", "tags": []}
         app.put_json(f"/{id}", fields, status=201)
-    return f"/api/bookmarks/{number_of(SAME[0])}/"
+    return f"/api/bookmarks/{linkding_number(SAME[0])}/"
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -294,7 +295,8 @@ def test_a_number_that_two_ids_share_is_404_for_every_method(app, same_path, is_
     for method in ("get", "delete", "put_json", "patch_json"):
         body = [{"url": URI}] if "json" in method else []
         error = getattr(app, method)(same_path, *body, status=404)
-        assert all(id in error.json["detail"] for id in SAME)
+        # The ids of private bookmarks must not be named to visitors.
+        assert not any(id in error.json["detail"] for id in SAME)
     for verb in ("archive", "unarchive"):
         app.post(f"{same_path}{verb}/", status=404)
     assert len(stored(app)) == 2 - is_deleted
@@ -349,7 +351,51 @@ def test_a_list_is_searched_with_linkdings_grammar(app, post):
     assert results(app, q="#two\xa0words") == ["https://a.example/"]
     assert results(app, q="!untagged") == ["https://c.example/"]
     assert results(app, q="-!untagged #two") == ["https://b.example/"]
-    assert results(app, q="!unread") == results(app, unread="yes") == ["https://b.example/"]
+    assert results(app, q="!unread") == ["https://b.example/"]
+
+
+def test_a_list_is_limited_to_unread_or_shared_bookmarks_or_to_others(app, post):
+    post("https://a.example/", unread=True)
+    post("https://b.example/", shared=True)
+    post("https://c.example/", unread=True, shared=True)
+    made = post("https://d.example/", unread=True)
+    app.post(f"/api/bookmarks/{made['id']}/archive/", status=204)
+    a, b, c, d = (f"https://{host}.example/" for host in "abcd")
+    assert results(app, unread="yes") == [c, a]
+    assert results(app, unread="no") == [b]
+    assert results(app, shared="yes") == [c, b]
+    assert results(app, shared="no") == [a]
+    assert results(app, unread="yes", shared="yes") == [c]
+    assert results(app, unread="yes", q="a.example") == [a]
+    assert results(app, unread="off", shared="x") == [c, b, a]
+    assert results(app, "/api/bookmarks/archived/", unread="yes") == [d]
+    assert results(app, "/api/bookmarks/archived/", unread="no") == []
+
+
+@pytest.mark.parametrize(
+    "sort, order",
+    [
+        ("added_asc", "bca"),
+        ("added_desc", "acb"),
+        ("modified_asc", "acb"),
+        ("modified_desc", "bca"),
+        ("title_asc", "abc"),
+        ("title_desc", "cba"),
+        ("", "acb"),
+        ("other", "acb"),
+    ],
+)
+def test_a_list_is_sorted(app, data, sort, order):
+    for id, created, modified in (("b", 1, 3), ("c", 2, 2), ("a", 3, 1)):
+        fields = {
+            "id": id,
+            "uri": f"https://{id}.example/",
+            "title": id.upper(),
+            "created": f"2020-01-0{created}T00:00:00Z",
+            "modified": f"2021-01-0{modified}T00:00:00Z",
+        }
+        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(fields))
+    assert results(app, sort=sort) == [f"https://{id}.example/" for id in order]
 
 
 def test_a_bookmark_with_no_tag_but_a_flag_is_untagged(app, post):
@@ -401,7 +447,7 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     assert 0 < tag["id"] < 2**31
     assert app.get(f"/api/tags/{tag['id']}/").json == tag
     assert app.post_json("/api/tags/", {"name": "a\xa0B"}, status=201).json["id"] == tag["id"]
-    assert app.get(f"/api/tags/{number_of('unread')}/", status=404).json.keys() == {"detail"}
+    assert app.get(f"/api/tags/{linkding_number('unread')}/", status=404).json.keys() == {"detail"}
     assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
 
 

@@ -15,6 +15,7 @@ from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
 from formats.http.cache import ResponseCache
 from formats.http.failed_logins import FailedLogins
+from formats.http.linkding_shapes import linkding_number
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import requested_site
@@ -79,7 +80,7 @@ def cache_opener(max_open: int, one_machine: bool) -> Callable[[HostFolder], Res
     @functools.lru_cache(max_open)
     def open_once(folder: HostFolder) -> ResponseCache:
         try:
-            store = Store(folder.path, one_machine)
+            store = Store(folder.path, one_machine, linkding_number)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
         weakref.finalize(store, folder.close)  # The path leads to the open folder.

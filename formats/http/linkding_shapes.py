@@ -44,7 +44,7 @@ PROFILE: Members = {
 }
 
 
-def number_of(id: str) -> int:
+def linkding_number(id: str) -> int:
     """Return the number by which clients know the bookmark or tag with this id.
 
     They may store it in 32 bits, so it is from 1 to 2^31 - 1, and two ids may have the same one.
@@ -62,7 +62,7 @@ def bookmark_document(bookmark: Bookmark) -> Members:
     folded_tags = {fold_tag(tag) for tag in bookmark.tags}
     flags = {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
     return {
-        "id": number_of(bookmark.id),
+        "id": linkding_number(bookmark.id),
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": bookmark.description,
