@@ -1,19 +1,19 @@
-"""The limit of the nesting of JSON, the same for bodies and files and on every Python."""
+"""Limit the nesting of JSON before it is decoded."""
 
-# The decoders' own limits depend on Python; 3.13 overflows the small stack of a thread of musl. The
-# indentation of a file grows with the square of its levels: 500,000 bytes for these.
+# The limits of the decoders differ between versions of Python, and one of them
+# overflows the stack of a thread of musl.
 MAX_DEPTH = 500
 
 _CHUNK = 65_536  # In bytes. Other threads wait while a chunk is split.
-_ALL_BUT_BRACKETS_AND_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+_ALL_BYTES = bytes(range(256))
 
 
 def is_too_deep(document: bytes) -> bool:
-    """Return whether arrays and objects of a JSON document are nested in more than MAX_DEPTH."""
+    """Return whether more than MAX_DEPTH arrays and objects are nested."""
     if document.count(b"[") + document.count(b"{") <= MAX_DEPTH:
         return False
     depth = 0
-    for bracket in brackets(document):
+    for bracket in outside_strings(document, b"[]{}"):
         if bracket in b"[{":
             depth += 1
         else:
@@ -23,10 +23,11 @@ def is_too_deep(document: bytes) -> bool:
     return False
 
 
-def brackets(document: bytes) -> bytes:
-    """Return the brackets and braces of a JSON document, without those in its strings."""
+def outside_strings(document: bytes, wanted: bytes) -> bytes:
+    """Return only the wanted bytes of a JSON document outside its strings."""
+    unwanted = _ALL_BYTES.translate(None, wanted + b'"')
     unescaped = document.replace(rb"\\", b"").replace(rb"\"", b"")
-    text = unescaped.translate(None, _ALL_BUT_BRACKETS_AND_QUOTES)
+    text = unescaped.translate(None, unwanted)
     kept = []
     is_in_string = False
     for start in range(0, len(text), _CHUNK):

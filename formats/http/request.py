@@ -17,15 +17,16 @@ from formats.imports.entry import MAX_ENTRY, ImportedEntry
 from formats.listing import Parameters
 from storage.bookmark import split_tags
 from storage.errors import Malformed
-from storage.nesting import brackets
+from storage.nesting import outside_strings
 
 log = logging.getLogger("bookmarks")
 
 # In bytes.
 MAX_BODY = MAX_ENTRY  # Of a body with one bookmark or a form.
 MAX_FILE = 32 * 1024 * 1024  # Of a file to import.
-# Decoding so many takes 0.4 to 0.9 s, in which other threads may have to wait.
-MAX_JSON_CONTAINERS = 500_000
+# Decoding so many takes about a second, in which other threads may have to wait.
+MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
+MAX_JSON_VALUES = 2_000_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
 URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
 
@@ -93,26 +94,34 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
 
 
 def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
-    """Return the entries of a file, whose format is detected if it has no name."""
-    format = format or detect_format(data)
+    """Return the entries of a file; an empty format means to detect it."""
+    if not format:
+        format = detect_format(data)
     if format == "json":
-        limit_json_containers(data)
+        limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Read the first entry now, which refuses a file without any.
+    # Read the first entry now: the reader raises Malformed for a file without any.
     first = list(islice(entries, 1))
     return chain(first, entries)
 
 
-def limit_json_containers(document: bytes) -> None:
+def limit_json(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would block other requests for too long."""
-    # UTF-16 becomes UTF-8, in which a bracket is one byte.
-    found = brackets(decode(document).encode())
-    if found.count(b"{") + found.count(b"[") > MAX_JSON_CONTAINERS:
-        raise HTTPError(
-            413,
-            f"The JSON document has more than {MAX_JSON_CONTAINERS:,} objects and "
-            "arrays. Import it with `bookmarks import` on the server.",
-        )
+    utf_8 = decode(document).encode()  # The document may be UTF-16.
+    punctuation = outside_strings(utf_8, b"{[,")
+    commas = punctuation.count(b",")
+    containers = len(punctuation) - commas
+    if containers > MAX_JSON_CONTAINERS:
+        problem = f"{MAX_JSON_CONTAINERS:,} objects and arrays"
+    elif commas >= MAX_JSON_VALUES:
+        problem = f"{MAX_JSON_VALUES:,} values"
+    else:
+        return
+    raise HTTPError(
+        413,
+        f"The JSON document has more than {problem}. Import it with "
+        "`bookmarks import` on the server.",
+    )
 
 
 # --- The headers that describe a body ---

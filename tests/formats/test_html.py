@@ -391,7 +391,7 @@ def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
 DEEP = '[{"x": ' + "[" * 1100  # A recursive parser stops in it.
 
 
-@pytest.mark.parametrize("deleted", ["", "[]", "{", "[1]", '[{"uri": "x:y"}]', "[[[[", DEEP])
+@pytest.mark.parametrize("deleted", ["", "[]", "{", "[1]", "[[[[", DEEP])
 def test_a_forged_form_puts_nothing_back(app, deleted):
     app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
     fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from formats.http.request import limit_json_containers
+from formats.http.request import MAX_JSON_VALUES, limit_json
 from formats.http.response import HTTPError
 from formats.imports import FILE_READERS, csv, json
 from storage.errors import Malformed
@@ -128,10 +128,19 @@ def test_a_row_of_many_mebibytes_is_skipped(repeated):
 )
 def test_the_number_of_objects_and_arrays_is_limited_over_http_only(entry, limit):
     allowed, too_many = (b"[" + b",".join([entry] * n) + b"]" for n in (limit, limit + 1))
-    limit_json_containers(allowed)
+    limit_json(allowed)
     with pytest.raises(HTTPError, match="bookmarks import"):
-        limit_json_containers(too_many)
+        limit_json(too_many)
     assert next(json.read_file(too_many))
+
+
+@pytest.mark.parametrize("begin, value, end", [("[", "1", "]"), ('{"a":[', '""', "]}")])
+def test_the_number_of_values_is_limited_over_http(app, begin, value, end):
+    """Decoding 16 million numbers would block all threads for 5 s."""
+    values = ",".join([value] * MAX_JSON_VALUES)
+    limit_json(f"{begin}{values}{end}".encode())
+    response = upload(app, f"{begin}{values},{value}{end}".encode(), status=413)
+    assert "has more than 2,000,000 values" in response.text
 
 
 def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
