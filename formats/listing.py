@@ -13,8 +13,8 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# The actions of a form on a number of bookmarks. The form leads to a list with this number in the
-# parameter of this name.
+# What a form has done, as the notice of the next list says it. The query of that list has the
+# number of bookmarks, by these names.
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",

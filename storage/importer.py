@@ -31,8 +31,8 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
-# The one of an entry whose fields are the numbers of values that are not read, by
-# the names of their columns or members.
+# The skip reason of a note on the whole file, whose fields are the numbers of
+# unread values.
 NOT_READ = "is not read"
 
 # Where an entry stands in its file: its line, or in JSON its path, such as

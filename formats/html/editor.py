@@ -181,10 +181,12 @@ def _digests(fields: Fields) -> dict[str, str]:
     return digests
 
 
+_40_BITS = 2**40 - 1  # They distinguish the versions of one bookmark.
+
+
 def shown_version(entry: Entry) -> str:
     """Return the id and version of a bookmark, by which a form says what its page has shown."""
-    # 40 bits distinguish the versions of one bookmark.
-    return f"{entry.bookmark.id}:{entry.version & 0xFF_FFFF_FFFF:010x}"
+    return f"{entry.bookmark.id}:{entry.version & _40_BITS:010x}"
 
 
 # --- Writing ---

@@ -202,7 +202,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return a notice with the numbers of RESULTS, which a form has added to the query."""
+    """Return a notice such as `3 changed`, from the numbers that a form has put into the query."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")

@@ -42,16 +42,21 @@ def form_handler(
             except Exception as error:
                 site = service.site(request)
                 problem = problems.problem_of(request, error, site)
-            page = write_again(fields, path_of(request), problem, site)
-            response = respond_page(page, problem.status_line)
-            if problem.deleted:  # Only the bookmark's own address is 410.
-                response.status = "409 Conflict"
-            response.headers |= problem.headers  # Such as Retry-After.
-            return response
+                page = write_again(fields, path_of(request), problem, site)
+                return _respond_problem(page, problem)
 
         return handle
 
     return decorate
+
+
+def _respond_problem(page: str, problem: Problem) -> Response:
+    response = respond_page(page, problem.status_line)
+    if problem.deleted:
+        # 410 would say that the address of the form itself is gone for good.
+        response.status = "409 Conflict"
+    response.headers |= problem.headers  # Such as Retry-After.
+    return response
 
 
 def typed_tags(fields: Mapping[str, Any], what: str = "some") -> list[str]:

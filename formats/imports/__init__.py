@@ -7,12 +7,11 @@ from pathlib import PurePath
 from formats.charset import count_guessed_bytes
 from formats.imports import csv, json, netscape, opera, outline, shortcut, text, xbel
 from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry
+from formats.imports.entry import ImportedEntry, note_of_unread_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
-from storage.importer import NOT_READ
 
-# By the name of the format, as in `bookmarks import --format`. A reader takes the bytes of a file.
+# By the name of the format, as in `bookmarks import --format`.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
     "xbel": xbel.read_file,
@@ -23,28 +22,26 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-
-
 # The charset that a file of such a format declares. Those of other formats declare none.
 CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# As over HTTP for the objects of JSON, which take as long.
+# As many as the objects of a JSON document over HTTP, which take as long.
 MAX_WORTHLESS_ENTRIES = 500_000
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file in the named format, or in the detected one if there is no name.
+    """Yield the entries of a file; without the name of its format, detect it.
 
-    The file's name without its suffix is the title of a shortcut, such as a `.url`, without one.
+    The title of a shortcut, such as a `.url`, may be the file's name.
 
-    Raises Malformed if no entry can be read. An error further on, or too many entries without a
-    bookmark, is the `skip_reason` of a last entry, which has no fields, so that the entries before
-    it can be imported.
+    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
+    entry, so that the entries before it can be imported.
     """
-    format = format or detect_format(data)
+    if not format:
+        format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_title(entries, PurePath(file_name).stem)
@@ -65,7 +62,7 @@ def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
         label = CHARSET_READERS[format](data)
     count = count_guessed_bytes(data, label)
     if count:
-        yield ImportedEntry(0, {"bytes that are not UTF-8, read as windows-1252": count}, NOT_READ)
+        yield note_of_unread_values({"bytes that are not UTF-8, read as windows-1252": count})
 
 
 def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
@@ -80,6 +77,6 @@ def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry
 
 
 def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
-    """Yield the entries, those without a title with this one."""
+    """Yield the entries; those without a title get this one."""
     for entry in entries:
         yield entry._replace(fields={"title": title} | entry.fields)

@@ -186,17 +186,14 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     reason = entry.skip_reason
     # The uri goes on over the next lines if its quotation mark is never closed.
     has_whole_uri = not reason and "\n" not in str(fields["uri"])
-    if _has_wrong_width(row.cells, len(names), has_whole_uri):
+    has_further_cells = any(row.cells[len(names) :])
+    # Some programs leave out empty cells at the end of a row.
+    has_lost_cells = len(row.cells) < len(names) and not has_whole_uri
+    if has_further_cells or has_lost_cells:
         reason = f"has {len(row.cells)} cells, not {len(names)}"
     if reason:
         return _skip(row, ", ".join(filter(None, row.cells)), reason)
     return entry
-
-
-def _has_wrong_width(cells: Sequence[str], width: int, has_whole_uri: bool) -> bool:
-    if len(cells) >= width:
-        return any(cells[width:])  # Empty cells at the end do no harm.
-    return not has_whole_uri  # Some programs leave out empty cells at the end.
 
 
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
@@ -211,10 +208,11 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     """Return the fields in a row of this service, without empty ones."""
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
-        if cell.startswith("'") and FORMULA.match(cell, 1):
-            cell = cell[1:]
-        if cell:
-            fields[name] = from_text(name, cell)
+        text = cell.removeprefix("'")
+        if not FORMULA.match(text):  # The export has put no apostrophe in front.
+            text = cell
+        if text:
+            fields[name] = from_text(name, text)
     return fields
 
 

@@ -12,12 +12,13 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-# Zero in numbers that count from 1970, and 1970 in microseconds that count from 1601.
-_UNKNOWN_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
-_UNKNOWN_DATE_OF_MYSQL = "0000-00-00"
+# Programs write these for an unknown date. The last is 1970 in microseconds since 1601.
+_EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
+_EMPTY_DATE_OF_MYSQL = "0000-00-00"
 _YEAR_1_OF_DOTNET = "-62135596800"
-_NO_DATES = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
-_COUNT = re.compile("-?[0-9]{1,3}")
+# Values beside which an entry may have a date under another name: `saved: true`.
+_WORDS_FOR_NO_DATE = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
+_SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # Such as 1 for true.
 # `parsedate_to_datetime` ignores every part that it does not know, such as PM.
 _RFC_5322 = re.compile(
     r"""
@@ -41,13 +42,13 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, None for an unknown date, and any other text as it is.
+    """Return a date as RFC 3339 text, and None for an empty date.
 
-    The importer reports such a text. A number counts seconds, milliseconds or microseconds since
-    1970, or microseconds since 1601.
+    Any other text is returned unchanged, so that the importer reports it. A number counts seconds,
+    milliseconds or microseconds since 1970, or microseconds since 1601.
     """
     text = str(value).strip()
-    if _is_unknown_date(text):
+    if _is_empty_date(text):
         return None
     if number := _NUMBER.fullmatch(text):
         return _from_number(int(number[1])) or text
@@ -55,10 +56,9 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Return the same as `parse_date`, but None for an unlikely number and for an array or object.
+    """Return the same as `parse_date`, but None for an unlikely number.
 
-    A number may count other things than time, so it must give a date between 1990, before the
-    oldest bookmarks, and tomorrow.
+    A number may count other things than time: its date must be between 1990 and tomorrow.
     """
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -69,20 +69,20 @@ def parse_plausible_date(value: object) -> str | None:
     return None
 
 
-def is_unknown(value: object) -> bool:
-    """Return whether a value stands for no date, such as `n/a`, or `true` in `saved: true`."""
+def stands_for_no_date(value: object) -> bool:
+    """Return whether a value says that the date is unknown, such as `n/a`, or is a flag."""
     text = str(value).strip().lower()
-    if _is_unknown_date(text) or text in _NO_DATES:
+    if _is_empty_date(text) or text in _WORDS_FOR_NO_DATE:
         return True
-    return _COUNT.fullmatch(text) is not None
+    return _SMALL_NUMBER.fullmatch(text) is not None
 
 
-def _is_unknown_date(text: str) -> bool:
-    return text in _UNKNOWN_DATES or text.startswith(_UNKNOWN_DATE_OF_MYSQL)
+def _is_empty_date(text: str) -> bool:
+    return text in _EMPTY_DATES or text.startswith(_EMPTY_DATE_OF_MYSQL)
 
 
 def _from_number(number: int) -> str | None:
-    """Return the date of a number in the largest unit that gives the years 1 to 9999."""
+    """Return the date of a number of seconds, or of a smaller unit beyond the year 9999."""
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         with suppress(OverflowError):
             return (EPOCH + timedelta(seconds=seconds)).isoformat() + "Z"
@@ -98,7 +98,7 @@ def _from_microseconds(number: int) -> int:
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):  # Most dates are RFC 3339, which the rule of `created` parses.
+    with suppress(Invalid):  # The rule of `created` parses RFC 3339.
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
         return _parse(parsedate_to_datetime, text)

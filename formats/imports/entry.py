@@ -1,16 +1,15 @@
-"""An entry of an imported file, and reasons to skip it, for the readers of all formats."""
+"""The entries that the readers of all formats yield."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
-# Of an entry, and of a body of one bookmark. Every valid bookmark is smaller, even escaped.
-MAX_ENTRY = 1024 * 1024
+MAX_ENTRY = 1024 * 1024  # Every valid bookmark is smaller, even escaped.
 MAX_UNREAD_NAMES = 1_000  # A hostile file may have any number of them.
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
@@ -24,7 +23,11 @@ URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file, whose values are not checked yet."""
+    """An entry of a file, whose values are not checked yet.
+
+    With the skip reason NOT_READ it is no entry but a note on the whole file: `fields` then has the
+    numbers of unread values by the names of their columns or members.
+    """
 
     place: Place
     fields: dict[str, object]
@@ -32,12 +35,12 @@ class ImportedEntry(NamedTuple):
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
-    """Return the entry with white space in its uri encoded; skip an entry that has no uri."""
+    """Return an entry, skipped if it has no uri; encode white space in the uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # The report quotes any other text as it stands in the file.
+        # The report quotes a text that is no uri as it stands in the file.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -68,6 +71,11 @@ class UnreadValues(Counter[str]):
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield one entry with the numbers, which are no fields, if there are any."""
+        """Yield the note with the numbers, if there are any."""
         if self:
-            yield ImportedEntry(0, dict(self), NOT_READ)
+            yield note_of_unread_values(self)
+
+
+def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
+    """Return the note on the whole file that so many values of these names are not read."""
+    return ImportedEntry(0, dict(numbers), NOT_READ)

@@ -85,7 +85,8 @@ class _Position(NamedTuple):
     """Where a value stands in the document."""
 
     path: str = ""  # Such as `bookmarks[3].children[0]`.
-    name: str = ""  # Of the member that has the value, or an array around it.
+    # The member that has the value. Items of an array have the name of its member.
+    name: str = ""
     depth: int = 0  # The number of arrays and objects around the value.
     tags: tuple[str, ...] = ()  # Those of the folders around it.
 

@@ -9,25 +9,36 @@ from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
 
 
-def _nested(inside: str) -> str:
+def _text_with_parentheses(inside: str) -> str:
+    """Return the pattern of a text that may have pairs of parentheses.
+
+    The pattern `inside` is that of a text between two of them.
+    """
     return rf"(?: [^()\\]++ | \\. | \( {inside} \) )*"
 
 
-# Parentheses in an address, such as those of a bookmarklet, are three levels deep at most.
-_IN_PARENTHESES = _nested(_nested(_nested(r"(?: [^()\\]++ | \\. )*")))
+_WITHOUT_PARENTHESES = r"(?: [^()\\]++ | \\. )*"
+_WITH_ONE_LEVEL = _text_with_parentheses(_WITHOUT_PARENTHESES)
+_WITH_TWO_LEVELS = _text_with_parentheses(_WITH_ONE_LEVEL)
+# Such as `javascript:a(b(c()))`: a bookmarklet may have as many.
+_WITH_THREE_LEVELS = _text_with_parentheses(_WITH_TWO_LEVELS)
+# `[title](target)`, or `<uri>` after a blank.
 _LINK = re.compile(
     rf"""
     (?<! [!\\] )                            # No picture.
     \[ (?P<title> (?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )* ) \]
-    \( (?P<target> {_IN_PARENTHESES} ) \)
+    \( (?P<target> {_WITH_THREE_LEVELS} ) \)
     | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
     """,
     re.VERBOSE,
 )
-_PICTURE = re.compile(rf"! \[ ([^\[\]]*) \] \( {_IN_PARENTHESES} \)", re.VERBOSE)
+# `![text](target)`
+_PICTURE = re.compile(
+    rf"! \[ (?P<text> [^\[\]]* ) \] \( {_WITH_THREE_LEVELS} \)", re.VERBOSE
+)
 _CODE = re.compile(r"`[^`]*`")
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
-# Without the characters around an address, such as a `)` whose `(` is not a part of it.
+# In `(see https://a.example/b_(c).)`, the address is `https://a.example/b_(c)`.
 _BARE_ADDRESS = re.compile(
     rf"""
     {SCHEME} //
@@ -36,7 +47,7 @@ _BARE_ADDRESS = re.compile(
     """,
     re.VERBOSE,
 )
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ESCAPED_PUNCTUATION = re.compile(r"\\([!-/:-@\[-`{-~])")  # `\_` stands for `_`.
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 
 
@@ -94,11 +105,11 @@ def _link_fields(link: re.Match[str]) -> dict[str, Any]:
     target = link["target"].strip()
     uri, _, title_of_target = target.partition(" ")
     if not title_of_target.lstrip().startswith(('"', "'", "(")):
-        uri = target  # It has a blank.
+        uri = target  # The address has a blank.
     uri = uri.removeprefix("<").removesuffix(">")
-    title = _PICTURE.sub(r"\1", link["title"])
+    title = _PICTURE.sub(r"\g<text>", link["title"])
     return {"uri": _unescape(uri), "title": _unescape(title)}
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(r"\1", text).strip()
+    return _ESCAPED_PUNCTUATION.sub(r"\1", text).strip()

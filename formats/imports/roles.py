@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from formats.imports.dates import is_unknown, parse_plausible_date
+from formats.imports.dates import parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
 # By role, the names of its columns and members, compared without case, spaces, `_` and hyphens.
@@ -164,8 +164,11 @@ def _path_tags(path: str) -> list[str]:
 
 
 def _first_date(values: Sequence[object], uncertain: Sequence[object] = ()) -> str:
-    """Return the first date; without any, the first text, which the importer reports."""
-    known = [value for value in values if not is_unknown(value)]
+    """Return the first date. If there is none, return the first value that stands for something.
+
+    That value is returned unchanged, so that the importer reports it.
+    """
+    known = [value for value in values if not stands_for_no_date(value)]
     for value in [*known, *uncertain]:
         date = parse_plausible_date(value)
         if date:

@@ -143,27 +143,31 @@ def _refuse_table(lines: list[str]) -> None:
 
 def _is_table(rows: list[list[str]]) -> bool:
     """Return whether all rows have the same number of cells, and one has an address."""
-    sizes = set(map(len, rows))
-    if len(sizes) > 1 or 1 in sizes:
+    width = len(rows[0])
+    if width == 1:
         return False
+    has_address = False
     for row in rows:
+        if len(row) != width:
+            return False
         if any(map(_WEB_URI.fullmatch, row)):
-            return True
-    return False
+            has_address = True
+    return has_address
 
 
 # --- The forms of a line ---
 
+# Such as `- `, `1. ` or `[1] `, or `- [x] ` of a list of tasks.
 _LIST_MARKER = re.compile(
     r"""
     \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+
-    (?: \[ [ xX] \] \s+ )?                              # The box of a task.
+    (?: \[ [ xX] \] \s+ )?
     """,
     re.VERBOSE,
 )
-_WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")
-_WEB_ADDRESS = re.compile(rf"{SCHEME}//\S")  # The beginning of one that may have blanks.
-_QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')
+_WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # `https://a.example/b`, not `mailto:b`
+_BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Also of `https://a.example/b c`.
+_QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
@@ -199,7 +203,9 @@ def _read_uri(line: str) -> _Fields | None:
 
 def _read_own(line: str) -> _Fields | None:
     uri, tab, rest = line.partition("\t")
-    if not tab or not (_WEB_ADDRESS.match(uri) or URI.fullmatch(uri)):
+    if not tab:
+        return None
+    if not _BEGIN_OF_WEB_URI.match(uri) and not URI.fullmatch(uri):
         return None
     title, _, tags = rest.partition("\t")
     fields: _Fields = {"uri": uri.strip(), "title": title.strip()}
