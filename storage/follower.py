@@ -34,11 +34,9 @@ _File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id.
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/`.
 
-    A bookmark stays in the index as it was last read while the system cannot
-    read its file: clients would take its absence for a deletion.
-
-    Not thread-safe: callers hold `mutex`, except to read `change_count`, to
-    call `is_up_to_date`, and to call `reset` in a forked child.
+    A bookmark stays in the index while the system cannot read its file: clients
+    would take its absence for a deletion. Callers hold `mutex`, except for
+    `change_count` and `is_up_to_date`.
     """
 
     def __init__(
@@ -63,13 +61,13 @@ class Follower:
 
     def _forget(self) -> None:
         self.index = Index({}, self.number_of)
-        # The latest ctime of a file or folder. It only grows: removing a file
-        # is a later change of its folder.
+        # The latest ctime of a file or folder: removing a file changes that of
+        # its folder.
         self._changed_at = 0.0
         # By id: why its file cannot be used.
         self._errors: dict[str, StorageError] = {}
-        # By id: the address of a bookmark whose file has become invalid, which
-        # an editor may be writing. No other bookmark may get the address.
+        # By id: the address of a bookmark whose file has become invalid. No
+        # other bookmark may get it: an editor may be writing the file.
         self._last_uri_keys: dict[str, str] = {}
         # When to read files again that failed, by the monotonic clock.
         self._retry_at = 0.0
@@ -145,10 +143,9 @@ class Follower:
         return self.index
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the up-to-date index for a complete list of bookmarks.
+        """Return the up-to-date index for a list of bookmarks.
 
-        Raises Unavailable also if reading every file failed: clients would
-        take an empty list for the deletion of all bookmarks.
+        Raises Unavailable also if reading every file failed.
         """
         index = self.refresh()
         if not index.entries and self._failed_ids():
@@ -160,8 +157,7 @@ class Follower:
     def refresh_one(self, id: str) -> None:
         """Bring the index up to date for one id at least.
 
-        Where inotify is missing, this reads the files of the id and compares
-        no others. Raises Unavailable.
+        Raises Unavailable.
         """
         if self.compares_each_time():
             self.reread(id)
@@ -169,10 +165,9 @@ class Follower:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of one id, for a change that no event has reported.
+        """Read the files of one id again.
 
-        The kernel reports no write through a hard link in another folder, and
-        none behind a FUSE mount.
+        The kernel reports no write through a hard link in another folder.
         """
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
@@ -185,8 +180,7 @@ class Follower:
             if id:
                 yield kind, id
             elif not file_name:
-                # An event of the folder itself: new permissions may make its
-                # files readable.
+                # New permissions of the folder may make its files readable.
                 for id_of_error in self._errors:
                     yield kind, id_of_error
 
@@ -238,8 +232,7 @@ class Follower:
         """Update the index with these files. Raises Unavailable."""
         changed_before = self._changed_at
         try:
-            # A removal changes only the time of its folder. Take this time
-            # before reading: a change meanwhile makes Last-Modified later.
+            # Before reading: a change meanwhile makes the time later.
             folders_changed_at = self._folders_changed_at()
             began_ns = time.time_ns()
             ids = self._ids_of(changed)
@@ -277,7 +270,7 @@ class Follower:
     def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
         """Return the ids of files, each with whether it may have a tombstone.
 
-        They are in the order of `changed`, in which reading is faster.
+        They keep their order, in which reading is faster.
         """
         ids: dict[str, bool] = {}
         for kind, id in changed:
@@ -340,8 +333,7 @@ class Follower:
             if isinstance(last, Entry):
                 self._last_uri_keys[id] = last.uri_key
             return None
-        # A deletion removes the bookmark's file, even if its tombstone cannot
-        # be read now.
+        # A deletion removes the file. Its tombstone may be unreadable, too.
         file = self.folders[BOOKMARKS] / (id + SUFFIX)
         if isinstance(last, Entry) and files.is_missing(file):
             return None
@@ -350,8 +342,7 @@ class Follower:
     def _record_error(self, id: str, found: Item | StorageError | None) -> bool:
         """Remember the error of an id; return whether it is another one.
 
-        The same error again must not count as a change, which would make all
-        cached responses stale.
+        The same error again makes no cached response stale.
         """
         old = self._errors.pop(id, None)
         new = None

@@ -17,8 +17,7 @@ _VERSIONS = 1 << 128  # Versions are less than this number.
 UNTAGGED = ""  # In place of a tag, for the bookmarks that have none.
 
 
-# gc=False: garbage collections skip entries, which are in no cycle.
-# eq=False: entries are compared by identity.
+# Garbage collections skip entries, which are compared by identity.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file."""
 

@@ -9,8 +9,7 @@ from storage import files
 from storage.bookmark import ID
 
 SUFFIX = ".json"
-# FAT stores times in steps of two seconds, so two changes of a file may leave
-# the same time.
+# FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
 _READ_AGAIN = 0  # The signature of a file that the next comparison reports.
 
@@ -46,8 +45,8 @@ class KnownFiles:
         Raises OSError if the folder cannot be listed.
         """
         with files.open_folder(folder) as descriptor:
-            # Without search permission a folder can be listed, but reading
-            # each of its files would fail: raise PermissionError then.
+            # Raises PermissionError if the folder can be listed, but no file
+            # in it can be read.
             os.stat(".", dir_fd=descriptor)
             return [*self._find_new(descriptor), *self._compare(descriptor)]
 
@@ -81,8 +80,7 @@ class KnownFiles:
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:
     """Return the signature of a file with this status.
 
-    It is `_READ_AGAIN` if the file was changed in the two seconds before the
-    reading or during it, because another change may leave the same times.
+    It is `_READ_AGAIN` if another change may leave the same times.
     """
     changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
     if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:

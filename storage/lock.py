@@ -103,9 +103,8 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock for writers in all threads and processes.
 
-    It locks the folder of bookmarks itself with `flock`. A separate lock file
-    could be deleted or replaced while it is in use: two writers would then
-    lock two different files.
+    It locks the folder of bookmarks itself, because a lock file could be
+    replaced while it is in use.
     """
 
     def __init__(self) -> None:

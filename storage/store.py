@@ -16,8 +16,7 @@ from storage.reader import Reader
 from storage.transaction import Transaction
 from storage.tsid import Minter
 
-# Python never forgets a fork handler, so all stores share one. Otherwise the
-# memory of a process that opens and closes many folders would grow.
+# All stores share one fork handler, because Python never forgets a handler.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -41,9 +40,9 @@ class Store(Reader):
     ) -> None:
         """Open the folder and create missing folders.
 
-        With `one_machine`, inotify is used on every file system: no other
-        machine writes to the folder. A new bookmark gets an id whose
-        `number_of` no other id has. Raises Unavailable or Full.
+        `one_machine` promises that no other machine writes to the folder. A
+        new bookmark gets an id whose `number_of` no other id has. Raises
+        Unavailable or Full.
         """
         super().__init__(Follower(folder, one_machine, number_of))
         self._folder = folder
@@ -85,8 +84,7 @@ class Store(Reader):
                 transaction = Transaction(
                     self._follower, self._minter, folders
                 )
-                # Other writers need not wait for this sync. It is done even
-                # after an error: the changes before it are stored.
+                # Even after an error: the changes before it are stored.
                 after_unlocking.callback(transaction.sync)
                 yield transaction
                 transaction.publish(opened)

@@ -83,7 +83,7 @@ def test_a_part_of_a_large_collection_changes_the_index_in_place(data, monkeypat
         (data / "bookmarks" / f"b{number}.json").write_bytes(encode(bookmark(f"b{number}")))
     store.refresh()
     made, create_index = [], follower.Index
-    monkeypatch.setattr(follower, "Index", lambda items: made.append(1) or create_index(items))
+    monkeypatch.setattr(follower, "Index", lambda *given: made.append(1) or create_index(*given))
     for count, is_rebuilt in ((40, False), (60, True)):
         made.clear()
         for number in range(count):
