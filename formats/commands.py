@@ -68,10 +68,10 @@ def check_files(options: argparse.Namespace) -> int:
 def _print_similar(store: Store) -> None:
     """Print each group of bookmarks with similar addresses; a line has the id and the address."""
     newest_first = store.select(Query()).entries
-    for group in find_similar(entry.bookmark for entry in reversed(newest_first)):
+    for group in find_similar(reversed(newest_first)):
         print("similar:")
-        for bookmark in group:
-            print(f"  {bookmark.id} {bookmark.uri}")
+        for entry in group:
+            print(f"  {entry.bookmark.id} {entry.bookmark.uri}")
 
 
 # --- import ---

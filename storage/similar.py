@@ -4,10 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from storage.bookmark import Bookmark
+from storage.index import Entry
 from storage.uri import uri_key
 
-Group = Sequence[Bookmark]  # Bookmarks with similar addresses, oldest first.
+Group = Sequence[Entry]  # Bookmarks with similar addresses, oldest first.
 
 # Parameters by which sites follow visitors: they lead to the same page without them.
 _TRACKING = re.compile(
@@ -31,9 +31,9 @@ def similar_key(uri: str) -> str:
     return _TRACKING.sub("", rest).rstrip("?&/")
 
 
-def find_similar(bookmarks: Iterable[Bookmark]) -> list[Group]:
+def find_similar(entries: Iterable[Entry]) -> list[Group]:
     """Return the groups of bookmarks that have similar addresses, in the order of the first."""
-    groups: dict[str, list[Bookmark]] = defaultdict(list)
-    for bookmark in bookmarks:
-        groups[similar_key(bookmark.uri)].append(bookmark)
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        groups[similar_key(entry.bookmark.uri)].append(entry)
     return [group for group in groups.values() if len(group) > 1]

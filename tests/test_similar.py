@@ -5,6 +5,7 @@ import pytest
 from bookmarks import main
 from storage.similar import similar_key
 
+PAGE = {"Accept": "text/html"}
 KEY = similar_key("https://a.example/x?id=1")
 
 
@@ -38,3 +39,52 @@ def test_the_command_prints_similar_addresses(app, add, data, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "similar:", f"  {ids[0]} http://a.example", f"  {ids[1]} https://www.a.example/"
     ]  # fmt: skip
+
+
+# --- The page ---
+
+
+def keep(app, kept):
+    """Press "Keep this one" of a bookmark on the page; return the answer."""
+    page = app.get("/-/similar", headers=PAGE, status=200)
+    button = page.html.find("button", formaction=f"/-/keep/{kept}")
+    shown = page.forms["many"]["_shown"].value
+    return button["formaction"], {"_shown": shown, "others": button["value"]}
+
+
+def test_one_of_a_group_is_kept_with_the_tags_of_the_others(app, add):
+    first = add("http://a.example/", tags=["x", "y"])["id"]
+    kept = add("https://a.example/", tags=["y"])["id"]
+    third = add("https://www.a.example/", tags=["Z"])["id"]
+    page = app.post(*keep(app, kept), headers=PAGE, status=200)
+    assert "2 bookmarks deleted" in page.text
+    (left,) = app.get("/").json
+    assert (left["id"], left["tags"]) == (kept, ["y", "x", "Z"])
+    for id in (first, third):
+        app.get(f"/{id}", status=410)
+    assert "differ only a little" in app.get("/-/similar", headers=PAGE, status=200).text
+
+
+def test_nothing_is_deleted_if_one_of_a_group_has_changed(app, add):
+    first = add("http://a.example/")["id"]
+    kept = add("https://a.example/", tags=["x"])["id"]
+    form = keep(app, kept)
+    app.post_json(f"/{first}", {"title": "Newer"})
+    page = app.post(*form, headers=PAGE, status=412)
+    assert "Newer" in page.text
+    assert len(app.get("/").json) == 2
+
+
+@pytest.mark.parametrize("others", ["", "KEPT", " ".join(f"a{n}" for n in range(60))])
+def test_a_form_without_others_or_with_too_many_deletes_nothing(app, add, others):
+    kept = add("https://a.example/")["id"]
+    form = {"_shown": "", "others": others.replace("KEPT", kept)}
+    app.post(f"/-/keep/{kept}", form, headers=PAGE, status=400)
+    app.post(f"/-/keep/{kept}", {"_shown": "x", "others": "gone"}, headers=PAGE, status=404)
+    assert len(app.get("/").json) == 1
+
+
+def test_the_tools_do_not_look_for_similar_addresses(app, add, monkeypatch):
+    add("http://a.example/")
+    monkeypatch.setattr("storage.similar.similar_key", lambda uri: 1 / 0)
+    app.get("/-/tools", headers=PAGE, status=200)

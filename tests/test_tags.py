@@ -60,6 +60,24 @@ def test_a_long_filter_of_many_tags_takes_little_time(app, add):
     assert "No tag matches." in page.text
 
 
+def test_many_tags_are_pages_with_links_that_keep_the_filter(app, add):
+    for start in range(0, 600, 100):
+        add(f"x:{start}", tags=[f"tag {number:03}" for number in range(start, start + 100)])
+    page = app.get("/tags?q=tag", headers=PAGE, status=200)
+    assert page.html.select_one(".total").text == "600 tags"
+    first = [name.text for name in page.html.select(".cloud a > bdi")]
+    (link,) = page.html.select("a[rel=next]")
+    assert link["href"] == "/tags?q=tag&offset=500"
+    page = app.get(link["href"], headers=PAGE, status=200)
+    first += [name.text for name in page.html.select(".cloud li > a:first-of-type > bdi")]
+    assert first == [f"tag {number:03}" for number in range(600)]
+    (link,) = page.html.select("a[rel=prev]")
+    assert link["href"] == "/tags?q=tag&offset=0"
+    for offset in ("600", "x", "9" * 50):
+        page = app.get(f"/tags?offset={offset}", headers=PAGE, status=200)
+        assert page.html.select_one(".cloud bdi").text == "tag 000"
+
+
 def test_html_without_tags_says_so(app):
     assert "0 tags" in app.get("/tags", headers=PAGE, status=200).text
 
@@ -336,7 +354,8 @@ def test_more_bookmarks_than_a_batch_are_changed(app, add):
 
 
 def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
-    form = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200).html.find(id="list-tags").parent
+    page = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200)
+    form = page.html.find(id="list-tags").find_parent("form")
     fields = {field["name"]: field.get("value", "x") for field in form.select("input")}
     assert "q" not in fields
     fields |= {"do": "add", "tags": "x"}

@@ -51,12 +51,14 @@ def _begin(
         f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{brand}{search}'
-        f'<nav aria-label="Pages of the service">{unread_link}'
+        # Narrow screens show this button in place of the links, and it opens them.
+        '<button class="more" popovertarget="pages">Pages</button>\n'
+        f'<nav id="pages" popover aria-label="Pages of the service">{unread_link}'
         f'<a href="{path}/tags">Tags</a>\n'
         f'<a href="{path}/-/tools">Tools</a>\n'
-        f"{login_link}"
+        f"{login_link}</nav>\n"
         f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
-        "</nav>\n</header>\n"
+        "</header>\n"
     )
 
 
@@ -88,21 +90,23 @@ def _head(title: str, site: Site) -> str:
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
+    # The script shortens dates. Nothing moves, because the browser shows the page after that.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" \
+content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <meta name="color-scheme" content="light dark">
 <title>{shown_title}</title>
-<meta name="theme-color" media="(prefers-color-scheme: light)" content="#f7f6f3">
-<meta name="theme-color" media="(prefers-color-scheme: dark)" content="#15181a">
+<meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf9f6">
+<meta name="theme-color" media="(prefers-color-scheme: dark)" content="#141618">
 <link rel="icon" type="image/svg+xml" href="{path}/{icon}">
 <link rel="apple-touch-icon" href="{path}/{touch_icon}">
 <link rel="manifest" href="{path}/{manifest}">
 <link rel="stylesheet" href="{path}/{style}">
-<script src="{path}/{script}" defer></script>
+<script src="{path}/{script}" defer blocking="render"></script>
 """
 
 
@@ -130,10 +134,9 @@ def _search(site: Site, selection: Parameters) -> str:
     return (
         f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
         '<label class="unseen" for="q">Search</label>'
-        f'<input type="search" id="q" name="q" value="{words}" dir="auto" '
-        'placeholder="Search: words, #tag, -not" autocomplete="off" '
-        'data-completes="search">'
-        f"<button>Search</button>\n{_HELP}</form>\n"
+        f'<div class="combo"><input type="search" id="q" name="q" value="{words}" dir="auto" '
+        'placeholder="Search" autocomplete="off" data-completes="search"></div>\n'
+        f'<button class="find" aria-label="Search">{_LENS}</button>\n{_HELP}</form>\n'
     )
 
 
@@ -145,8 +148,13 @@ SEARCH_EXAMPLES = (
     "<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>\n"
     "<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>\n</dl>\n"
 )
+_LENS = (
+    '<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" '
+    'stroke="currentColor" stroke-width="1.75" stroke-linecap="round">'
+    '<circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4 4"/></svg>'
+)
 _HELP = (
-    '<details class="menu"><summary class="button" aria-label="How to search">?</summary>\n'
+    '<details class="menu help"><summary aria-label="How to search">?</summary>\n'
     f"<div>{SEARCH_EXAMPLES}</div></details>"
 )
 
@@ -168,7 +176,7 @@ def link_button(label: str, address: str) -> str:
 
 
 def submit_button(label: str, link: str = "") -> str:
-    """Return the button that sends a form, with a link beside it."""
+    """Return the button that sends a form, with links and other buttons beside it."""
     return f'<p class="buttons"><button class="primary">{label}</button> {link}</p>\n'
 
 

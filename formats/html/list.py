@@ -2,15 +2,15 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import quote_plus, urlencode
 
 from formats.html import frame
-from formats.html.editor import UNREAD, BookmarkForm, edit_form
+from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
-from formats.html.list_forms import bar, retag_section
+from formats.html.list_forms import bar, retag_menu
 from formats.html.mark import Escape, marker
-from formats.html.parts import date_html, host_html, title_link
+from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
 from formats.listing import Listing, Parameters, with_query
 from storage.bookmark import fold_tag
@@ -68,6 +68,7 @@ def _is_collection_empty(listing: Listing) -> bool:
 def _head(listing: Listing) -> str:
     heading = _heading(listing)
     total = _total(listing)
+    retag_forms = retag_menu(listing)
     sort_menu = _sort_menu(listing)
     notice = frame.changed_notice(listing.view.values)
     nothing = ""
@@ -76,33 +77,42 @@ def _head(listing: Listing) -> str:
     return (
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
         f'<div class="head">\n{heading}'
-        f'<p class="total" role="status">{total}</p>\n{sort_menu}</div>\n'
+        f'<p class="total" role="status">{total}</p>\n'
+        f"{retag_forms}{sort_menu}{_SELECT}</div>\n"
         f"{notice}{nothing}"
     )
 
 
+# Touch screens show the checkboxes while this one is checked; × in the bar unchecks it too.
+_SELECT = (
+    '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
+)
+
+
 def _total(listing: Listing) -> str:
+    total = listing.selection.total
     number_on_page = len(listing.selection.entries)
-    total = frame.number_of_bookmarks(listing.selection.total)
-    if number_on_page in (listing.selection.total, 0):
-        return total
+    if number_on_page in (total, 0):
+        return frame.number_of_bookmarks(total)
     first = listing.query.offset + 1
     last = listing.query.offset + number_on_page
-    return f"{first:,} to {last:,} of {total}"
+    return f"{first:,}–{last:,} of {total:,}"
 
 
 def _heading(listing: Listing) -> str:
-    """Return the tags of the filter as the heading, each a link that removes it from the filter."""
+    """Return the filter as the heading; each tag is a link that removes it from the filter."""
     filter = listing.filter
     is_linked = len(urlencode(filter)) * len(filter) <= _MAX_FILTERS_OF_PAGE
-    chips = [_chip(tag, listing, is_linked) for name, tag in filter if name == "tag"]
-    if chips:
-        content = "".join(chips)
-    elif filter:
-        content = "Search results"
-    else:
-        content = _title(listing)
-    return f"<h1>{content}</h1>\n"
+    content = ""
+    for name, tag in filter:
+        if name == "tag":
+            content += _chip(tag, listing, is_linked)
+    words = dict(filter).get("q")
+    if words:
+        before = "with" if content else "Results for"
+        shown_words = e(cut(words, frame.MAX_HEADING))
+        content += f'<span>{before} <q dir="auto">{shown_words}</q></span>'
+    return f"<h1>{content or _title(listing)}</h1>\n"
 
 
 def _chip(tag: str, listing: Listing, is_linked: bool) -> str:
@@ -149,7 +159,7 @@ def _nothing_here(listing: Listing) -> str:
     if listing.selection.total:
         return _no_such_page(listing)
     if _is_collection_empty(listing):
-        return _how_to_begin(listing)
+        return introduction(listing.site)
     address = e(f"{listing.site.path}/")
     return (
         "<p>No bookmark matches the whole filter. Remove a part of the filter, or "
@@ -161,13 +171,6 @@ def _nothing_here(listing: Listing) -> str:
 def _no_such_page(listing: Listing) -> str:
     first = e(with_query(f"{listing.site.path}/", listing.filter))
     return f'<p>No bookmark is left on this page. <a href="{first}">See the first page</a>.</p>'
-
-
-def _how_to_begin(listing: Listing) -> str:
-    text = introduction(listing.site)
-    # Without a link to cancel, because it would lead to this page.
-    editor = edit_form(listing.site, BookmarkForm(list_query=""), link="")
-    return f"{text}<h2>Add the first bookmark</h2>\n{editor}"
 
 
 # --- The items ---
@@ -208,6 +211,7 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     tag_links = _TagLinks(listing)
     path = e(listing.site.path)
     edit_query = _edit_query(listing)
+    before_host = e(with_query(f"{listing.site.path}/", [("q", "site:")]))
 
     def item(entry: Entry) -> str:
         b = entry.bookmark
@@ -216,31 +220,47 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
         description = ""
         if b.description:
             description = _description(b.description, edit_address, escape_and_mark)
-        read_button = ""
-        if UNREAD in entry.tags:
-            read_button = (
-                f'<button form="many" formaction="{path}/-/read/{b.id}">'
-                "Mark as read</button> "
-            )
-        host = host_html(b.uri, escape_and_mark)
+        attributes = ""
+        shown_tags: Sequence[str] = b.tags
+        if UNREAD in entry.tags:  # A dot beside the title says this.
+            attributes = ' class="unread"'
+            shown_tags = [tag for tag in b.tags if fold_tag(tag) != UNREAD]
+        checkbox = (
+            '<input type="checkbox" form="many" name="selected" '
+            f'value="{b.id}" aria-label="Select">\n'
+        )
+        actions = _actions(entry, path, edit_address)
+        host = host_of(b.uri)
+        if host:
+            host = f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'
         date = date_html(b.created)
         before_tag = tag_links.address_before_tag(len(b.tags), _MAX_FILTERS_OF_ITEM)
         links = []
-        for tag in b.tags:
+        for tag in shown_tags:
             links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
         tags = "".join(links)
         return (
-            f'<li id="b-{b.id}" dir="auto">\n'
-            '<input type="checkbox" form="many" name="selected" '
-            f'value="{b.id}" aria-label="Select">\n<h2>{title}</h2>\n{description}'
+            f'<li id="b-{b.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
             # The actions come first, to be near the title for the key Tab.
-            f'<p class="meta"><span class="actions">{read_button}'
-            f'<a href="{edit_address}">Edit</a> '
-            f'<button form="many" formaction="{path}/-/delete/{b.id}">Delete</button></span>'
+            f'{description}<p class="meta">{actions}'
             f'{host} {date} <span class="tags">{tags}</span></p>\n</li>\n'
         )
 
     return item
+
+
+def _actions(entry: Entry, path: str, edit_address: str) -> str:
+    id = entry.bookmark.id
+    read_button = ""
+    if UNREAD in entry.tags:
+        read_button = f'<button form="many" formaction="{path}/-/read/{id}">Mark as read</button> '
+    # The first button opens the others on touch screens and narrow screens.
+    return (
+        f'<button class="more" popovertarget="m-{id}">Actions</button>'
+        f'<span class="actions" popover id="m-{id}">{read_button}'
+        f'<a href="{edit_address}">Edit</a> '
+        f'<button form="many" formaction="{path}/-/delete/{id}">Delete</button></span>'
+    )
 
 
 def _edit_query(listing: Listing) -> str:
@@ -317,10 +337,9 @@ def _page_links(listing: Listing) -> str:
 
 def _aside(listing: Listing) -> str:
     tags = _tags(listing)
-    forms = retag_section(listing)
     tools = e(with_query(f"{listing.site.path}/-/tools", listing.filter))
     return (
-        f'<aside aria-label="Tags">\n{tags}{forms}'
+        f'<aside aria-label="Tags">\n{tags}'
         f'<div><p id="more"><a href="{tools}">Download or follow these bookmarks</a></p>'
         "</div>\n</aside>\n"
     )
@@ -335,9 +354,12 @@ def _tags(listing: Listing) -> str:
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
+        attributes = ""
+        if fold_tag(tag) == UNREAD:
+            attributes = ' class="unread"'
         # Without <bdi>, a tag in Hebrew or Arabic would move the count to its other side.
         items.append(
-            f'<li><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
+            f'<li{attributes}><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
             f"<span>{count:,}</span></a></li>\n"
         )
     content = "<p>No more tags.</p>"

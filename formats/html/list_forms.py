@@ -7,21 +7,26 @@ from formats.html.frame import e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
 # The labels of the buttons by their values. Enter in the field for tags does the first.
-_ACTIONS = {
-    "add": "Add tags",
-    "remove": "Remove tags",
-    "read": "Mark as read",
-    "delete": "Delete",
-}
+_TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
+_ACTIONS = {"read": "Mark as read", "delete": "Delete"}
+_CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
+UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 
 
-def tags_field(id: str, label: str, value: str = "", error: str = "") -> str:
-    """Return a field for tags, with the error below it, as HTML, if there is one."""
+def tags_field(
+    id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
+) -> str:
+    """Return a field for tags, with the error below it, as HTML, if there is one.
+
+    A bar shows the placeholder in place of the label.
+    """
     attributes, note = field_note(id, ("error", error))
+    # The script adds the list of known tags to the element around the field.
     return (
         f'<label for="{id}">{label}</label>\n'
-        f'<input id="{id}" name="tags" value="{e(value)}" dir="auto" autocomplete="off"'
-        f' autocapitalize="none" data-completes="tags"{attributes}>\n{note}'
+        f'<div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" '
+        f'autocomplete="off" autocapitalize="none" placeholder="{placeholder}" '
+        f'data-completes="tags"{attributes}></div>\n{note}'
     )
 
 
@@ -29,7 +34,8 @@ def buttons(labels: Mapping[str, str]) -> str:
     """Return a button for each action, by the value that it sends."""
     html = ""
     for action, label in labels.items():
-        html += f'<button name="do" value="{action}">{label}</button>\n'
+        style = _CLASSES.get(action, "quiet")
+        html += f'<button class="{style}" name="do" value="{action}">{label}</button>\n'
     return html
 
 
@@ -40,14 +46,16 @@ def bar(listing: Listing) -> str:
     """
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
-    content = '<p role="status"></p>\n'
-    content += tags_field("selected-tags", "Tags")
+    content = tags_field("selected-tags", "Tags", placeholder="Tags")
+    content += buttons(_TAG_ACTIONS)
+    content += '<p role="status"></p>\n'
     content += buttons(_ACTIONS)
+    content += UNCHECK
     path = f"{listing.site.path}/-/selected"
     return post_form(path, hidden, content, 'class="bar" id="many"')
 
 
-def retag_section(listing: Listing) -> str:
+def retag_menu(listing: Listing) -> str:
     """Return the forms that change all bookmarks of a filtered list; each button says how many."""
     total = listing.selection.total
     if not listing.filter or not total:
@@ -62,7 +70,10 @@ def retag_section(listing: Listing) -> str:
     match listing.filter:
         case [("tag", tag)]:  # The filter is this tag alone.
             forms += _rename_form(listing, hidden, tag, number)
-    return f'<section id="retag">\n<h2>Change tags</h2>\n{forms}</section>\n'
+    return (
+        '<details class="menu" id="retag"><summary>Change tags</summary>\n'
+        f"<div>{forms}</div></details>\n"
+    )
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:

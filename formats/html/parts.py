@@ -39,16 +39,33 @@ def title_link(b: Bookmark, escape_text: Escape = e) -> str:
     return f'<span>{title}</span> <code dir="ltr">{uri}</code>'
 
 
-def host_html(uri: str, escape_text: Escape = e) -> str:
-    """Return the host of a uri as HTML, or an empty text if the uri has no host."""
+def host_of(uri: str) -> str:
+    """Return the host of a uri as pages show it, or an empty text if the uri has no host."""
     match = _HOST.match(uri)
     if not match:
         return ""
-    host = escape_text(match[1].lower())
-    return f'<span class="host">{host}</span>'
+    return match[1].lower()
+
+
+def host_html(uri: str) -> str:
+    """Return the host of a uri as HTML, or an empty text if the uri has no host."""
+    host = host_of(uri)
+    if not host:
+        return ""
+    return f'<span class="host">{e(host)}</span>'
+
+
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    """Return the date of a timestamp such as 2024-01-02T03:04:05Z as HTML."""
-    date = timestamp[:10]
-    return f"<time>{date}</time>"
+    """Return the date of a timestamp such as 2024-01-02T03:04:05Z as HTML.
+
+    The script writes a recent date as the number of days since then. The service does not, because
+    a page that changes each day could not be cached.
+    """
+    minute = timestamp[:16]
+    year = timestamp[:4]
+    month = _MONTHS[int(timestamp[5:7]) - 1]
+    day = timestamp[8:10].lstrip("0")
+    return f'<time datetime="{minute}Z">{day} {month} {year}</time>'

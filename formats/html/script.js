@@ -211,25 +211,38 @@
   // because in the HTML they would make the page 10 % larger.
   function nameControls(item) {
     const title = find("h2 > *", item).textContent;
-    for (const control of findAll(".actions > *, [name=selected]", item)) {
+    for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
+    findAll("time", item).forEach(shorten);
+  }
+
+  // Write a date of the last week as a number of days, and leave out the present year.
+  function shorten(time) {
+    const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
+    const days = Math.round((midnight(Date.now()) - midnight(time.dateTime)) / 86_400_000);
+    time.title = time.textContent;
+    if (days >= 0 && days < 7) time.textContent = ["today", "yesterday"][days] || `${days} days ago`;
+    else time.textContent = time.textContent.replace(` ${new Date().getFullYear()}`, "");
   }
   items().forEach(nameControls);
+  findAll(".single > .meta time").forEach(shorten);
 
-  const all = make("input", { type: "checkbox", defaultValue: "all" });
-  find(".bar > p")?.before(make("label", {}, all, " Select all on this page"));
+  const all = make("input", { type: "checkbox", defaultValue: "all", ariaLabel: "Select all on this page" });
+  const barStatus = find("#many > [role=status]");
+  barStatus?.after(make("label", {}, all, " All"));
 
   function showSelection() {
     const count = boxes(":checked").length;
-    if (!bar) return;
-    find("[role=status]", bar).textContent = count ? `${count} selected` : "";
+    if (!barStatus) return;
+    barStatus.textContent = count ? `${count} selected` : "";
     all.checked = count > 0 && count === boxes().length;
   }
   addEventListener("change", ({ target }) => {
     if (target === all) boxes().forEach((box) => { box.checked = all.checked; });
     showSelection();
   });
+  addEventListener("reset", () => setTimeout(showSelection));
   showSelection(); // Firefox keeps checked boxes over a reload.
 
   const parse = (html) => new DOMParser().parseFromString(html, "text/html");
@@ -255,16 +268,15 @@
     return answer || { response: {}, page: make("div", {}, warning(text)) };
   }
 
-  // The parts of the page that change with the list. Three are absent while they are empty: these
+  // The parts of the page that change with the list. Two are absent while they are empty: these
   // follow the other element.
-  const PARTS = [[".top nav"], [".head"], ["#tags-of-list"],
-    [".nothing", ".head"], [".pages", ".list"], ["#retag", "#tags-of-list"]];
+  const PARTS = [[".top nav"], [".head"], ["#tags-of-list"], [".nothing", ".head"], [".pages", ".list"]];
 
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
     const details = find("details", newer);
     if (details) details.open = Boolean(find("[open]", old));
-    find("[name=selected]", newer).checked = find("[name=selected]", old).checked;
+    for (const box of findAll("[name=selected]", newer)) box.checked = find("[name=selected]", old).checked;
     newer.classList.toggle("current", old.matches(".current"));
     if (!old.isEqualNode(newer)) old.replaceWith(newer); // An equal item keeps the focus.
   }
@@ -294,7 +306,7 @@
     for (const [selector, previous] of PARTS) {
       const [old, newer] = [find(selector), findAll(selector, page)];
       if (old && findAll("input, textarea", old).some(isUsed)) continue;
-      (old || find(previous)).after(...newer);
+      (old || find(previous))?.after(...newer);
       old?.remove();
     }
     findAll("[data-completes]").filter((input) => !input.role).forEach(complete);
@@ -410,7 +422,7 @@
   });
 
   // The time of a deletion, in the words and the time zone of the user.
-  for (const time of findAll("time[datetime]")) {
+  for (const time of findAll(".moment")) {
     const style = { dateStyle: "long", timeStyle: "short" };
     time.textContent = "on " + new Date(time.dateTime).toLocaleString("en-GB", style);
   }

@@ -17,14 +17,19 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 
 
 def introduction(site: Site) -> str:
-    """Return the text of an empty collection: two ways to add the first bookmarks."""
+    """Return the page of an empty collection: one field, and two ways to add many bookmarks."""
+    path = e(site.path)
     from_page = bookmarklet(site)
     from_file = import_form(site)
     return (
-        "<p>Here are two ways to add some, and a form below.</p>\n"
+        f'<form class="first" action="{path}/-/add">\n<input type="hidden" name="_list">'
+        '<label for="first">Paste the address of a page that you want to find again</label>\n'
+        '<div class="row"><input id="first" name="uri" dir="auto" required autofocus '
+        'inputmode="url" autocapitalize="none" spellcheck="false" autocomplete="off" '
+        'placeholder="https://">\n<button class="primary">Add</button></div>\n</form>\n'
         '<div class="ways">\n'
         f"<section>\n<h2>From any page</h2>\n{from_page}</section>\n"
-        f"<section>\n<h2>From another service</h2>\n{from_file}</section>\n"
+        f"<section>\n<h2>From another program</h2>\n{from_file}</section>\n"
         "</div>\n"
     )
 

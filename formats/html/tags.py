@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import e
-from formats.html.list_forms import buttons, tags_field
-from formats.listing import Site, View, with_query
+from formats.html.list_forms import UNCHECK, buttons, tags_field
+from formats.listing import Parameters, Site, View, with_query
 from storage.bookmark import fold
+from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
 
+_SELECTION = ("q", "once", "sort")  # The parameters that select and order the tags.
 TagCount = tuple[str, int]  # A tag with the number of its bookmarks.
 TagCounts = Sequence[TagCount]
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
+_PAGE_SIZE = 500  # Chromium takes seconds to lay out 20,000 tags, and to check one of them.
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
@@ -28,7 +31,11 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     if values.get("sort") != "count":
         shown = sorted(shown, key=_name)
     begin = frame.begin("Tags", site)
-    number = _number_of_tags(len(shown))
+    total = len(shown)
+    number = _number_of_tags(total)
+    offset = _offset(values.get("offset", ""), total)
+    shown = shown[offset : offset + _PAGE_SIZE]
+    page_links = _page_links(view, offset, total)
     notice = frame.changed_notice(values)
     controls = _controls(site, words, counts, untagged_count)
     bar = _bar(site)
@@ -41,7 +48,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     return (
         f'{begin}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
         f'<p class="total" role="status">{number}</p>\n</div>\n'
-        f"{notice}{controls}{bar}{content}\n</main>\n{frame.END}"
+        f"{notice}{controls}{bar}{content}\n{page_links}</main>\n{frame.END}"
     )
 
 
@@ -61,9 +68,35 @@ def _number_of_tags(number: int) -> str:
     return f"{number:,} tags"
 
 
+def _offset(digits: str, total: int) -> int:
+    """Return the number of tags before the page that the query asks for."""
+    if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
+        return 0
+    return int(digits)
+
+
+def _page_links(view: View, offset: int, total: int) -> str:
+    links = ""
+    if offset > 0:
+        links += _page_link("Previous", view, max(offset - _PAGE_SIZE, 0))
+    if offset + _PAGE_SIZE < total:
+        links += _page_link("Next", view, offset + _PAGE_SIZE)
+    if not links:
+        return ""
+    return f'<nav class="pages" aria-label="Pages">\n{links}</nav>\n'
+
+
+def _page_link(label: str, view: View, offset: int) -> str:
+    query: Parameters = [(name, view.values[name]) for name in _SELECTION if name in view.values]
+    address = e(with_query(f"{view.site.path}/tags", [*query, ("offset", str(offset))]))
+    relation = label[:4].lower()
+    return f'<a class="button" href="{address}" rel={relation}>{label}</a>\n'
+
+
 def _bar(site: Site) -> str:
     # The style shows this form of the checkboxes while one is checked.
-    fields = tags_field("merged", "Merge the checked tags into") + buttons(_ACTIONS)
+    field = tags_field("merged", "Merge the checked tags into", placeholder="Merge into")
+    fields = f"{field}{buttons(_ACTIONS)}{UNCHECK}"
     return frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
 
 
@@ -109,29 +142,36 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 
     `existing` has those of the new tags that some bookmarks have already.
     """
-    action = "merge" if new else "delete"
     total = 0
-    items = []
     hidden = []
     for tag, count in old:
         total += count
-        named = _named(tag, count)
-        items.append(f"<li>{named}</li>\n")
         hidden.append(("tag", tag))
-    for tag, count in existing:
-        total += count
-        named = _named(tag, count)
-        items.append(f"<li>{named} already, which are merged</li>\n")
+    total += sum(count for _, count in existing)
+    action = "delete"
+    text = f"Remove {_named(old)} from {frame.number_of_bookmarks(total)}? The bookmarks stay."
+    if new:
+        action = "merge"
+        text = _merge_question(old, existing, new)
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
-    number = frame.number_of_bookmarks(total)
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
-    button = frame.submit_button(f"{_ACTIONS[action]} in {number}", cancel)
+    button = frame.submit_button(_ACTIONS[action], cancel)
     form = frame.post_form(f"{site.path}/-/tags", hidden, button)
-    list_items = "".join(items)
-    main = f'<ul class="similar">\n{list_items}</ul>\n{form}'
-    return frame.write_page(f"{_ACTIONS[action]} these tags?", main, site)
+    return frame.write_page(f"{_ACTIONS[action]} tags", f"<p>{text}</p>\n{form}", site)
 
 
-def _named(tag: str, count: int) -> str:
-    number = frame.number_of_bookmarks(count)
-    return f"{number} with <strong><bdi>{e(tag)}</bdi></strong>"
+def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
+    number = frame.number_of_bookmarks(sum(count for _, count in old))
+    targets = []
+    for tag in new:
+        known = [count for other, count in existing if fold(other) == fold(tag)]
+        state = "a new tag"
+        if known:
+            state = f"which {frame.number_of_bookmarks(known[0])} have already"
+        targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>, {state}")
+    target = " and ".join(targets)
+    return f"Merge {_named(old)} ({number}) into {target}?"
+
+
+def _named(counts: TagCounts) -> str:
+    return " and ".join([f"<strong><bdi>{e(tag)}</bdi></strong>" for tag, _ in counts])

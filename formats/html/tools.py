@@ -1,11 +1,8 @@
-"""The page of rarely needed tools: downloads, feed, bookmarklet, import, similar addresses."""
+"""The page of rarely needed tools: downloads, feed, bookmarklet, import."""
 
-from formats.html.frame import e, feed_address, number_of_bookmarks, write_page
-from formats.html.parts import title_link
+from formats.html.frame import e, feed_address, link_button, number_of_bookmarks, write_page
 from formats.html.start import bookmarklet, import_form
 from formats.listing import Parameters, Site, View, with_query
-from storage.bookmark import Bookmark
-from storage.similar import Group
 
 # The format, the suffix of the file and the label of each download.
 _EXPORTS = (
@@ -15,10 +12,9 @@ _EXPORTS = (
     ("xbel", "xbel", "XBEL (XML)"),
     ("text", "txt", "Plain text"),
 )
-_MAX_GROUPS = 100  # Of similar addresses, to keep the report short.
 
 
-def write_tools(view: View, total: int, similar: list[Group]) -> str:
+def write_tools(view: View, total: int) -> str:
     """Return the page. The downloads have the `total` bookmarks that the query selects."""
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
@@ -27,7 +23,7 @@ def write_tools(view: View, total: int, similar: list[Group]) -> str:
         _section(f"Download {number_of_bookmarks(total)}", downloads)
         + _section("Add from any page", bookmarklet(site))
         + _section("Import", import_form(site))
-        + _section("Similar addresses", _similar(site, similar))
+        + _section("Similar addresses", _similar(site))
     )
     return write_page("Tools", main, site)
 
@@ -59,24 +55,6 @@ def _downloads(site: Site, filter: Parameters) -> str:
     return f'<p class="links">{content}</p>\n'
 
 
-def _similar(site: Site, groups: list[Group]) -> str:
-    if not groups:
-        return "<p>No two bookmarks have addresses that differ only a little.</p>\n"
-    items = []
-    for group in groups[:_MAX_GROUPS]:
-        members = "<br>".join([_member(site, bookmark) for bookmark in group])
-        items.append(f"<li>{members}</li>\n")
-    content = "".join(items)
-    number = f"{len(groups):,}"
-    return (
-        f"<p>Groups: {number}. The addresses of a group differ only in http or https, "
-        "www., a slash at the end, a fragment, or parameters for tracking. Open them, "
-        "and delete what you have twice.</p>\n"
-        f'<ul class="similar">\n{content}</ul>\n'
-    )
-
-
-def _member(site: Site, b: Bookmark) -> str:
-    link = title_link(b)
-    edit_address = f"{e(site.path)}/{b.id}"
-    return f'{link} <code>{e(b.uri)}</code> <a href="{edit_address}">Edit</a>'
+def _similar(site: Site) -> str:
+    link = link_button("Find similar addresses", f"{site.path}/-/similar")
+    return f"<p>Bookmarks that you may have twice.</p>\n<p>{link}</p>\n"

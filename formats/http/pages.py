@@ -25,14 +25,14 @@ from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
 from formats.http.routing import NOTHING_HERE, Door, Route, Service
 from formats.http.shared import read_shared
+from formats.http.similar_actions import keep, show_similar
 from formats.http.tag_actions import change_list, change_tags
 from formats.listing import list_address
 from storage import bookmark as rules
 from storage.bookmark import split_tags
 from storage.importer import Importer
 from storage.index import Entry
-from storage.query import Query, parse_query
-from storage.similar import find_similar
+from storage.query import parse_query
 
 # --- Opening forms ---
 
@@ -51,13 +51,11 @@ def show_add(service: Service, request: Request) -> Response:
 
 
 def show_tools(service: Service, request: Request) -> Response:
-    """GET /-/tools: downloads, bookmarklet, import, and the bookmarks with similar addresses."""
+    """GET /-/tools: downloads, bookmarklet, import, and what else is rare."""
     parameters = query_parameters(request)
-    everything = service.store.select(Query()).entries
     query = replace(parse_query(parameters), limit=0)
     total = service.store.select(query).total
-    similar = find_similar(entry.bookmark for entry in reversed(everything))
-    return respond_page(write_tools(service.view(request, parameters), total, similar))
+    return respond_page(write_tools(service.view(request, parameters), total))
 
 
 def show_file(service: Service, request: Request, file: str) -> Response:
@@ -147,6 +145,8 @@ DOOR = Door(
         Route("/-/retag", {"POST": change_list}),
         Route("/-/tags", {"POST": change_tags}),
         Route("/-/tools", {"GET": show_tools}),
+        Route("/-/similar", {"GET": show_similar}),
+        Route("/-/keep/{bookmark}", {"POST": keep}),
         Route("/-/import", {"POST": import_file}),
         Route("/-/login", {"GET": login_actions.show_login, "POST": login_actions.log_in}),
         Route("/-/logout", {"POST": login_actions.log_out}),

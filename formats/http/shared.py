@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# Punctuation of the sentence around an address: these characters at its end are no part of it.
-_PUNCTUATION = ".,;:!?'\"’”»>"
+# Of the sentence around an address: these characters at its end are no part of it.
+_PUNCTUATION = ".,;:!?'\"’”»"
+# Nor are these, unless the address has the opening bracket too.
+_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
@@ -33,7 +35,17 @@ def _find_address(text: str) -> str:
     match = _ADDRESS.search(text)
     if not match:
         return ""
-    return match[0].rstrip(_PUNCTUATION)
+    address = match[0]
+    while _ends_with_punctuation(address):
+        address = address[:-1]
+    return address
+
+
+def _ends_with_punctuation(address: str) -> bool:
+    last = address[-1]
+    if last in _BRACKETS:
+        return _BRACKETS[last] not in address
+    return last in _PUNCTUATION
 
 
 def _remove_address(text: str, address: str) -> str:

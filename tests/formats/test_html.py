@@ -185,7 +185,7 @@ def test_a_page_of_100_bookmarks_links_to_the_next(app, data, add):
     first = get_page(app, "/")
     (next_link,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
     second = get_page(app, next_link)
-    uris = [{link for link in p.links() if ".example" in link} for p in (first, second)]
+    uris = [{link for link in p.links() if link.startswith("https:")} for p in (first, second)]
     assert [len(links) for links in uris] == [100, 20]
     assert "120" in first.text
 
@@ -622,14 +622,17 @@ def test_the_list_says_its_order_and_links_to_the_others(app, many):
     assert "sort=title" in link
 
 
-def test_the_tools_show_addresses_that_differ_a_little(app, add):
+def test_a_page_shows_addresses_that_differ_a_little(app, add):
     same = ["http://www.a.example/x/?utm_source=y#z", "https://a.example/x", "https://a.example/x/"]
     for uri in [*same, "https://a.example/y", "https://a.example/x?page=2", "mailto:a@b.example"]:
         add(uri)
-    page = app.get("/-/tools", headers=PAGE, status=200)
+    page = app.get("/-/similar", headers=PAGE, status=200)
     assert_harmless(Page(page.text))
-    (group,) = page.html.select(".similar li")
-    assert [code.text for code in group.select("code")] == same
+    assert [link.text for link in page.html.select(".list h2 a")] == same
+    assert [mark.text for mark in page.html.select(".list mark")] == [
+        "http://www.", "/?utm_source=y#z", "https://", "https://", "/"
+    ]  # fmt: skip
+    assert page.html.select_one(".total").text == "1 group"
 
 
 def test_a_name_of_an_unknown_field_in_a_form_is_ignored(app):
@@ -704,11 +707,11 @@ def write_many(data, count):
         (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
 
 
-def test_a_page_of_50_bookmarks_has_at_most_60_kb(app, data):
+def test_a_page_of_50_bookmarks_has_at_most_66_kb(app, data):
     write_many(data, 300)
     for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
         response = app.get(path, headers=PAGE, status=200)
-        assert len(response.body) <= 60_000
+        assert len(response.body) <= 66_000
         page = Page(response.text)
         assert response.text.count("formaction=") == 50
         assert 50 <= response.text.count("<li><a") <= 60
@@ -719,7 +722,7 @@ def test_a_page_of_50_bookmarks_has_at_most_60_kb(app, data):
 def test_very_long_texts_are_cut_in_the_list(app, add):
     for n in range(20):
         add(f"data:{n}," + "x" * 60_000, title="t" * 4_000, description="d" * 60_000)
-    assert len(app.get("/", headers=PAGE, status=200).body) < 65_000
+    assert len(app.get("/", headers=PAGE, status=200).body) < 70_000
 
 
 def test_the_selection_is_linked_in_every_format(app, add):
@@ -757,7 +760,7 @@ def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
     page = app.get("/?tag=a&tag=b&q=x&sort=title", headers=PAGE, status=200).html
     chips = {link.bdi.text: link["href"] for link in page.select("h1 a")}
     assert chips == {"#a": "/?tag=b&q=x&sort=title", "#b": "/?tag=a&q=x&sort=title"}
-    assert page.find(id="q")["value"] == "x" and "x" not in page.h1.text
+    assert page.find(id="q")["value"] == "x" and page.h1.q.text == "x"
 
 
 def test_the_page_of_an_empty_collection_shows_how_to_start(app):
@@ -930,7 +933,7 @@ def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(ap
     add("https://3.example/", tags=["x"])
     form["tags"] = "z"
     page = form.submit(headers=PAGE, status=200)
-    assert "2 bookmarks with x" in page.html.main.text and "already" not in page.html.main.text
+    assert "Merge x (2 bookmarks) into z, a new tag?" in page.html.main.text
     page.forms[1].submit(status=303)
     assert tags_of(app) == [["z"], ["y"], ["z"]]
 

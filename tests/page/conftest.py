@@ -159,6 +159,9 @@ def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
         "no-first-run",
         "hide-scrollbars",
         "window-size=1200,900",
+        # A mouse: without these, a headless Chromium has no pointer at all.
+        "blink-settings=primaryHoverType=2,availableHoverTypes=2,"
+        "primaryPointerType=4,availablePointerTypes=4",
         f"user-data-dir={profile}",
         *more,
     ):

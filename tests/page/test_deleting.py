@@ -219,7 +219,7 @@ def test_a_double_click_deletes_one_bookmark(browser):
 
 def test_a_repeated_key_deletes_one_bookmark(browser, filled):
     browser.open()
-    browser.driver.execute_script("document.querySelector('.list button').focus()")
+    browser.driver.execute_script("document.querySelector('.list .actions button').focus()")
     browser.press(*[Keys.ENTER] * 4)
     browser.find(".notice")
     assert path_and_query(browser) == "/" and len(browser.all(".notice")) == 1
@@ -228,7 +228,7 @@ def test_a_repeated_key_deletes_one_bookmark(browser, filled):
 
 def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
     browser.open()
-    button, edit = browser.find(".list button"), browser.find(".actions a")
+    button, edit = browser.find(".list .actions button"), browser.find(".actions a")
     assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
     assert edit.accessible_name == f"Edit {SAMPLES[0][1]}"
 
@@ -256,7 +256,7 @@ def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
 def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser, filled):
     browser.disable_scripts()
     browser.open()
-    browser.leave(browser.find(".list button").click)
+    browser.leave(browser.find(".list .actions button").click)
     browser.leave(browser.driver.back)
     for act, status in ((".actions a", 410), (".actions button", 409)):
         browser.console_messages()
@@ -290,7 +290,7 @@ def test_a_deletion_without_a_notice_as_response_shows_the_response(browser, fil
     browser.driver.execute_script(
         "window.fetch = () => Promise.resolve(new Response('', { status: 502 }))"
     )
-    browser.leave(browser.find(".list button").click)
+    browser.leave(browser.find(".list .actions button").click)
     assert "deleted" in browser.find("h1").text
     assert len(browser.stored()) == len(SAMPLES) - 1
 

@@ -115,7 +115,7 @@ def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
         };
         return [...document.querySelectorAll('.list > li')].map((item) => {
           const name = getComputedStyle(item).direction === 'rtl' ? 'right' : 'left';
-          const parts = [...item.querySelectorAll('h2, p:not(.meta), .host')];
+          const parts = [...item.querySelectorAll('h2, p:not(.meta), .meta > a')];
           return [name, side(parts[0], name), ...parts.map((part) => side(part, name))];
         });
         """

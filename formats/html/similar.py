@@ -1,0 +1,97 @@
+"""The page of bookmarks whose addresses differ only a little."""
+
+from collections.abc import Sequence
+
+from formats.html import frame
+from formats.html.editor import shown_version
+from formats.html.frame import cut, e
+from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_SHOWN, MAX_URI_SHOWN, date_html
+from formats.listing import Site
+from storage.similar import Group, similar_key
+
+# The page shows the others once these are done.
+_MAX_GROUPS = 100
+MAX_GROUP = 50  # In bookmarks. Each button names the others of its group.
+
+
+def write_similar(groups: Sequence[Group], site: Site) -> str:
+    """Return the page, which lists the members of each group one after the other."""
+    items = ""
+    shown = []
+    for whole_group in groups[:_MAX_GROUPS]:
+        group = whole_group[:MAX_GROUP]
+        items += _group(site, group)
+        shown += [shown_version(entry) for entry in group]
+    total = ""
+    text = "No two bookmarks have addresses that differ only a little."
+    if groups:
+        total = _number_of_groups(len(groups))
+        text = (
+            "These addresses differ only in http or https, www., a slash at the end, a fragment, "
+            "or parameters for tracking. <em>Keep this one</em> deletes the others of its group, "
+            "and adds their tags to it."
+        )
+    begin = frame.begin("Similar addresses", site)
+    # The buttons of all items belong to this form.
+    hidden = [("_shown", " ".join(shown))]
+    form = frame.post_form(f"{site.path}/-/selected", hidden, "", 'id="many"')
+    return (
+        f'{begin}<main id="main" class="single similar">\n'
+        f'<div class="head">\n<h1>Similar addresses</h1>\n'
+        f'<p class="total" role="status">{total}</p>\n</div>\n'
+        f'<p>{text}</p>\n{form}<ol class="list">\n{items}</ol>\n</main>\n{frame.END}'
+    )
+
+
+def _number_of_groups(number: int) -> str:
+    if number == 1:
+        return "1 group"
+    return f"{number:,} groups"
+
+
+def _group(site: Site, group: Group) -> str:
+    ids = [entry.bookmark.id for entry in group]
+    html = ""
+    title_above = None
+    for entry in group:
+        b = entry.bookmark
+        heading = ""
+        if b.title != title_above:
+            title = e(cut(b.title, MAX_TITLE_SHOWN))
+            heading = f'<p class="group" dir="auto">{title}</p>\n'
+        attributes = ""
+        if title_above is None:
+            attributes = ' class="first"'
+        title_above = b.title
+        address = _address(b.uri)
+        others = " ".join([id for id in ids if id != b.id])
+        path = e(site.path)
+        tags = e(", ".join(b.tags))
+        date = date_html(b.created)
+        html += (
+            f'<li id="b-{b.id}"{attributes}>\n{heading}<h2 dir="ltr">{address}</h2>\n'
+            '<p class="meta"><span class="actions">'
+            f'<button form="many" formaction="{path}/-/keep/{b.id}" name="others" '
+            f'value="{others}">Keep this one</button> <a href="{path}/{b.id}">Edit</a></span>'
+            f'{date} <span class="tags">{tags}</span></p>\n</li>\n'
+        )
+    return html
+
+
+def _address(uri: str) -> str:
+    """Return a uri as a link, with marks on what it has beside the common part."""
+    shown_uri = cut(uri, MAX_URI_SHOWN)
+    before, common, after = shown_uri.partition(similar_key(uri))
+    html = e(before) + e(common)
+    if common:
+        html = f"{_mark(before)}{e(common)}{_mark(after)}"
+    scheme, _, _ = uri.partition(":")
+    if scheme.lower() in LINKED_SCHEMES:
+        return f'<a href="{e(uri)}">{html}</a>'
+    return f"<span>{html}</span>"
+
+
+def _mark(text: str) -> str:
+    if not text:
+        return ""
+    return f"<mark>{e(text)}</mark>"
