@@ -176,6 +176,13 @@ def retag(
     return report
 
 
+def replace_tag(store: Store, tag: str, new: Sequence[str], report: RetagReport) -> None:
+    """Put the new tags in the place of the tag on all its bookmarks."""
+    query = Query(fold_tags([tag]))
+    retagging = Retagging(query, remove=(tag,), add=tuple(new))
+    retag(store, retagging, store.select(query).entries, report)
+
+
 def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
     match outcome:
         case Failed(entry, error):

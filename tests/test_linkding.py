@@ -67,7 +67,8 @@ def test_a_bookmark_has_linkdings_members(app, post):
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
     assert made["date_added"] == own["created"].replace("Z", ".000000Z")
     assert made["date_modified"] == own["modified"].replace("Z", ".000000Z")
-    assert made["web_archive_snapshot_url"] == ""
+    moment = made["date_added"][:19].translate({ord(sign): None for sign in "-T:"})
+    assert made["web_archive_snapshot_url"] == f"https://web.archive.org/web/{moment}/{URI}"
     not_fetched = ("favicon_url", "preview_image_url", "website_title", "website_description")
     assert {made[member] for member in not_fetched} == {None}
     assert own["tags"] == ["a", "b c", "unread"]
@@ -78,15 +79,18 @@ def test_a_title_that_is_absent_is_the_url(post):
     assert post()["title"] == URI
 
 
-def test_date_added_may_be_given(post):
-    made = post(date_added="2020-09-26T09:46:23.006313Z")
+def test_dates_may_be_given(post):
+    added = "2020-09-26T09:46:23.006313Z"
+    made = post(date_added=added, date_modified="2021-01-02T03:04:05+01:00")
     assert made["date_added"] == "2020-09-26T09:46:23.000000Z"
+    assert made["date_modified"] == "2021-01-02T02:04:05.000000Z"
 
 
-def test_date_added_never_changes(app, post):
+def test_dates_that_are_sent_later_are_ignored(app, post):
+    later = "2021-01-01T00:00:00Z"
     before = post(date_added="2020-09-26T09:46:23.006313Z")
-    assert post(date_added="2021-01-01T00:00:00Z") == before
-    sent = before | {"date_added": "2021-01-01T00:00:00Z", "date_modified": "x"}
+    assert post(date_added=later, date_modified=later) == before
+    sent = before | {"date_added": "x", "date_modified": later}
     assert app.put_json(f"/api/bookmarks/{before['id']}/", sent).json == before
 
 
@@ -124,14 +128,79 @@ def test_an_edit_form_replaces_tags_and_marks(app, post, names):
     assert (made["unread"], made["shared"]) == (False, True)
 
 
-def test_notes_become_the_last_paragraph_of_the_description_once(app, post):
-    made = post(description="D", notes="N\r\nM")
-    assert (made["description"], made["notes"]) == ("D\n\nN\nM", "")
-    assert post(notes="N\nM")["description"] == "D\n\nN\nM"
-    made = post(description="D\r\n\r\nN\r\nM", notes="N\r\nM")
-    assert made["description"] == "D\n\nN\nM"
-    assert post("https://other.example/", notes="N")["description"] == "N"
-    assert post(description="Also N", notes="N")["description"] == "Also N\n\nN"
+NOTES = '{"order": ["a"],\n\n "b": 1}'
+
+
+def test_notes_are_stored_below_a_line_of_the_description(app, post):
+    made = post(description="D\r\nE", notes="N\r\nM")
+    assert (made["description"], made["notes"]) == ("D\nE", "N\nM")
+    assert stored(app)[0]["description"] == "D\nE\n\nNotes:\nN\nM"
+    assert post("https://other.example/", notes="N")["description"] == ""
+    assert stored(app)[0]["description"] == "Notes:\nN"
+
+
+@pytest.mark.parametrize("method", ["put_json", "patch_json"])
+def test_notes_and_description_are_replaced_without_each_other(app, post, method):
+    path = f"/api/bookmarks/{post(description='D')['id']}/"
+
+    def change(**members):
+        changed = getattr(app, method)(path, {"url": URI, **members}).json
+        assert app.get(path).json == changed
+        return changed["description"], changed["notes"]
+
+    assert change(notes=NOTES) == ("D", NOTES)
+    assert change(notes=NOTES) == ("D", NOTES)
+    assert change(description="E") == ("E", NOTES)
+    assert change(title="T") == ("E", NOTES)
+    assert change(notes="N") == ("E", "N")
+    assert change(description="") == ("", "N")
+    assert change(description="F", notes="M") == ("F", "M")
+    assert change(notes="") == ("F", "")
+
+
+def test_posting_a_stored_url_again_replaces_notes_and_keeps_them_without_any(app, post):
+    post(description="D", notes="N")
+    for sent in ({}, {"notes": ""}, {"description": ""}, {"description": "", "notes": ""}):
+        made = post(**sent)
+        assert (made["description"], made["notes"]) == ("D", "N")
+    made = post(notes="M")
+    assert (made["description"], made["notes"]) == ("D", "M")
+
+
+def test_a_line_of_the_description_that_is_only_notes_begins_the_notes(app, add):
+    add(description="My Notes: a\nNotes: b\n\nNotes:\nc\nNotes:\nd")
+    (made,) = app.get("/api/bookmarks/").json["results"]
+    assert made["description"] == "My Notes: a\nNotes: b"
+    assert made["notes"] == "c\nNotes:\nd"
+    app.patch_json(f"/api/bookmarks/{made['id']}/", {"notes": made["notes"]})
+    kept = "My Notes: a\nNotes: b\n\nNotes:\nc\nNotes:\nd"
+    assert stored(app)[0]["description"] == kept
+
+
+def test_imported_notes_of_linkdings_file_are_notes(app):
+    others = 'ADD_DATE="1" LAST_MODIFIED="2" PRIVATE="1" TOREAD="0" TAGS="a"'
+    file = f"""<!DOCTYPE NETSCAPE-Bookmark-file-1>
+        <DL><p>
+        <DT><A HREF="{URI}" {others}>T</A>
+        <DD>D[linkding-notes]N[/linkding-notes]
+        </DL><p>"""
+    app.post("/-/import", file, content_type="text/html")
+    (made,) = app.get("/api/bookmarks/").json["results"]
+    assert (made["description"], made["notes"]) == ("D", "N")
+
+
+def test_a_comma_separates_tags(app, post):
+    made = post(tag_names=["a, b", "c", "B,,"])
+    assert made["tag_names"] == ["a", "b", "c"]
+    changed = app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": ["x,y z"]}).json
+    assert changed["tag_names"] == ["x", "y\xa0z"]
+
+
+def test_is_archived_counts_only_when_a_bookmark_is_created(post):
+    assert post(is_archived=True)["is_archived"]
+    assert post(is_archived=False)["is_archived"]
+    assert not post("https://other.example/")["is_archived"]
+    assert not post("https://other.example/", is_archived=True)["is_archived"]
 
 
 @pytest.mark.parametrize("method", ["put_json", "patch_json"])
@@ -459,6 +528,37 @@ def test_adding_a_tag_stores_nothing(app):
         assert app.post_json("/api/tags/", {"name": wrong}, status=400).json.keys() == {"name"}
 
 
+def test_deleting_a_tag_removes_it_from_all_bookmarks(app, post):
+    for number in range(3):
+        post(f"https://{number}.example/", tag_names=["A", "b"], unread=True)
+    made = post(tag_names=["a"])
+    app.post(f"/api/bookmarks/{made['id']}/archive/", status=204)
+    (tag, _) = app.get("/api/tags/").json["results"]
+    assert app.delete(f"/api/tags/{tag['id']}/", status=204).body == b""
+    tags = [bookmark["tags"] for bookmark in stored(app)]
+    assert tags == [["archived"], *[["b", "unread"]] * 3]
+    assert app.delete(f"/api/tags/{tag['id']}/", status=404).json.keys() == {"detail"}
+    app.delete(f"/api/tags/{linkding_number('unread')}/", status=404)
+
+
+def test_a_number_that_two_tags_share_is_404(app, post):
+    post(tag_names=SAME)  # The numbers of tags are made as those of ids.
+    path = f"/api/tags/{linkding_number(SAME[0])}/"
+    app.get(path, status=404)
+    app.delete(path, status=404)
+    assert stored(app)[0]["tags"] == list(SAME)
+
+
+def test_a_bookmark_that_cannot_be_changed_is_named_when_a_tag_is_deleted(
+    app, post, delete_during_write
+):
+    number = post(tag_names=["a"])["id"]
+    (own,) = stored(app)
+    delete_during_write(f"/api/bookmarks/{number}/")
+    error = app.delete(f"/api/tags/{linkding_number('a')}/", status=503).json
+    assert f"bookmark {own['id']} was deleted" in error["detail"]
+
+
 def test_the_profile_and_the_bundles_are_fixed(app):
     profile = app.get("/api/user/profile/").json
     assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
@@ -491,6 +591,7 @@ def test_health_says_whether_the_folder_can_be_read(app, data):
         ({"url": URI, "tag_names": [1]}, "tag_names"),
         ({"url": URI, "tag_names": {}}, "tag_names"),
         ({"url": URI, "date_added": "yesterday"}, "date_added"),
+        ({"url": URI, "date_modified": [1]}, "date_modified"),
         ({"url": URI, "description": "x" * 70_000}, "description"),
         ([], "body"),
     ],
@@ -585,14 +686,15 @@ def test_a_lock_timeout_is_503_with_retry_after(app, post, data, monkeypatch):
 def test_no_value_is_an_internal_error(app, post, value):
     path = f"/api/bookmarks/{post()['id']}/"
     own_error = (200, 201, 400)
-    for name in ("url", "title", "description", "notes", "tag_names", "date_added", "unread"):
+    for name in sorted(MEMBERS):
         for sent in (value, [value], {value: value}):
             made = app.post_json("/api/bookmarks/", {"url": URI, name: sent}, status="*")
             changed = app.patch_json(path, {name: sent}, status="*")
             assert {made.status_int, changed.status_int} <= set(own_error), (name, sent)
     assert app.post_json("/api/tags/", {"name": value}, status="*").status_int in own_error
     encoded = quote(value, errors="surrogatepass")
-    for name in ("q", "limit", "offset", "added_since", "modified_since", "unread", "url"):
+    dates = ("added_since", "modified_since")
+    for name in ("q", "limit", "offset", "unread", "shared", "sort", "url", *dates):
         for each in ("", "archived/", "check/"):
             response = app.get(f"/api/bookmarks/{each}?{name}={encoded}", status="*")
             assert response.status_int in own_error, (each, name)
@@ -635,8 +737,27 @@ def test_a_token_is_needed_in_any_of_its_forms(data):
 
 def test_the_routes_are_documented():
     page = documentation("linkding.md")
-    for route in linkding.DOOR.routes:
+    for route in linkding.ROUTES:
         for method in route.handlers:
             path = route.template.replace("{verb}", "archive")
-            if path != "/api/bookmarks/check":
-                assert f"| {method} | `{path}` |" in page, (method, path)
+            assert f"| {method} | `{path}` |" in page, (method, path)
+
+
+def test_every_path_may_lack_its_last_slash(app):
+    made = app.post_json("/api/bookmarks", {"url": URI, "tag_names": ["a"]}, status=201).json
+    one = f"/api/bookmarks/{made['id']}"
+    assert app.get(one).json == app.get(f"{one}/").json
+    for method in (app.put_json, app.patch_json):
+        assert method(one, {"url": URI, "title": "T"}).json["title"] == "T"
+    app.post(f"{one}/archive", status=204)
+    assert results(app, "/api/bookmarks/archived") == [URI]
+    app.post(f"{one}/unarchive", status=204)
+    assert app.get("/api/bookmarks/check", {"url": URI}).json["bookmark"]["title"] == "T"
+    (tag,) = app.get("/api/tags").json["results"]
+    assert app.get(f"/api/tags/{tag['id']}").json == tag
+    app.post_json("/api/tags", {"name": "b"}, status=201)
+    app.delete(f"/api/tags/{tag['id']}", status=204)
+    app.get("/api/user/profile", status=200)
+    app.get("/api/bundles", status=200)
+    app.delete(one, status=204)
+    assert results(app, "/api/bookmarks") == []

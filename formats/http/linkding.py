@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,35 +10,25 @@ from webob import Request
 
 import formats
 from formats.http import linkding_shapes as shapes
+from formats.http.linkding_query import select_entries
 from formats.http.linkding_shapes import Members
 from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
-from formats.imports.dates import parse_date
 from formats.listing import Site, with_query
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag, timestamp
 from storage.errors import Invalid
 from storage.files import is_readable
 from storage.index import Entry
-from storage.query import NEWEST_FIRST, UP_TO_18_DIGITS, Query, first_values, require_short
-from storage.search import KEYWORDS, OnlyTags, Search, parse_search
+from storage.query import UP_TO_18_DIGITS, Query, first_values
+from storage.retag import RetagReport, replace_tag
 from storage.store import Store
 
 _ARCHIVED = shapes.TAG_BY_FLAG["is_archived"]
-_KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(shapes.TAG_BY_FLAG.values()))}
 _REQUIRED = "This field is required."
-_SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _PAGE_SIZE = 100
-_SORTS = {
-    "added_asc": "created",
-    "added_desc": "-created",
-    "modified_asc": "modified",
-    "modified_desc": "-modified",
-    "title_asc": "title",
-    "title_desc": "-title",
-}
 
 # --- Lists ---
 
@@ -55,61 +45,12 @@ def list_archived(service: Service, request: Request) -> Response:
 
 def _list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     values = first_values(query_parameters(request))
-    query = _with_parameters(query, values)
-    added_since = _parse_date_parameter(values, "added_since")
-    modified_since = _parse_date_parameter(values, "modified_since")
-    entries = service.store.select(query).entries
-    if added_since:
-        entries = [e for e in entries if e.bookmark.created >= added_since]
-    if modified_since:
-        entries = [e for e in entries if e.bookmark.modified >= modified_since]
+    entries = select_entries(service.store, query, values)
     return _respond_page(service, request, entries, _entry_document)
-
-
-def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
-    """Add the parameters of a list to the query; unknown values are ignored."""
-    tags = [*query.tags]
-    without_tags = [*query.without_tags]
-    for flag in ("unread", "shared"):
-        if values.get(flag) == "yes":
-            tags.append(shapes.TAG_BY_FLAG[flag])
-        elif values.get(flag) == "no":
-            without_tags.append(shapes.TAG_BY_FLAG[flag])
-    return Query(
-        tags=tuple(tags),
-        without_tags=tuple(without_tags),
-        search=_parse_search(values.get("q", "")),
-        sort=_SORTS.get(values.get("sort", ""), NEWEST_FIRST),
-    )
 
 
 def _entry_document(entry: Entry) -> Members:
     return shapes.bookmark_document(entry.bookmark)
-
-
-def _parse_search(q: str) -> Search | None:
-    q = _SEARCHED_TAG.sub(_quote_tag, q).replace(shapes.LINKDING_SPACE, " ")
-    require_short([q])
-    return parse_search(q, _KEYWORDS)
-
-
-def _quote_tag(searched: re.Match[str]) -> str:
-    """Return `#two words`, with a no-break space in linkding, as a search has it."""
-    if shapes.LINKDING_SPACE not in searched["tag"]:
-        return searched[0]
-    return f'#"{searched["tag"]}"'
-
-
-def _parse_date_parameter(values: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, "" without one. Raises Invalid."""
-    if not values.get(name):
-        return ""
-    date = parse_date(values[name])
-    try:
-        return str(rules.clean({"created": date})["created"])
-    except Invalid:
-        reason = "must be a date, such as 2025-01-01T00:00:00Z"
-        raise Invalid([(name, reason)]) from None
 
 
 def _respond_page(
@@ -161,10 +102,18 @@ def list_tags(service: Service, request: Request) -> Response:
 
 def get_tag(service: Service, request: Request, number: str) -> Response:
     """GET /api/tags/{number}/: the tag that has this number."""
-    for tag in _tags(service.store):
-        if shapes.linkding_number(fold_tag(tag)) == int(number):
-            return _respond(_tag_document(service.store, tag))
-    raise HTTPError(404, "There is no tag of this number.")
+    tag = _find_tag(service.store, number)
+    return _respond(_tag_document(service.store, tag))
+
+
+def delete_tag(service: Service, request: Request, number: str) -> Response:
+    """DELETE /api/tags/{number}/: remove the tag from all bookmarks."""
+    tag = _find_tag(service.store, number)
+    report = RetagReport()
+    replace_tag(service.store, tag, [], report)
+    if report.failed:
+        raise HTTPError(503, f"Not all bookmarks were changed. {report.failed[0].reason}")
+    return Response(NO_CONTENT, {})
 
 
 def add_tag(service: Service, request: Request) -> Response:
@@ -173,17 +122,28 @@ def add_tag(service: Service, request: Request) -> Response:
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED)])
     try:
-        (tag,) = shapes.parse_tags([sent["name"]])
+        tags = shapes.parse_tags([sent["name"]])
     except Invalid as error:  # Its field is `tags`.
         reasons = [("name", reason) for _, reason in error.errors]
         raise Invalid(reasons) from None
-    return _respond(_tag_document(service.store, tag), CREATED)
+    if len(tags) != 1:
+        raise Invalid([("name", "must be one tag, without a comma")])
+    return _respond(_tag_document(service.store, tags[0]), CREATED)
 
 
 def _tags(store: Store) -> list[str]:
     """Return the tags that clients see, without flags such as `unread`."""
     counts, _untagged, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
+
+
+def _find_tag(store: Store, number: str) -> str:
+    """Return the tag that has this number. Raises HTTPError 404 for none and for several."""
+    wanted = int(number)
+    found = [tag for tag in _tags(store) if shapes.linkding_number(fold_tag(tag)) == wanted]
+    if len(found) != 1:
+        raise HTTPError(404, "No tag has this number, or several have it.")
+    return found[0]
 
 
 def _tag_document(store: Store, tag: str) -> Members:
@@ -224,7 +184,7 @@ def check(service: Service, request: Request) -> Response:
 
 def create(service: Service, request: Request) -> Response:
     """POST /api/bookmarks/: create a bookmark, or add to the one that has the url."""
-    sent = _read_members(request, shapes.WRITABLE_MEMBERS)
+    sent = _read_members(request, shapes.MEMBERS)
     url = sent.pop("url", None)
     if not url:
         raise Invalid([("url", _REQUIRED)])
@@ -242,6 +202,7 @@ def create(service: Service, request: Request) -> Response:
             after = rules.create(fields, folder.mint())
         else:
             stored = before.bookmark
+            sent.pop("is_archived", None)  # As linkding does.
             fields = shapes.fields_to_store(sent, stored.description, stored.tags)
             if not replaces_tags:
                 fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
@@ -349,20 +310,18 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
 # --- Routes ---
 
 _ONE_BOOKMARK = {"GET": get, "PUT": update, "PATCH": update, "DELETE": delete}
-DOOR = Door(
-    re.compile(r"/api/|/health\Z"),
-    (
-        Route("/health", {"GET": get_health}),
-        Route("/api/bookmarks/", {"GET": list_active, "POST": create}),
-        Route("/api/bookmarks/archived/", {"GET": list_archived}),
-        Route("/api/bookmarks/check/", {"GET": check}),
-        Route("/api/bookmarks/check", {"GET": check}),  # The app Linkdy leaves out the slash.
-        Route("/api/bookmarks/{number}/", _ONE_BOOKMARK),
-        Route("/api/bookmarks/{number}/{verb}/", {"POST": set_archived}),
-        Route("/api/tags/", {"GET": list_tags, "POST": add_tag}),
-        Route("/api/tags/{number}/", {"GET": get_tag}),
-        Route("/api/user/profile/", {"GET": get_profile}),
-        Route("/api/bundles/", {"GET": list_bundles}),
-    ),
-    respond_problem,
+ROUTES = (
+    Route("/health", {"GET": get_health}),
+    Route("/api/bookmarks/", {"GET": list_active, "POST": create}),
+    Route("/api/bookmarks/archived/", {"GET": list_archived}),
+    Route("/api/bookmarks/check/", {"GET": check}),
+    Route("/api/bookmarks/{number}/", _ONE_BOOKMARK),
+    Route("/api/bookmarks/{number}/{verb}/", {"POST": set_archived}),
+    Route("/api/tags/", {"GET": list_tags, "POST": add_tag}),
+    Route("/api/tags/{number}/", {"GET": get_tag, "DELETE": delete_tag}),
+    Route("/api/user/profile/", {"GET": get_profile}),
+    Route("/api/bundles/", {"GET": list_bundles}),
 )
+# Some clients leave out the last slash, because linkding redirects them.
+_WITHOUT_SLASH = [Route(each.template.rstrip("/"), each.handlers) for each in ROUTES]
+DOOR = Door(re.compile(r"/api/|/health\Z"), (*ROUTES, *_WITHOUT_SLASH), respond_problem)

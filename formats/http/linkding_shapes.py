@@ -1,5 +1,6 @@
 """What linkding's API sends and receives: the members of bookmarks, tags and errors."""
 
+import re
 import zlib
 from collections.abc import Mapping
 
@@ -8,7 +9,7 @@ from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 
-LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
+LINKDING_VERSION = "1.46.0"  # The linkding that has this API. Clients refuse an older one.
 Members = Mapping[str, object]
 
 # A flag is a member of linkding's bookmarks that is true or false. Here, a tag stores it.
@@ -19,11 +20,17 @@ _MEMBER_BY_FIELD = {
     "description": "description",
     "tags": "tag_names",
     "created": "date_added",
+    "modified": "date_modified",
 }
-WRITABLE_MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+_DATES = ("date_added", "date_modified")
+# What a client may send to create a bookmark, and to update one.
+MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+WRITABLE_MEMBERS = tuple(name for name in MEMBERS if name not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 # Clients separate tags by spaces, so a space inside a tag is sent as this character.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
+# In a description, the notes follow this line. The importer of linkding's files writes it, too.
+_NOTES_LINE = "Notes:"
 _URL_EXISTS = "A bookmark with this URL already exists."
 STATUSES = {409: 400, 410: 404, 422: 400}  # By the service's own status.
 
@@ -58,6 +65,7 @@ def linkding_number(id: str) -> int:
 
 def bookmark_document(bookmark: Bookmark) -> Members:
     """Return a bookmark as linkding shows it."""
+    description, notes = _split_notes(bookmark.description)
     names = [show_tag(tag) for tag in bookmark.tags if not stores_flag(tag)]
     folded_tags = {fold_tag(tag) for tag in bookmark.tags}
     flags = {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
@@ -65,9 +73,9 @@ def bookmark_document(bookmark: Bookmark) -> Members:
         "id": linkding_number(bookmark.id),
         "url": bookmark.uri,
         "title": bookmark.title,
-        "description": bookmark.description,
-        "notes": "",  # The description contains the notes.
-        "web_archive_snapshot_url": "",
+        "description": description,
+        "notes": notes,
+        "web_archive_snapshot_url": _web_archive_url(bookmark),
         "tag_names": names,
         **flags,
         "date_added": show_date(bookmark.created),
@@ -78,6 +86,30 @@ def bookmark_document(bookmark: Bookmark) -> Members:
         "website_title": None,
         "website_description": None,
     }
+
+
+def _split_notes(text: str) -> tuple[str, str]:
+    """Return linkding's description and notes of a bookmark's description."""
+    lines = text.split("\n")
+    if _NOTES_LINE not in lines:
+        return text, ""
+    place = lines.index(_NOTES_LINE)
+    description = "\n".join(lines[:place]).rstrip()
+    notes = "\n".join(lines[place + 1 :])
+    return description, notes
+
+
+def _join_notes(description: str, notes: str) -> str:
+    """Return the bookmark's description that `_split_notes` splits into these."""
+    if not notes:
+        return description
+    return f"{description}\n\n{_NOTES_LINE}\n{notes}".strip()
+
+
+def _web_archive_url(bookmark: Bookmark) -> str:
+    """Return the address of the copy that is nearest to the date, if there is one."""
+    moment = re.sub("[^0-9]", "", bookmark.created)
+    return f"https://web.archive.org/web/{moment}/{bookmark.uri}"
 
 
 def show_tag(tag: str) -> str:
@@ -114,22 +146,23 @@ def fields_to_store(
     for field, name in _MEMBER_BY_FIELD.items():
         if name in sent:
             fields[field] = sent[name]
-    if "created" in fields:  # For a text that is no date, `rules.clean` raises the error.
-        fields["created"] = parse_date(fields["created"]) or fields["created"]
-    if "notes" in sent:
-        description = fields.get("description", stored_description)
-        fields["description"] = _add_notes(description, sent["notes"])
+    for field in ("created", "modified"):
+        if field in fields:  # For a text that is no date, `rules.clean` raises the error.
+            fields[field] = parse_date(fields[field]) or fields[field]
+    if "description" in sent or "notes" in sent:
+        fields["description"] = _new_description(sent, stored_description)
     fields["tags"] = _new_tags(sent, stored_tags)
     return rules.clean(fields)
 
 
-def _add_notes(description: object, notes: object) -> str:
-    """Return the description with the notes as its last paragraph, once. Raises Invalid."""
-    text: str = rules.clean({"description": description})["description"]
-    last: str = rules.clean({"description": notes})["description"]
-    if text == last or text.endswith(f"\n\n{last}"):
-        return text
-    return f"{text}\n\n{last}".strip()
+def _new_description(sent: Members, stored: str) -> str:
+    """Return a bookmark's description with the sent parts in place of the stored ones."""
+    description, notes = _split_notes(stored)
+    if "description" in sent:
+        description = rules.clean({"description": sent["description"]})["description"]
+    if "notes" in sent:
+        notes = rules.clean({"description": sent["notes"]})["description"]
+    return _join_notes(description, notes)
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
@@ -149,11 +182,23 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def parse_tags(names: object) -> tuple[str, ...]:
-    """Return the tags in an array, or in a text such as `a,b` of the app Linkdy. Raises Invalid."""
+    """Return the tags in an array or a text, in which commas separate tags. Raises Invalid."""
     if isinstance(names, str):
-        names = split_tags(names)
+        names = [names]
+    if isinstance(names, list):
+        names = _split_at_commas(names)
     tags = rules.clean({"tags": names})["tags"]
     return tuple(tag.replace(LINKDING_SPACE, " ") for tag in tags)
+
+
+def _split_at_commas(names: list[object]) -> list[object]:
+    parts: list[object] = []
+    for name in names:
+        if isinstance(name, str):
+            parts += split_tags(name)
+        else:
+            parts.append(name)
+    return parts
 
 
 def stores_flag(tag: str) -> bool:

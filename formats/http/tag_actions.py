@@ -13,7 +13,7 @@ from formats.listing import list_address, with_query
 from storage.bookmark import fold_tag
 from storage.errors import Malformed
 from storage.query import Query, fold_tags
-from storage.retag import Retagging, RetagReport, clean_retagging, retag
+from storage.retag import RetagReport, clean_retagging, replace_tag, retag
 
 
 @form_handler(write_not_done)
@@ -56,7 +56,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
         return respond_page(write_question(counts, existing, new, site))
     report = RetagReport()
     for tag in old:
-        _rename(service, tag, new, report)
+        replace_tag(service.store, tag, new, report)
     results = list(_results(report).items())
     if new:
         return see_other(with_query(f"{site.url}/", [("tag", new[0]), *results]))
@@ -77,14 +77,6 @@ def _count(service: Service, tags: Sequence[str]) -> TagCounts:
         if page.total:
             counts.append((tag, page.total))
     return counts
-
-
-def _rename(service: Service, tag: str, new: Sequence[str], report: RetagReport) -> None:
-    """Put the new tags in the place of the tag on all its bookmarks."""
-    query = Query(fold_tags([tag]))
-    retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    entries = service.store.select(query).entries
-    retag(service.store, retagging, entries, report)
 
 
 def _results(report: RetagReport) -> dict[str, int]:

@@ -93,7 +93,7 @@ def test_aiolinkding_works(environment, linkding):
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert single == made
     assert listed == {"count": 1, "next": None, "previous": None, "results": [made]}
-    assert (updated["title"], updated["description"]) == ("U", "N")
+    assert (updated["title"], updated["description"], updated["notes"]) == ("U", "", "N")
     assert updated["tag_names"] == ["x"]
     assert [bookmark["id"] for bookmark in archived["results"]] == [made["id"]]
     assert [each["name"] for each in tags["results"]] == ["x"]

@@ -1,0 +1,83 @@
+"""What the parameters of linkding's lists select."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from formats.http.linkding_shapes import LINKDING_SPACE, TAG_BY_FLAG
+from formats.imports.dates import parse_date
+from storage import bookmark as rules
+from storage.errors import Invalid
+from storage.index import Entry
+from storage.query import NEWEST_FIRST, Query, require_short
+from storage.search import KEYWORDS, OnlyTags, Search, parse_search
+from storage.store import Store
+
+_KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
+_SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
+_SORTS = {
+    "added_asc": "created",
+    "added_desc": "-created",
+    "modified_asc": "modified",
+    "modified_desc": "-modified",
+    "title_asc": "title",
+    "title_desc": "-title",
+}
+
+
+def select_entries(
+    store: Store, query: Query, values: Mapping[str, str]
+) -> Sequence[Entry]:
+    """Return the bookmarks of the query that the parameters select.
+
+    Raises Invalid for a date that is none, or BadQuery.
+    """
+    added_since = _parse_date(values, "added_since")
+    modified_since = _parse_date(values, "modified_since")
+    entries = store.select(_with_parameters(query, values)).entries
+    if added_since:
+        entries = [e for e in entries if e.bookmark.created >= added_since]
+    if modified_since:
+        entries = [e for e in entries if e.bookmark.modified >= modified_since]
+    return entries
+
+
+def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
+    """Add the parameters of a list to the query; unknown values are ignored."""
+    tags = [*query.tags]
+    without_tags = [*query.without_tags]
+    for flag in ("unread", "shared"):
+        if values.get(flag) == "yes":
+            tags.append(TAG_BY_FLAG[flag])
+        elif values.get(flag) == "no":
+            without_tags.append(TAG_BY_FLAG[flag])
+    return Query(
+        tags=tuple(tags),
+        without_tags=tuple(without_tags),
+        search=_parse_search(values.get("q", "")),
+        sort=_SORTS.get(values.get("sort", ""), NEWEST_FIRST),
+    )
+
+
+def _parse_search(q: str) -> Search | None:
+    q = _SEARCHED_TAG.sub(_quote_tag, q).replace(LINKDING_SPACE, " ")
+    require_short([q])
+    return parse_search(q, _KEYWORDS)
+
+
+def _quote_tag(searched: re.Match[str]) -> str:
+    """Return `#two words`, with a no-break space in linkding, as a search has it."""
+    if LINKDING_SPACE not in searched["tag"]:
+        return searched[0]
+    return f'#"{searched["tag"]}"'
+
+
+def _parse_date(values: Mapping[str, str], name: str) -> str:
+    """Return the date in a parameter, "" without one. Raises Invalid."""
+    if not values.get(name):
+        return ""
+    date = parse_date(values[name])
+    try:
+        return str(rules.clean({"created": date})["created"])
+    except Invalid:
+        reason = "must be a date, such as 2025-01-01T00:00:00Z"
+        raise Invalid([(name, reason)]) from None
