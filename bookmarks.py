@@ -49,6 +49,7 @@ from storage.index import Entry
 from storage.query import NEWEST_FIRST, parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
+from storage.trash import KEEP_DELETED, check_keep_deleted
 from storage.watch import reports_all_changes
 
 __version__ = formats.__version__
@@ -315,6 +316,7 @@ class Application(Service):
     def open(self) -> None:
         """Read all bookmarks before the first request; log warnings about them."""
         self.store.state()
+        self.store.expire()
         self.access_control.warn_of_public_bookmarks(self.store)
 
     def close(self) -> None:
@@ -372,15 +374,19 @@ def make_app(
     public_read: bool = False,
     base_url: str | None = None,
     one_machine: bool = False,
+    keep_deleted: int = KEEP_DELETED,
 ) -> Application:
     """Return the WSGI application over the folder `data`.
 
     `token` is one token or several. `one_machine` promises that no other machine
-    writes to a folder on a network or FUSE disk.
+    writes to a folder on a network or FUSE disk. A deleted bookmark can be put back
+    for `keep_deleted` days.
 
     Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created;
-    Invalid if `base_url` is no address or `token` is an empty sequence.
+    Invalid if `base_url` is no address, `token` is an empty sequence or
+    `keep_deleted` is negative.
     """
+    check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
     site = parse_base_url(base_url)
     url = None
@@ -388,7 +394,8 @@ def make_app(
         url = site.url
     control = AccessControl(tokens, public_read, url)
     folder = Path(data)
-    cache = ResponseCache(Store(folder, one_machine, linkding_number))
+    store = Store(folder, one_machine, linkding_number, keep_deleted)
+    cache = ResponseCache(store)
     return Application(folder, lambda: cache, control, site)
 
 
@@ -399,21 +406,24 @@ def make_host_app(
     token: str | Sequence[str] | None = None,
     public_read: bool = False,
     one_machine: bool = False,
+    keep_deleted: int = KEEP_DELETED,
 ) -> hosts.HostApplication:
     """Return the WSGI application over the folders `root/HOST`, one for each host.
 
     Up to `max_open` folders stay open. The tokens of a folder are in the file
-    `root/HOST.tokens`; without this file, `token` is its token, or several.
+    `root/HOST.tokens`; without this file, `token` is its token, or several. A
+    deleted bookmark can be put back for `keep_deleted` days.
 
-    Raises OSError if `root` is no folder; Invalid if `max_open` is less than 1 or
-    `token` is an empty sequence.
+    Raises OSError if `root` is no folder; Invalid if `max_open` is less than 1,
+    `token` is an empty sequence or `keep_deleted` is negative.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
+    check_keep_deleted(keep_deleted)
     # Warn at the start, before a folder is opened.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
-    open_cache = hosts.cache_opener(max_open, one_machine)
+    open_cache = hosts.cache_opener(max_open, one_machine, keep_deleted)
     return hosts.HostApplication(Path(root), Application, open_cache, control)
 
 

@@ -14,6 +14,7 @@ from formats.http.hosts import MAX_OPEN
 from formats.imports import FILE_READERS
 from formats.serving import MakeApp, configure, serve
 from storage.errors import StorageError
+from storage.trash import KEEP_DELETED
 
 _Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -115,6 +116,7 @@ def _add_serve(subparsers: _Subparsers) -> None:
     help = "how many folders of --hosts stay open"
     max_open = _add_option(parser, "--max-open", "N", help, str(MAX_OPEN))
     max_open.type = int
+    _add_keep_deleted(parser)
 
 
 def _add_check(subparsers: _Subparsers) -> None:
@@ -122,6 +124,7 @@ def _add_check(subparsers: _Subparsers) -> None:
     parser = _add_command(subparsers, "check", check_files, help, "--repair")
     _add_switch(parser, "--repair", "remove what is safe to remove")
     _add_switch(parser, "--similar", "print groups of similar addresses")
+    _add_keep_deleted(parser)
 
 
 def _add_import(subparsers: _Subparsers) -> None:
@@ -176,6 +179,12 @@ def _add_command(
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
     _add_option(parser, "--data", "DIR", "the data folder", "data")
     _add_flag(parser, "--one-machine", "no other machine writes to the data on a network disk")
+
+
+def _add_keep_deleted(parser: argparse.ArgumentParser) -> None:
+    help = "for how many days deleted bookmarks can be put back"
+    option = _add_option(parser, "--keep-deleted", "DAYS", help, str(KEEP_DELETED))
+    option.type = int
 
 
 def _add_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:

@@ -50,16 +50,22 @@ def check_files(options: argparse.Namespace) -> int:
     Return 1 if harmful ones remain.
     """
     data = Path(options.data)
-    remaining = check(data, linkding_number)
+    remaining = check(data, options.keep_deleted, linkding_number)
     if options.repair:
         repaired, remaining = repair(data, remaining)
         for finding in repaired:
             print(finding)
     is_harmful = False
+    kept = 0
     for finding in remaining:
+        if finding.is_kept:
+            kept += 1
+            continue
         print(finding)
         if not finding.is_harmless:
             is_harmful = True
+    if kept:
+        print(f"kept: {kept} deleted bookmarks, which can be put back")
     if options.similar:
         _print_similar(_open(options, data))
     return int(is_harmful)

@@ -58,6 +58,7 @@ def configure(options: argparse.Namespace, is_private: bool) -> Any:
         "token": _read_tokens(options),
         "public_read": options.public_read,
         "one_machine": options.one_machine,
+        "keep_deleted": options.keep_deleted,
     }
     if options.hosts:
         app = options.make_host_app(options.hosts, max_open=options.max_open, **settings)

@@ -14,6 +14,7 @@ from storage.errors import Invalid, Unavailable
 from storage.lock import Lock, OpenFolders
 from storage.numbers import NumberOf, unique_number
 from storage.record import decode_bookmark, decode_tombstone
+from storage.trash import check_keep_deleted, oldest_kept
 from storage.uri import uri_key
 
 _Value = TypeVar("_Value")
@@ -38,9 +39,10 @@ class Finding:
     problem: str
     advice: str  # "removed" after `repair`.
     is_safe_to_remove: bool = False
-    # If a crash left the file of a deleted bookmark, the path of its tombstone.
+    # Of the file of a deleted bookmark: the path of its tombstone.
     tombstone: Path | None = None
     is_harmless: bool = False  # Every file can be used.
+    is_kept: bool = False  # The bookmark can be put back: this is no problem.
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -62,13 +64,15 @@ def _printable(text: str) -> str:
 
 
 def check(
-    folder: Path, number_of: NumberOf = unique_number
+    folder: Path, keep_deleted: int, number_of: NumberOf = unique_number
 ) -> list[Finding]:
-    """Return everything that is wrong in the data folder.
+    """Return everything that is wrong in the data folder, and the kept files.
 
-    Ids that have the same `number_of` are wrong, too. Raises Unavailable if
-    the folder cannot be listed.
+    The kept files of bookmarks that were deleted more than `keep_deleted` days
+    ago are safe to remove. Ids that have the same `number_of` are wrong, too.
+    Raises Unavailable if the folder cannot be listed, or Invalid.
     """
+    check_keep_deleted(keep_deleted)
     tombstones = folder / "tombstones"
     findings: list[Finding] = []
     deleted: dict[str, Path] = {}  # The path of each valid tombstone by id.
@@ -79,7 +83,8 @@ def check(
                 findings.append(finding)
             else:
                 deleted[path.stem] = path
-    findings += _check_bookmarks(folder / "bookmarks", deleted)
+    oldest = oldest_kept(keep_deleted)
+    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest)
     findings += _check_numbers(folder / "bookmarks", deleted, number_of)
     return findings
 
@@ -94,7 +99,9 @@ def _check_tombstone(path: Path) -> Finding | None:
     return None
 
 
-def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding]:
+def _check_bookmarks(
+    folder: Path, deleted: dict[str, Path], oldest: str
+) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
     for path in _paths(folder):
@@ -106,7 +113,7 @@ def _check_bookmarks(folder: Path, deleted: dict[str, Path]) -> Iterator[Finding
         if bookmark is None and not problem:
             continue  # The file has been removed since the folder was listed.
         if path.stem in deleted:
-            yield _deleted_finding(path, deleted[path.stem], bookmark)
+            yield _deleted_finding(path, deleted[path.stem], bookmark, oldest)
         elif bookmark is None:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
         else:
@@ -130,12 +137,16 @@ def _check_numbers(
             yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
 
 
-def _deleted_finding(path: Path, tombstone: Path, bookmark: Bookmark | None) -> Finding:
+def _deleted_finding(
+    path: Path, tombstone: Path, bookmark: Bookmark | None, oldest: str
+) -> Finding:
     """Return the finding for a file of a deleted bookmark."""
-    problem = "belongs to a deleted bookmark: it has a tombstone"
+    problem = "belongs to a deleted bookmark"
     if bookmark is None:  # The file may hold something else that its owner needs.
         return Finding(path, problem, "move it away, because it is no valid bookmark")
-    return Finding(path, problem, _REMOVE, is_safe_to_remove=True, tombstone=tombstone)
+    value, _ = _decode(tombstone, decode_tombstone)
+    is_over = value is not None and value.deleted <= oldest
+    return Finding(path, problem, _REMOVE, is_over, tombstone, is_kept=True)
 
 
 def _check_name(path: Path) -> Finding | None:

@@ -333,11 +333,16 @@ class Follower:
             if isinstance(last, Entry):
                 self._last_uri_keys[id] = last.uri_key
             return None
-        # A deletion removes the file. Its tombstone may be unreadable, too.
-        file = self.folders[BOOKMARKS] / (id + SUFFIX)
-        if isinstance(last, Entry) and files.is_missing(file):
+        if isinstance(last, Entry) and self._is_deleted(id):
             return None
         return last
+
+    def _is_deleted(self, id: str) -> bool:
+        """Return whether a bookmark is gone whose tombstone may be unreadable."""
+        bookmarks, tombstones = self.folders
+        name = id + SUFFIX
+        has_tombstone = os.path.lexists(tombstones / name)
+        return has_tombstone or files.is_missing(bookmarks / name)
 
     def _record_error(self, id: str, found: Item | StorageError | None) -> bool:
         """Remember the error of an id; return whether it is another one.

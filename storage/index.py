@@ -62,7 +62,7 @@ class State(msgspec.Struct, frozen=True):
 _entry_order: Callable[[Entry], Any] = attrgetter(
     "bookmark.created", "bookmark.id"
 )
-_tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
+tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
     "tombstone.deleted", "tombstone.id"
 )
 
@@ -162,9 +162,9 @@ class Index:
                 tombstones.append(item)
         self.version %= _VERSIONS
         entries.sort(key=_entry_order)
-        tombstones.sort(key=_tombstone_order)
+        tombstones.sort(key=tombstone_order)
         self._entries = SortedList(entries, _entry_order)
-        self._tombstones = SortedList(tombstones, _tombstone_order)
+        self._tombstones = SortedList(tombstones, tombstone_order)
         self._numbers = Numbers(self.items, number_of)
         self._by_uri_key: dict[str, SortedList[Entry]] = {}
         self._by_tag: dict[str, SortedList[Entry]] = {}

@@ -1,5 +1,6 @@
 """The store of a data folder that threads and processes share: transactions."""
 
+import logging
 import os
 import threading
 import weakref
@@ -8,13 +9,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from storage import files
-from storage.errors import Unavailable
+from storage.errors import StorageError, Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
 from storage.lock import Lock, OpenFolders
 from storage.numbers import NumberOf, unique_number
 from storage.reader import Reader
 from storage.transaction import Transaction
+from storage.trash import Trash
 from storage.tsid import Minter
+
+log = logging.getLogger("bookmarks")
 
 # All stores share one fork handler, because Python never forgets a handler.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
@@ -37,14 +41,17 @@ class Store(Reader):
         folder: Path,
         one_machine: bool = False,
         number_of: NumberOf = unique_number,
+        keep_deleted: int | None = None,
     ) -> None:
         """Open the folder and create missing folders.
 
         `one_machine` promises that no other machine writes to the folder. A
-        new bookmark gets an id whose `number_of` no other id has. Raises
-        Unavailable or Full.
+        new bookmark gets an id whose `number_of` no other id has. The files
+        of deleted bookmarks are kept for `keep_deleted` days, with None for
+        ever. Raises Unavailable or Full.
         """
         super().__init__(Follower(folder, one_machine, number_of))
+        self.trash = Trash(self._follower, keep_deleted)
         self._folder = folder
         folders = self._follower.folders
         files.make_folder(folder)
@@ -82,12 +89,29 @@ class Store(Reader):
         with ExitStack() as opened, ExitStack() as after_unlocking:
             with self._lock_folders(opened) as folders:
                 transaction = Transaction(
-                    self._follower, self._minter, folders
+                    self._follower,
+                    self._minter,
+                    folders,
+                    keeps_deleted=self.trash.keep_deleted != 0,
                 )
                 # Even after an error: the changes before it are stored.
                 after_unlocking.callback(transaction.sync)
                 yield transaction
                 transaction.publish(opened)
+                self.trash.expire(folders)
+
+    def expire(self) -> None:
+        """Remove the files of bookmarks that were deleted too long ago.
+
+        An error is only logged.
+        """
+        try:
+            self.refresh()
+            while self.trash.has_expired():
+                with self.transaction():  # Other writers get their turns.
+                    pass
+        except StorageError as error:
+            log.warning("Deleted bookmarks are not removed now: %s", error)
 
     @contextmanager
     def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:

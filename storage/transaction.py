@@ -42,11 +42,16 @@ class Transaction:
     """
 
     def __init__(
-        self, follower: Follower, minter: Minter, folders: OpenFolders
+        self,
+        follower: Follower,
+        minter: Minter,
+        folders: OpenFolders,
+        keeps_deleted: bool = True,
     ) -> None:
         self.folders = folders
         self._follower = follower
         self._minter = minter
+        self._keeps_deleted = keeps_deleted
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
         self._numbers: set[int] = set()  # Of the puts' ids.
@@ -55,7 +60,10 @@ class Transaction:
         # A synced file of BOOKMARKS and of TOMBSTONES, by its descriptor.
         self._synced: dict[int, int] = {}
         self._has_published = False
-        self._tombstones: list[str] = []  # The ids of the published ones.
+        self._has_published_all = False
+        # The ids of deleted bookmarks whose files go at the end.
+        self._to_remove: list[str] = []
+        self._to_erase: list[str] = []
 
     # --- Reading ---
 
@@ -123,10 +131,16 @@ class Transaction:
             if not is_used and number not in self._numbers:
                 return id
 
-    def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
+    def put(
+        self,
+        bookmark: Bookmark,
+        before: Entry | None = None,
+        previous_content: bytes = b"",
+    ) -> Entry:
         """Store the bookmark in place of `before`, or as a new one.
 
-        If it is the object `before.bookmark`, only sync its file, which
+        A new one keeps the unknown members of its `previous_content`. If the
+        bookmark is the object `before.bookmark`, only sync its file, which
         another program may have written. Raises Conflict if another bookmark
         has its uri or, without `before`, its id; Gone or Unreadable; Invalid
         if its file would be too large.
@@ -138,7 +152,6 @@ class Transaction:
         if before is None and self.find(id):
             raise Conflict(id)
         first = before
-        previous_content = b""
         if id in self._puts:
             first = self._puts[id].before
             previous_content = self._puts[id].data
@@ -165,6 +178,17 @@ class Transaction:
     def delete(self, entry: Entry) -> None:
         """Delete a bookmark for ever: its tombstone wins over its file."""
         self._deleted.append(entry)
+
+    def remove_restored(self, id: str) -> None:
+        """Remove a deleted bookmark's file once all changes are durable.
+
+        If that fails, the file stays in the trash.
+        """
+        self._to_remove.append(id)
+
+    def erase(self, id: str) -> None:
+        """Remove a deleted bookmark's file, or raise OutcomeUnknown."""
+        self._to_erase.append(id)
 
     # --- Storing ---
 
@@ -197,6 +221,7 @@ class Transaction:
                     raise
                 message = f"{error} Some of the changes may be stored."
                 raise OutcomeUnknown(message) from error
+        self._has_published_all = True
 
     def _keep_one(
         self, kind: int, descriptors: list[int], opened: ExitStack
@@ -222,29 +247,29 @@ class Transaction:
             files.sync_folder(self.folders.tombstones, self._synced[TOMBSTONES])
         if self._has_published:
             self.folders.require_in_place()
-        if self._tombstones:
-            self._remove_deleted()
+        if self._has_published_all:
+            self._remove_files()
 
-    def _remove_deleted(self) -> None:
+    def _remove_files(self) -> None:
+        self._remove(self._to_erase)
         try:
-            for id in self._tombstones:
-                if self._has_tombstone(id):
-                    files.remove(id + SUFFIX, self.folders.bookmarks)
-            files.sync_folder(self.folders.bookmarks)
-        except StorageError as error:  # `check --repair` removes them later.
+            self._remove(self._to_remove)
+        except StorageError as error:
             folder = self._follower.folders[BOOKMARKS]
             log.warning(
                 "Files of deleted bookmarks remain in %s: %s", folder, error
             )
 
-    def _has_tombstone(self, id: str) -> bool:
-        """Return whether a restore has not removed the tombstone since."""
-        try:
-            data, _ = files.read(id + SUFFIX, self.folders.tombstones)
-            decode_tombstone(id, data)
-        except (FileNotFoundError, files.BadFile, Invalid):
-            return False
-        return True
+    def _remove(self, ids: list[str]) -> None:
+        """Remove the files of deleted bookmarks. Raises OutcomeUnknown."""
+        if not ids:
+            return
+        # Another process may not have synced its tombstone yet.
+        files.sync_folder(self.folders.tombstones)
+        for id in ids:
+            if read_tombstone(self.folders, id):  # A restore may remove it.
+                files.remove(id + SUFFIX, self.folders.bookmarks)
+        files.sync_folder(self.folders.bookmarks)
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
         """Open the files that are only synced; return their descriptors."""
@@ -280,7 +305,8 @@ class Transaction:
         self._read(entry)  # Raises Busy.
         file.publish_new()
         self._has_published = True
-        self._tombstones.append(entry.bookmark.id)
+        if not self._keeps_deleted:
+            self._to_remove.append(entry.bookmark.id)
 
     def _sync_tombstone(self, id: str) -> None:
         folder = self.folders.tombstones
@@ -300,3 +326,12 @@ class Transaction:
             if digest(content) == found.version:
                 return content
         raise Busy(f"Another program has just changed {name}. Try again.")
+
+
+def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:
+    """Return the tombstone of an id, None without a valid one."""
+    try:
+        data, _ = files.read(id + SUFFIX, folders.tombstones)
+        return decode_tombstone(id, data)
+    except (FileNotFoundError, files.BadFile, Invalid):
+        return None

@@ -117,8 +117,8 @@ def test_put_and_post_do_not_restore_a_deleted_bookmark(app, deleted):
     assert app.get("/", status=200).json == []
 
 
-def test_delete_replaces_the_file_by_a_tombstone(app, deleted, data):
-    assert list((data / "bookmarks").iterdir()) == []
+def test_delete_adds_a_tombstone_to_the_file(app, deleted, data):
+    assert [path.name for path in (data / "bookmarks").iterdir()] == ["a.json"]
     (tombstone,) = (data / "tombstones").iterdir()
     assert tombstone.name == "a.json"
     assert set(json.loads(tombstone.read_bytes())) == {"id", "deleted"}

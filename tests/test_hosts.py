@@ -471,11 +471,11 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
     hosts = webtest.TestApp(make_host_app(root))
     is_opening, may_open, Store = threading.Event(), threading.Event(), bookmarks.Store
 
-    def open_slowly(folder, one_machine):
+    def open_slowly(folder, *options):
         if os.path.realpath(folder) == str(root / A):
             is_opening.set()
             assert may_open.wait(10)
-        return Store(folder, one_machine)
+        return Store(folder, *options)
 
     monkeypatch.setattr(formats.http.hosts, "Store", open_slowly)
     listed = []
@@ -494,8 +494,8 @@ def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypat
     hosts = webtest.TestApp(make_host_app(root))
     made, both, Store = [], threading.Barrier(2), bookmarks.Store
 
-    def open_at_once(folder, one_machine):
-        made.append(Store(folder, one_machine))
+    def open_at_once(folder, *options):
+        made.append(Store(folder, *options))
         both.wait(10)
         return made[-1]
 
@@ -584,6 +584,8 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
         (["--trusted-proxy", "127.0.0.1"], "Set a token"),
         (["--max-open", "many"], "--max-open"),
         (["--max-open", "0"], "max_open must be at least 1"),
+        (["--keep-deleted", "some"], "--keep-deleted"),
+        (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
         (["--hosts", "/nonexistent"], "/nonexistent"),
         (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
     ],

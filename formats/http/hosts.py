@@ -70,7 +70,9 @@ class HostFolder:
 OpenCache = Callable[[], ResponseCache]
 
 
-def cache_opener(max_open: int, one_machine: bool) -> Callable[[HostFolder], ResponseCache]:
+def cache_opener(
+    max_open: int, one_machine: bool, keep_deleted: int
+) -> Callable[[HostFolder], ResponseCache]:
     """Return a function that opens the store of a folder, with a cache of responses.
 
     Python frees the longest unused store beyond `max_open`, with its index and inotify
@@ -80,7 +82,7 @@ def cache_opener(max_open: int, one_machine: bool) -> Callable[[HostFolder], Res
     @functools.lru_cache(max_open)
     def open_once(folder: HostFolder) -> ResponseCache:
         try:
-            store = Store(folder.path, one_machine, linkding_number)
+            store = Store(folder.path, one_machine, linkding_number, keep_deleted)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
         weakref.finalize(store, folder.close)  # The path leads to the open folder.

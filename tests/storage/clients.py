@@ -168,7 +168,7 @@ def gunicorn_of(data: Path, *options: str, workers: int = 3, preload: bool = Fal
 
 
 def check(data: Path, *options: str, prefix: Sequence[str] = ()):
-    """Run `bookmarks check` on the folder; return its exit status and its lines."""
+    """Run `bookmarks check` on the folder; return its exit status and the lines of problems."""
     command = [*prefix, *COMMAND, "check", "--data", str(data), *options]
     result = subprocess.run(
         command,
@@ -178,7 +178,8 @@ def check(data: Path, *options: str, prefix: Sequence[str] = ()):
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},  # A cron job has no UTF-8 locale.
     )
     assert result.stderr == ""
-    return result.returncode, result.stdout.splitlines()
+    lines = result.stdout.splitlines()
+    return result.returncode, [line for line in lines if not line.startswith("kept: ")]
 
 
 def repair(data: Path):

@@ -32,8 +32,10 @@ def write_file(path, age=0, content=b"{"):
     return path
 
 
-def interrupt_deletion(data, id="b"):
-    """Write the bookmark file of an id whose tombstone exists, as a crash leaves it."""
+def expire(data, id="b"):
+    """Write the files of a bookmark that was deleted long ago; return its path."""
+    tombstone = {"id": id, "deleted": "2020-01-01T00:00:00Z"}
+    write_file(data / "tombstones" / f"{id}.json", content=json.dumps(tombstone).encode())
     bookmark = {"id": id, "uri": uri_of(id), "title": id, "created": "2020-01-01T00:00:00Z"}
     return write_file(data / "bookmarks" / f"{id}.json", content=json.dumps(bookmark).encode())
 
@@ -61,7 +63,6 @@ def test_an_empty_folder_has_no_finding(start, data):
 def test_each_finding_is_one_line_with_problem_and_advice(address, data):
     bookmarks, tombstones = data / "bookmarks", data / "tombstones"
     findings = [
-        interrupt_deletion(data),
         write_file(bookmarks / "cut.json"),
         write_file(bookmarks / "Upper.json"),
         write_file(bookmarks / "api.json"),  # A reserved id.
@@ -70,7 +71,7 @@ def test_each_finding_is_one_line_with_problem_and_advice(address, data):
         write_file(tombstones / f".x.json.{'0' * 16}.tmp", 2 * HOUR),
     ]
     require_findings(check(data), *findings)
-    remaining = findings[1:5]
+    remaining = findings[:4]
     require_findings(repair(data), *remaining)
     require_findings(check(data), *remaining)
     assert titles(address) == {"a": "a"}
@@ -91,20 +92,38 @@ def test_a_conflict_file_of_syncthing_is_reported_and_kept(address, data):
     assert titles(address) == {"a": "a"}
 
 
-def test_repair_finishes_an_interrupted_deletion(address, data):
-    path = interrupt_deletion(data)
+def test_the_file_of_a_deleted_bookmark_is_kept_and_no_problem(run, address, data):
+    path = data / "bookmarks" / "b.json"
+    kept = "kept: 1 deleted bookmarks, which can be put back\n"
+    for options in ([], ["--repair"]):
+        assert run("check", *options, data=data) == (kept, "")
+    path.unlink()
+    assert run("check", data=data) == ("", "")
+
+
+def test_repair_removes_the_file_of_a_bookmark_that_was_deleted_long_ago(address, data):
+    path = expire(data)
     assert ask(address, path="/b").status == 410
-    require_findings(check(data), path)
+    assert check(data) == (0, [])
+    assert check(data, "--repair", "--keep-deleted", "100000") == (0, [])
     assert path.exists()
-    removed = f"{path}: belongs to a deleted bookmark: it has a tombstone: removed"
+    removed = f"{path}: belongs to a deleted bookmark: removed"
     assert check(data, "--repair") == (0, [removed])
     assert not path.exists()
     assert ask(address, path="/b").status == 410
     assert titles(address) == {"a": "a"}
 
 
+def test_check_refuses_a_negative_number_of_days(run, address, data):
+    expire(data)
+    _, error = run("check", "--repair", "--keep-deleted=-1", data=data, status=1)
+    assert "keep_deleted must be 0 days or more" in error
+    assert (data / "bookmarks" / "b.json").exists()
+
+
 def test_repair_keeps_what_it_cannot_repair_and_repairs_the_rest(address, data):
     folder = data / "bookmarks" / "b.json"
+    folder.unlink()
     folder.mkdir()
     (folder / "within").write_text("kept")
     old = write_file(data / "tombstones" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
@@ -114,7 +133,7 @@ def test_repair_keeps_what_it_cannot_repair_and_repairs_the_rest(address, data):
 
 
 def test_check_without_repair_changes_nothing(address, data):
-    interrupt_deletion(data)
+    expire(data)
     write_file(data / "bookmarks" / "cut.json")
     write_file(data / "bookmarks" / f".x.json.{'0' * 16}.tmp", 2 * HOUR)
     before = {path: path.stat() for path in data.glob("**/*")}
@@ -169,13 +188,14 @@ def test_an_id_inside_a_file_cannot_add_a_line_to_the_output(address, data):
 
 
 def test_a_data_folder_without_a_folder_of_tombstones_is_valid(address, data):
-    (data / "tombstones" / "b.json").unlink()
+    for folder in ("bookmarks", "tombstones"):
+        (data / folder / "b.json").unlink()
     (data / "tombstones").rmdir()
     assert check(data) == (0, [])
 
 
 def test_a_file_removed_during_the_check_is_no_finding(address, data, monkeypatch):
-    path, read = interrupt_deletion(data), files.read
+    path, read = expire(data), files.read
 
     def remove_and_read(file):
         if file == path:
@@ -183,22 +203,22 @@ def test_a_file_removed_during_the_check_is_no_finding(address, data, monkeypatc
         return read(file)
 
     monkeypatch.setattr(files, "read", remove_and_read)
-    assert storage.check.check(data) == []
+    assert storage.check.check(data, 30) == []
     assert not path.exists()
 
 
 def test_repair_keeps_a_bookmark_whose_tombstone_broke_after_the_check(address, data):
-    path = interrupt_deletion(data)
-    findings = storage.check.check(data)
+    path = expire(data)
+    findings = storage.check.check(data, 30)
     write_file(data / "tombstones" / "b.json")
     assert storage.check.repair(data, findings) == ([], findings)
     assert path.exists()
 
 
 def test_repair_waits_for_the_lock_of_a_writer(address, data, monkeypatch):
-    path = interrupt_deletion(data)
+    path = expire(data)
     monkeypatch.setattr(lock, "LOCK_SECONDS", 0.1)
-    findings = storage.check.check(data)
+    findings = storage.check.check(data, 30)
     with Store(data).transaction(), pytest.raises(Busy):
         storage.check.repair(data, findings)
     assert path.exists()

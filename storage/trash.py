@@ -1,0 +1,197 @@
+"""The trash: the files of deleted bookmarks, which are kept for some days."""
+
+import logging
+import os
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from storage import files
+from storage.bookmark import Bookmark, now, timestamp
+from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
+from storage.follower import BOOKMARKS, Follower
+from storage.index import Entry, TombstoneEntry, tombstone_order
+from storage.known_files import SUFFIX
+from storage.lock import OpenFolders
+from storage.record import decode_bookmark
+from storage.transaction import Transaction, read_tombstone
+
+log = logging.getLogger("bookmarks")
+
+KEEP_DELETED = 30  # Days.
+# Removing this many files takes 50 ms, for which other writers wait.
+MAX_EXPIRED = 500
+_SECONDS_OF_DAY = 86_400
+
+
+def check_keep_deleted(days: int) -> None:
+    """Raise Invalid for a number of days that is not possible."""
+    if days < 0:
+        raise Invalid([("keep_deleted", "must be 0 days or more")])
+
+
+class DeletedBookmark(NamedTuple):
+    """A bookmark that can be put back."""
+
+    bookmark: Bookmark
+    deleted: str  # When.
+
+
+class Trash:
+    """The files of bookmarks that were deleted in the last `keep_deleted` days.
+
+    With None they are kept for ever, with 0 not at all.
+    """
+
+    def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
+        self.keep_deleted = keep_deleted
+        self._follower = follower
+        self._checked = ("", "")  # The last expired tombstone, by its order.
+
+    def find(
+        self, limit: int, offset: int
+    ) -> tuple[list[DeletedBookmark], int]:
+        """Return a page of the deleted bookmarks, and the number of all.
+
+        The latest deletion comes first. Raises Unavailable.
+        """
+        with self._follower.mutex:
+            self._follower.refresh()
+            tombstones = self._follower.index.tombstones
+        folder = self._follower.folders[BOOKMARKS]
+        with files.translate_disk_errors("The data folder cannot be read"):
+            names = set(os.listdir(folder))
+        first = bisect_left(tombstones, self._oldest(), key=tombstone_order)
+        kept = []
+        for entry in reversed(tombstones[first:]):
+            if entry.tombstone.id + SUFFIX in names:
+                kept.append(entry.tombstone)
+        found = []
+        for tombstone in kept[offset : offset + limit]:
+            # The file may have just been removed. `check` reports a bad one.
+            with suppress(FileNotFoundError, files.BadFile, Invalid):
+                data, _ = files.read(folder / (tombstone.id + SUFFIX))
+                bookmark = decode_bookmark(tombstone.id, data)
+                found.append(DeletedBookmark(bookmark, tombstone.deleted))
+        return found, len(kept)
+
+    # --- Expiry ---
+
+    def has_expired(self) -> bool:
+        """Return whether `expire` has something to do."""
+        return bool(self._expired())
+
+    def expire(self, folders: OpenFolders) -> None:
+        """Remove files whose time is over, up to MAX_EXPIRED, from the locked folder.
+
+        If one cannot be removed, a later start tries it again.
+        """
+        expired = self._expired()
+        if not expired:
+            return
+        self._checked = tombstone_order(expired[-1])
+        try:
+            _remove(folders, [entry.tombstone.id for entry in expired])
+        except StorageError as error:
+            log.warning(
+                "Files of deleted bookmarks remain in %s: %s",
+                self._follower.folders[BOOKMARKS],
+                error,
+            )
+
+    def _expired(self) -> Sequence[TombstoneEntry]:
+        """Return tombstones whose files are to be removed, the oldest first."""
+        end = self._oldest()
+        if end <= self._checked:  # Once a second at most.
+            return ()
+        with self._follower.mutex:
+            tombstones = self._follower.index.tombstones
+        start = bisect_right(tombstones, self._checked, key=tombstone_order)
+        stop = bisect_left(tombstones, end, key=tombstone_order)
+        if start == stop:
+            self._checked = end
+        return tombstones[start : min(stop, start + MAX_EXPIRED)]
+
+    def _oldest(self) -> tuple[str, str]:
+        """Return the order of the oldest tombstone whose file is kept."""
+        if self.keep_deleted is None:
+            return ("", "")
+        return (oldest_kept(self.keep_deleted), "")
+
+
+def oldest_kept(keep_deleted: int) -> str:
+    """Return when the oldest kept bookmark was deleted."""
+    return timestamp(max(time.time() - keep_deleted * _SECONDS_OF_DAY, 0))
+
+
+def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
+    """Remove the files of deleted bookmarks.
+
+    A file is left alone if its tombstone is not valid any more, or if it holds
+    something else than a bookmark. Raises StorageError.
+    """
+    is_synced = False
+    for id in ids:
+        name = id + SUFFIX
+        if files.is_missing(name, folders.bookmarks):
+            continue
+        if not is_synced:  # A tombstone is durable before its file goes.
+            files.sync_folder(folders.tombstones)
+            is_synced = True
+        with suppress(FileNotFoundError, files.BadFile, Invalid):
+            data, _ = files.read(name, folders.bookmarks)
+            decode_bookmark(id, data)
+            if read_tombstone(folders, id):
+                files.remove(name, folders.bookmarks)
+
+
+# --- Changes of one bookmark in the trash ---
+
+
+def restore(folder: Transaction, id: str) -> Entry:
+    """Store a deleted bookmark under a new id, and return it.
+
+    Its old file goes once the new one is durable. Raises NotFound if it is not
+    in the trash, Conflict if its address is saved again, or Unreadable.
+    """
+    content = _read(folder, id)
+    try:
+        deleted = decode_bookmark(id, content)
+    except Invalid as error:
+        raise Unreadable(id, str(error)) from None
+    # With the old time, clients that ask for recent changes would miss it.
+    modified = max(now(), deleted.created)
+    bookmark = replace(deleted, id=folder.mint(), modified=modified)
+    entry = folder.put(bookmark, previous_content=content)
+    folder.remove_restored(id)
+    return entry
+
+
+def erase(folder: Transaction, id: str) -> None:
+    """Remove the file of a deleted bookmark; its tombstone stays.
+
+    Raises NotFound if it is not in the trash, or Unreadable.
+    """
+    _read(folder, id)
+    folder.erase(id)
+
+
+def _read(folder: Transaction, id: str) -> bytes:
+    try:
+        folder.find(id)
+    except Gone:
+        with suppress(FileNotFoundError):
+            return _read_file(folder, id)
+    raise NotFound(id)
+
+
+def _read_file(folder: Transaction, id: str) -> bytes:
+    try:
+        content, _ = files.read(id + SUFFIX, folder.folders.bookmarks)
+    except files.BadFile as error:
+        raise Unreadable(id, str(error)) from None
+    return content
