@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -80,7 +80,7 @@ def _check_length(text: str, limit: int) -> None:
 
 def _normalize(text: str, limit: int) -> str:
     _check_length(text, limit)
-    normalized = normalize("NFC", text)
+    normalized = normalize(text)
     _check_length(normalized, limit)
     return normalized
 
@@ -363,7 +363,7 @@ def _join_tags(stored: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ..
 
 
 def _default_title(uri: str) -> str:
-    return normalize("NFC", uri)[:MAX_TITLE]
+    return normalize(uri)[:MAX_TITLE]
 
 
 # --- Text ---
@@ -373,7 +373,7 @@ def fold(text: str) -> str:
     """Return the text in one case and one Unicode form (NFC), for comparisons."""
     if text.isascii():
         return text.lower()
-    return normalize("NFC", text.casefold())
+    return normalize(text.casefold())
 
 
 @lru_cache(maxsize=8192)
@@ -382,25 +382,22 @@ def fold_tag(tag: str) -> str:
     return fold(tag)
 
 
-def normalize(form: Literal["NFC", "NFKD"], text: str) -> str:
-    """Return the text in this Unicode form, in a time that is proportional to its length.
+def normalize(text: str) -> str:
+    """Return the text in NFC, in a time that is proportional to its length.
 
     `unicodedata.normalize` moves each combining mark step by step to its place: 65,536 marks in a
     wrong order take 5 s.
     """
     if text.isascii():
         return text
-    if len(text) > _SHORT and not unicodedata.is_normalized(form, text):
-        text = _decompose(form, text)
-    return unicodedata.normalize(form, text)
+    if len(text) > _SHORT and not unicodedata.is_normalized("NFC", text):
+        text = _decompose(text)
+    return unicodedata.normalize("NFC", text)
 
 
-def _decompose(form: Literal["NFC", "NFKD"], text: str) -> str:
-    """Return the text decomposed, with its combining marks in canonical order."""
-    decomposition: Literal["NFD", "NFKD"] = "NFD"
-    if form == "NFKD":
-        decomposition = "NFKD"
-    characters = "".join(unicodedata.normalize(decomposition, c) for c in text)
+def _decompose(text: str) -> str:
+    """Return the text decomposed (NFD), with its combining marks in canonical order."""
+    characters = "".join(unicodedata.normalize("NFD", c) for c in text)
     # The class of a mark decides its place, and is 0 for a character that is no mark.
     ordered: list[str] = []
     for _, sequence in groupby(characters, key=lambda c: unicodedata.combining(c) > 0):

@@ -58,7 +58,7 @@ def _repair_text(name: str, text: str, notes: list[str]) -> str:
     if len(valid) < len(text.strip()):
         notes.append(f"{name} has characters that no format can have, which are taken out")
     limit = _MAX_LENGTHS[name]
-    normalized = normalize("NFC", valid[:limit])  # It may be longer than the text.
+    normalized = normalize(valid[:limit])  # It may be longer than the text.
     if max(len(valid), len(normalized)) > limit:
         notes.append(f"{name} is cut to {limit:,} characters")
     return normalized[:limit]

@@ -6,13 +6,27 @@ from itertools import filterfalse
 from operator import attrgetter
 from typing import Any as Anything
 from typing import TypeVar
+from urllib.parse import unquote
 
 from msgspec.structs import replace
 
 from storage.bookmark import Tombstone
 from storage.index import Entry, Index, State, TombstoneEntry, count_tags
 from storage.query import NEWEST_FIRST, Query
-from storage.search import All, Any, Not, OnlyTags, Search, Tag, Text, fold_text
+from storage.search import (
+    All,
+    Any,
+    CreatedBefore,
+    CreatedSince,
+    Not,
+    OnlyTags,
+    Search,
+    Site,
+    Tag,
+    Text,
+    fold_text,
+)
+from storage.uri import is_below
 
 TagCounts = Sequence[tuple[str, int]]
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
@@ -162,6 +176,12 @@ def search_entries(
             return [entry for entry in entries if tag in entry.tags]
         case OnlyTags(tags):
             return [entry for entry in entries if tags.issuperset(entry.tags)]
+        case Site(host):
+            return _of_host(entries, host)
+        case CreatedSince(date):  # Timestamps sort as texts, also by their beginnings.
+            return [e for e in entries if e.bookmark.created >= date]
+        case CreatedBefore(date):
+            return [e for e in entries if e.bookmark.created < date]
         case All(parts):
             return _search_all(entries, parts)
         case Any(parts):
@@ -193,6 +213,12 @@ def _search_any(
     return [entry for entry in entries if entry in found]
 
 
+def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
+    # Searching for the text first is six times as fast as parsing every uri.
+    similar = [entry for entry in entries if host in entry.uri_key]
+    return [entry for entry in similar if is_below(entry.uri_key, host)]
+
+
 def _fold(entry: Entry) -> str:
     """Return the folded fields, and keep them in `entry.text`.
 
@@ -200,6 +226,9 @@ def _fold(entry: Entry) -> str:
     break.
     """
     b = entry.bookmark
-    fields = (b.title, b.description, b.uri, *b.tags)
+    fields = [b.title, b.description, b.uri, *b.tags]
+    decoded_uri = unquote(b.uri)
+    if decoded_uri != b.uri:
+        fields.append(decoded_uri)
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

@@ -6,15 +6,7 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": 
 # Scheme and host in lower case, no userinfo, no port, and a path: most uris have this form.
 _COMMON_FORM = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
-_HOST_OF_KEY = re.compile(
-    r"""
-    [a-z][a-z0-9+.-]* ://
-    ( [^/?\#]* @ )?     # userinfo
-    ( www\. )?
-    (?P<host> [^/?\#]+ )
-    """,
-    re.VERBOSE,
-)
+_PORT = re.compile(":[0-9]+$")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
@@ -37,9 +29,25 @@ def uri_key(uri: str) -> str:
 
 def host_of(key: str) -> str:
     """Return the host and port, without `www.`, in a normalized uri; empty if it has no host."""
-    if match := _HOST_OF_KEY.match(key):
-        return match["host"]
-    return ""
+    return _host_and_port(key).removeprefix("www.")
+
+
+def is_below(key: str, host: str) -> bool:
+    """Return whether a normalized uri has this host, maybe with a port, or one below it."""
+    with_port = _host_and_port(key)
+    without_port = _PORT.sub("", with_port)
+    if host in (with_port, without_port):
+        return True
+    return with_port.endswith(f".{host}") or without_port.endswith(f".{host}")
+
+
+def _host_and_port(key: str) -> str:
+    _, _, rest = key.partition(":")
+    if not rest.startswith("//"):
+        return ""
+    authority, _, _ = rest[2:].partition("/")
+    _, _, host = authority.rpartition("@")
+    return host
 
 
 def _is_normalized(uri: str) -> bool:
@@ -67,10 +75,14 @@ def _normalize_authority(scheme: str, authority: str) -> str:
     # The digits may be missing (RFC 3986 section 3.2.3).
     if colon and port in ("", _DEFAULT_PORTS.get(scheme)):
         host = name
+    return _normalize_encoding(userinfo) + at + normalize_host(host)
+
+
+def normalize_host(host: str) -> str:
+    """Return a host, maybe with a port, as it stands in a normalized uri."""
     host = _normalize_encoding(host.lower())  # `Ä` is lowered before it becomes `%C3%84`.
     # Decoding `%41` has given `A`, and lowering it turns `%C3` into `%c3`.
-    host = _normalize_encoding(host.lower())
-    return _normalize_encoding(userinfo) + at + host
+    return _normalize_encoding(host.lower())
 
 
 def _normalize_path(path: str) -> str:

@@ -146,7 +146,9 @@ SEARCH_EXAMPLES = (
     "<dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>\n"
     "<dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>\n"
     "<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>\n"
-    "<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>\n</dl>\n"
+    "<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>\n"
+    "<dt><code>site:example.org</code></dt><dd>of this site</dd>\n"
+    "<dt><code>after:2024-03 before:2025</code></dt><dd>added in this time</dd>\n</dl>\n"
 )
 _LENS = (
     '<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" '

@@ -12,11 +12,11 @@ from formats.html.list_forms import bar, retag_menu
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
-from formats.listing import Listing, Parameters, with_query
+from formats.listing import Listing, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.query import NEWEST_FIRST
-from storage.search import parse_search, words_to_mark
+from storage.search import words_to_mark
 
 MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
 _MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
@@ -207,7 +207,7 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     The buttons of an item submit the form of `bar`, which has the versions of all items, because
     the service refuses to delete a bookmark that has changed since.
     """
-    escape_and_mark = _escape_and_mark(listing.filter)
+    escape_and_mark = marker(words_to_mark(listing.query.search))
     tag_links = _TagLinks(listing)
     path = e(listing.site.path)
     edit_query = _edit_query(listing)
@@ -269,11 +269,6 @@ def _edit_query(listing: Listing) -> str:
     if len(query) > _MAX_FILTERS_OF_ITEM:
         return "_list="  # To all bookmarks.
     return query
-
-
-def _escape_and_mark(filter: Parameters) -> Escape:
-    search = parse_search(dict(filter).get("q", ""))
-    return marker(words_to_mark(search))
 
 
 def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
