@@ -226,13 +226,6 @@ def test_a_download_is_saved_under_its_name(browser, filled, tmp_path):
     browser.command("Browser.setDownloadBehavior", behavior="default")
 
 
-def test_a_number_in_a_link_has_a_gap_before_it_on_touch_screens(browser, filled):
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
-    browser.open("/tags")
-    number = browser.find(".controls a span")
-    assert number.value_of_css_property("margin-left") == "4px"
-
-
 def test_the_label_of_the_field_to_rename_a_tag_is_in_sight(browser, filled):
     browser.command(
         "Emulation.setDeviceMetricsOverride", width=390, height=300, deviceScaleFactor=1,
