@@ -164,6 +164,10 @@ EXTENSION = [
     ("GET", f"{BOOKMARKS}?q=%23b&limit=5", None, 200, {"count": 1}),
     ("DELETE", ONE, None, 204, None),
 ]
+# linkding-sync keeps the order of its bookmarks in the notes of this one.
+CONFIG = "http://example.com/?linkding-sync-config"
+ORDER = '{"order":["https://two.example/","https://one.example/"]}'
+SYNCED = {"url": URI, "title": "T", "tag_names": ["bookmark-sync", "bookmark-sync/Work, etc"]}
 CLIENTS = {
     "extension": ({"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"}, EXTENSION),
     "extension in Firefox": ({"Origin": "moz-extension://0f9b3c8e"}, EXTENSION),
@@ -229,6 +233,68 @@ CLIENTS = {
             ("GET", CHECK, None, 200, NOTHING),
             ("POST", BOOKMARKS, {"url": URI, "tag_names": ["a"]}, 201, {"tag_names": ["a"]}),
             ("GET", f"{BOOKMARKS}?limit=1000&offset=1000", None, 200, {"results": []}),
+        ],
+    ),
+    "linkding-sync": (
+        {"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"},
+        [
+            TEST,
+            ("GET", f"{BOOKMARKS}?q={quote(CONFIG, safe='')}&limit=5", None, 200, {"results": []}),
+            (
+                "POST",
+                BOOKMARKS,
+                {"url": CONFIG, "title": "T", "notes": ORDER},
+                201,
+                {"notes": ORDER},
+            ),
+            ("GET", f"{BOOKMARKS}?q={quote(CONFIG, safe='')}&limit=5", None, 200, {"count": 1}),
+            ("PATCH", ONE, {"notes": '{"order":[]}'}, 200, {"notes": '{"order":[]}'}),
+            ("GET", ONE, None, 200, {"notes": '{"order":[]}', "description": ""}),
+            (
+                "POST",  # A folder whose name has a comma.
+                BOOKMARKS,
+                SYNCED,
+                201,
+                {"tag_names": ["bookmark-sync", "bookmark-sync/Work", "etc"]},
+            ),
+            ("GET", f"{BOOKMARKS}?q=%23bookmark-sync&limit=100", None, 200, {"count": 1}),
+            ("PATCH", ONE, SYNCED | {"title": "U"}, 200, {"title": "U"}),
+            ("DELETE", ONE, None, 204, None),
+            ("DELETE", ONE, None, 404, {}),
+        ],
+    ),
+    "deno-linkding": (
+        {"Accept": "application/json"},
+        [
+            TEST,
+            ("POST", BOOKMARKS, {"url": URI, "title": "T", "notes": "N"}, 201, {"notes": "N"}),
+            ("GET", f"{BOOKMARKS}?q={quote(URI)}&limit=undefined", None, 200, {"count": 1}),
+            ("GET", ONE.rstrip("/"), None, 200, {"title": "T"}),
+            ("PATCH", ONE.rstrip("/"), {"title": "U"}, 200, {"title": "U", "notes": "N"}),
+            ("POST", ONE + "archive/", None, 204, None),
+            ("GET", f"{BOOKMARKS}archived/", None, 200, {"count": 1}),
+            ("POST", ONE + "unarchive/", None, 204, None),
+            ("POST", TAGS, {"name": "test-tag"}, 201, {"name": "test-tag"}),
+            ("DELETE", ONE.rstrip("/"), None, 204, None),
+        ],
+    ),
+    "linkding-mcp-server": (
+        {},
+        [
+            ("GET", CHECK, None, 200, NOTHING),
+            (
+                "POST",
+                BOOKMARKS,
+                {"url": URI, "is_archived": False, "notes": "N", "tag_names": ["a"]},
+                201,
+                {"notes": "N", "tag_names": ["a"]},
+            ),
+            ("PATCH", ONE, {"tag_names": ["a", "b"]}, 200, {"tag_names": ["a", "b"], "notes": "N"}),
+            ("PATCH", ONE, {"description": "D"}, 200, {"description": "D", "notes": "N"}),
+            ("PATCH", ONE, {"notes": "M"}, 200, {"description": "D", "notes": "M"}),
+            ("GET", f"{TAGS}?limit=100&offset=0", None, 200, {"count": 2}),
+            ("GET", f"{BOOKMARKS}?q=%23a&limit=5", None, 200, {"count": 1}),
+            ("DELETE", ONE, None, 204, None),
         ],
     ),
     "linka": (
