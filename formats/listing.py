@@ -122,6 +122,8 @@ class Listing:
 
     @property
     def _count(self) -> int:
+        if self.path != "/feed":
+            return self.selection.total
         # A page of the feed has a part of the bookmarks and one of the deletions.
         return max(self.selection.total, self.selection.tombstone_count)
 

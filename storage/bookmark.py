@@ -127,7 +127,7 @@ def _check_tags(value: object) -> tuple[str, ...]:
         tag = _check_item(index, item)
         first_spellings.setdefault(fold_tag(tag), tag)
     if len(first_spellings) > MAX_TAGS:
-        raise _RuleBroken(f"must be at most {MAX_TAGS} tags, not {len(first_spellings)}")
+        raise _RuleBroken(f"must not be more than {MAX_TAGS}, but are {len(first_spellings)}")
     return tuple(first_spellings.values())
 
 

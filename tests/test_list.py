@@ -394,6 +394,12 @@ def test_limit_and_offset_select_a_page(app, seven, query, part):
     assert response.headers["X-Total-Count"] == "7"
 
 
+def test_deleted_bookmarks_have_no_pages(app, seven):
+    for bookmark in app.get("/").json[2:]:
+        app.delete(f"/{bookmark['id']}", status=204)
+    assert "Link" not in app.get("/?limit=2", status=200).headers
+
+
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 def test_offset_without_limit_is_ignored_in_every_format(app, seven, name):
     whole = app.get(f"/?format={name}", status=200)

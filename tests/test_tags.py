@@ -319,7 +319,7 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
     report = app.post_json("/tags", {"tag": "a", "add": "x"}, status=200).json
     assert (report["matched"], report["changed"], report["unchanged"]) == (3, 2, 0)
     (failed,) = report["failed"]
-    assert failed == {"id": full["id"], "reason": "tags must be at most 100 tags, not 101"}
+    assert failed == {"id": full["id"], "reason": "tags must not be more than 100, but are 101"}
     form = {"tag": "a", "do": "add", "tags": "x", "_list": "tag=a"}
     response = app.post("/-/retag", form, status=303)
     assert response.location == "http://localhost/?tag=a&changed=0&failed=1"
@@ -412,7 +412,7 @@ def test_the_command_names_what_failed_and_exits_1(run, add, tags_of):
     id = add("x:5", tags=["a", *(f"t{n}" for n in range(99))])["id"]
     status, output, messages = run("--tag", "a", "--add", "x")
     assert (status, output) == (1, "3 matched, 2 changed, 0 unchanged, 1 failed\n")
-    assert messages == f"{id}: tags must be at most 100 tags, not 101\n"
+    assert messages == f"{id}: tags must not be more than 100, but are 101\n"
 
 
 @pytest.mark.parametrize(

@@ -42,13 +42,17 @@ _INPUTS = {
         "Tags",
         'dir="auto" autocapitalize="none" data-completes="tags"',
         "Separate tags with commas.",
+        is_multiline=True,  # The field grows with its text.
     ),
-    "description": _Input("Description", 'dir="auto" rows="5"', is_multiline=True),
+    "description": _Input("Description", is_multiline=True),
 }
 for _name in WRITABLE_FIELDS:
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 
+_LINE = 60  # In characters, of a field of several lines.
+_MAX_LINES = 8
+_MIN_LINES_OF_DESCRIPTION = 5
 MAX_ADDED_TEXT_SHOWN = 300  # In characters, of the text of `quote_checkbox`.
 _MAX_VALUE_SHOWN = 1000  # In characters, of a value that is shown as text.
 MAX_TAG_CHECKBOXES = 8
@@ -237,14 +241,23 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
     attributes += note_attributes
     if has_focus:
         attributes += " autofocus"
-    input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>\n'
+    input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     if is_multiline:
+        rows = _rows(name, value)
         # HTML parsers drop one line break after the start tag, so write one before the value.
-        start_tag = f'<textarea id="{name}" name="{name}" {attributes}>\n'
-        input_html = f"{start_tag}{e(value)}</textarea>\n"
+        start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
+        input_html = f"{start_tag}{e(value)}</textarea>"
     return (
-        f'<div class="field">\n<label for="{name}">{label}</label>\n{input_html}{note_html}</div>\n'
+        f'<div class="field">\n<label for="{name}">{label}</label>\n'
+        f"{input_html}\n{note_html}</div>\n"
     )
+
+
+def _rows(name: str, value: str) -> int:
+    lines = value.count("\n") + len(value) // _LINE + 1
+    if name == "description":
+        lines = max(lines, _MIN_LINES_OF_DESCRIPTION)
+    return min(lines, _MAX_LINES)
 
 
 def other_value(label: str, value: str) -> Note:

@@ -23,6 +23,7 @@ _HEADINGS: Mapping[int, str] = {
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # The texts of pages for some statuses, whose detail is meant for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
+    404: "No bookmark and no page has this address. Check it, or go back to the list.",
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
     409: "Another bookmark has this address.",

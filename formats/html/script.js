@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const path = document.documentElement.dataset.path;
+  const SCRIPT = new URL(document.currentScript.src).pathname;
   const find = (selector, root = document) => root.querySelector(selector);
   const findAll = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -35,24 +36,62 @@
 
   // --- After a form was sent ---
 
-  // The service redirects after it has stored a form. A login redirects too, but stores nothing.
-  const SENT = "bookmarks-sent";
+  const items = () => findAll(".list > li[id]");
+  const SENT = "bookmarks-sent"; // The key of the form that was sent last.
+  const SAVED = "bookmarks-saved"; // The key of the form that was saved last, and the bookmark's id.
+  const SHOWN = "bookmarks-shown"; // The items of the list that was shown last.
+  const keyOf = (form) => form.action
+    + (find("[name=_opened]", form)?.value || find("[name=uri]", form)?.value || "");
   const [arrival] = performance.getEntriesByType("navigation");
-  const wasSent = setting("sessionStorage", SENT);
+  const sentKey = setting("sessionStorage", SENT);
   setting("sessionStorage", SENT, "");
   const parameters = new URLSearchParams(location.search);
   const targetId = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
-  if (wasSent && arrival?.type === "navigate" && arrival.redirectCount === 1) {
+  const target = targetId && document.getElementById("b-" + targetId);
+
+  // Say that the form was saved, where its bookmark is or was in the list. The key j goes on there.
+  function showSaved() {
+    const link = target || !targetId ? [] : [" ", make("a", { href: `${path}/${targetId}` }, "Show it")];
+    const saved = status("saved", "Saved.", ...link);
+    const shown = JSON.parse(setting("sessionStorage", SHOWN) || "[]");
+    const index = shown.indexOf("b-" + targetId);
+    if (target || index < 0 || !items().length) {
+      (target ? find(".meta", target) : find(targetId ? ".head" : ".single > .meta"))?.after(saved);
+      return saved;
+    }
+    const next = shown.slice(index).map((id) => document.getElementById(id)).find(Boolean);
+    const place = make("li", { className: "gone current" }, saved);
+    find(".list").insertBefore(place, next || null);
+    place.scrollIntoView({ block: "center" });
+    return place;
+  }
+
+  // The service redirects after it has stored a form. A login redirects, too, and once more if it
+  // has stored the form that was sent without it.
+  const isLogin = sentKey?.startsWith(`${location.origin}${path}/-/login`);
+  if (sentKey && arrival?.type === "navigate" && arrival.redirectCount === (isLogin ? 2 : 1)) {
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
     if (parameters.get("close") === "1") window.close();
-    const item = targetId && document.getElementById("b-" + targetId);
-    const link = targetId && !item ? [" ", make("a", { href: `${path}/${targetId}` }, "Show it")] : [];
-    const saved = status("saved", "Saved.", ...link);
-    (item ? find(".meta", item) : find(targetId ? ".head" : ".single > .meta"))?.after(saved);
+    const id = targetId || location.pathname.slice(path.length + 1);
+    setting("sessionStorage", SAVED, JSON.stringify([sentKey, id]));
+    const saved = showSaved();
     addEventListener("pagehide", () => saved.remove());
   }
-  // The key j goes on from the bookmark that was saved.
-  if (targetId) document.getElementById("b-" + targetId)?.classList.add("current");
+  target?.classList.add("current");
+  addEventListener("pagehide", () => {
+    if (find(".list")) setting("sessionStorage", SHOWN, JSON.stringify(items().map(({ id }) => id)));
+  });
+
+  // Back shows a form as it was before it was saved. Show the saved bookmark, so that the user does
+  // not conflict with it.
+  addEventListener("pageshow", ({ persisted }) => {
+    const form = find(".editor");
+    const [key, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
+    if (!form || key !== keyOf(form) || !persisted && arrival?.type !== "back_forward") return;
+    const list = find("[name=_list]", form);
+    const query = list ? "?" + new URLSearchParams({ _list: list.value }) : "";
+    location.replace(location.origin + `${path}/${id}` + query);
+  });
 
   // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
   const results = ["changed", "failed", "restored"].filter((name) => parameters.has(name));
@@ -74,8 +113,9 @@
   // In a field for tags, the text between two commas around the caret: its start, end, and text up
   // to the caret. In a search, the text from the # of a term.
   const PLACES = {
-    tags({ value, selectionStart: caret }) {
-      const start = value.lastIndexOf(",", caret - 1) + 1;
+    tags({ value: text, selectionStart: caret }) {
+      const value = text.replaceAll("\n", ",");
+      const start = value.slice(0, caret).lastIndexOf(",") + 1;
       const comma = value.indexOf(",", caret);
       return { start, end: comma < 0 ? value.length : comma, text: fold(value.slice(start, caret).trim()) };
     },
@@ -96,7 +136,9 @@
     const id = "completion-of-" + input.id;
     const list = make("ul", { className: "completion", id, role: "listbox", ariaLabel: "Known tags" });
     input.after(list);
-    Object.assign(input, { role: "combobox", ariaAutoComplete: "list" });
+    const isCombobox = input.matches("input"); // A field of several lines cannot have the role.
+    if (isCombobox) input.role = "combobox";
+    input.ariaAutoComplete = "list";
     input.setAttribute("aria-controls", list.id);
     const selected = () => find("[aria-selected=true]", list);
     const place = () => PLACES[kind](input);
@@ -113,7 +155,7 @@
       list.replaceChildren(...found.map(({ tag, count }, number) =>
         make("li", { id: `${id}-${number}`, role: "option" }, make("bdi", {}, tag), make("span", {}, String(count)))));
       list.hidden = !found.length;
-      input.ariaExpanded = String(!list.hidden);
+      if (isCombobox) input.ariaExpanded = String(!list.hidden);
       input.removeAttribute("aria-activedescendant");
       if (found.length) select(list.firstChild);
     }
@@ -168,11 +210,15 @@
       if (item) insert(item);
     });
     input.addEventListener("keydown", async (event) => {
-      if (event.isComposing) return;
+      if (event.isComposing || event.ctrlKey || event.metaKey || event.shiftKey) return;
       if (event.key === "Enter" && kind === "tags" && place().text && !areTagsLoaded) {
         event.preventDefault(); // Wait for the tags, then do what Enter does once they are shown.
         await loadTags();
-        return list.hidden ? input.form.requestSubmit(find("button", input.form)) : insert(selected());
+        return list.hidden ? input.form.requestSubmit() : insert(selected());
+      }
+      if (event.key === "Enter" && list.hidden && !isCombobox) {
+        event.preventDefault();
+        return input.form.requestSubmit();
       }
       if (list.hidden) return;
       const keys = {
@@ -182,7 +228,7 @@
         Tab: () => insert(selected()),
         Escape: () => show([]),
       };
-      if (!Object.hasOwn(keys, event.key) || event.shiftKey) return;
+      if (!Object.hasOwn(keys, event.key)) return;
       event.preventDefault();
       keys[event.key]();
     });
@@ -190,12 +236,15 @@
 
   findAll("[data-completes]").forEach(complete);
 
+  // Browsers put the caret before the text of a field that has the focus.
+  const focused = find("input[autofocus]:not([type=password])");
+  focused?.setSelectionRange(focused.value.length, focused.value.length);
+
   // --- Acting in the list, without loading a page ---
 
   const bar = find("#many");
-  const items = () => findAll(".list > li[id]");
   const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
-  const focusItem = (item) => item && find(":is(h2 a, .actions a)", item).focus();
+  const focusItem = (item) => item && find("h2 a, .more, .actions a", item).focus();
   const DELETED = "bookmarks-deleted";
   const here = location.pathname + location.search;
   let sent = 0, answered = 0; // Numbers of forms.
@@ -228,7 +277,8 @@
   items().forEach(nameControls);
   findAll(".single > .meta time").forEach(shorten);
 
-  const all = make("input", { type: "checkbox", defaultValue: "all", ariaLabel: "Select all on this page" });
+  const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
+  let lastBox; // From which a click with Shift checks the boxes.
   const barStatus = find("#many > [role=status]");
   barStatus?.after(make("label", {}, all, " All"));
 
@@ -242,6 +292,12 @@
     if (target === all) boxes().forEach((box) => { box.checked = all.checked; });
     showSelection();
   });
+  addEventListener("click", ({ target, shiftKey }) => {
+    if (target.name !== "selected") return;
+    const [first, last] = [boxes().indexOf(lastBox), boxes().indexOf(target)].sort((a, b) => a - b);
+    if (shiftKey && first >= 0) boxes().slice(first, last).forEach((box) => { box.checked = target.checked; });
+    lastBox = target;
+  });
   addEventListener("reset", () => setTimeout(showSelection));
   showSelection(); // Firefox keeps checked boxes over a reload.
 
@@ -253,6 +309,9 @@
     .then(async (response) => ({ response, page: parse(await response.text()) }))
     .catch(() => null);
 
+  const NOT_SENT = "Not sent, because the service cannot be reached. Try again.";
+  const UNKNOWN = "The service did not answer, so this may be done or not. Reload the page to see.";
+
   // Send a form as its button does. Without an answer, return a page with a notice that says so:
   // the form must not be sent again, because the service may have done what it asks for.
   async function send(form, button) {
@@ -261,11 +320,23 @@
     const body = form === bar ? new URLSearchParams(data) : data;
     const keepalive = form === bar && String(body).length < 60_000; // Browsers refuse it for more.
     const options = { method: "POST", body, keepalive };
+    const isOnline = navigator.onLine;
     sent += 1;
-    const answer = await load(new URL(action, location).pathname, options);
+    const answer = isOnline && await load(new URL(action, location).pathname, options);
     answered += 1;
-    const text = "The service did not answer, so this may be done or not. Reload the page to see.";
+    const text = isOnline ? UNKNOWN : NOT_SENT;
     return answer || { response: {}, page: make("div", {}, warning(text)) };
+  }
+
+  // Return the notice of an answer, or null if it is a list that says what was changed. An error of
+  // the service names what to correct; a page without `data-path` is of another program, a proxy.
+  function noticeOf(page) {
+    const notice = find(".notice", page);
+    if (notice || find("main > .saved", page)) return notice;
+    const reason = find("html[data-path] main > :is(.alert, h1 + p)", page);
+    if (!reason) return warning(UNKNOWN);
+    findAll("[href^='#']", reason).forEach((link) => link.replaceWith(link.textContent));
+    return warning(...reason.childNodes);
   }
 
   // The parts of the page that change with the list. Two are absent while they are empty: these
@@ -309,7 +380,7 @@
       (old || find(previous))?.after(...newer);
       old?.remove();
     }
-    findAll("[data-completes]").filter((input) => !input.role).forEach(complete);
+    findAll("[data-completes]").filter((input) => !input.ariaAutoComplete).forEach(complete);
     find("[name=_shown]", bar).value = find("[name=_shown]", page).value;
     findAll("main > .saved").forEach((old) => old.remove());
     find(".head").after(...findAll(".saved", said).map((saved) => status("saved", ...saved.childNodes)));
@@ -346,16 +417,17 @@
     notice.focus();
   }
 
-  // Do what a button does, or return false: then the response, such as a proxy's, is shown as a page.
+  // Do what a button does, and show the answer in the list. Return false without a login: then the
+  // form is sent as a page, because the login page keeps it.
   async function actInPlace(form, button) {
     const item = button.closest("li");
-    const { page } = await send(form, button);
-    const notice = find(".notice", page);
-    if (!notice && !find("main > .saved", page)) return false;
+    const { response, page } = await send(form, button);
+    if (response.status === 401) return false;
+    const notice = noticeOf(page);
     const stale = item ? ".notice" : "main > .notice, li:has(> :checked) .notice";
     findAll(stale, item || document).forEach((old) => old.remove());
+    if (response.ok && !item) form.reset();
     if (notice) showNotice(notice, item);
-    else if (!item) find("#selected-tags").value = "";
     await refresh(page);
   }
 
@@ -380,46 +452,51 @@
     return focusItem(first);
   }
 
-  // The answer to a second click would replace the page that answers the first one. After 5 seconds
-  // without an answer, the user may have stopped loading it.
-  let sentAt, isSentAsPage;
-  addEventListener("pageshow", () => { [sentAt, isSentAsPage] = [-Infinity, false]; });
+  // Send a form as a page, unless the service does not answer a request for a file: then the page
+  // with all that was typed stays. Return whether it is sent.
+  async function sendAsPage(form, button) {
+    findAll(".not-sent", form).forEach((old) => old.remove());
+    const isReachable = await request(SCRIPT, { method: "HEAD", cache: "no-store" })
+      .then(({ status }) => status < 500, () => false);
+    if (!isReachable) {
+      const notice = warning(NOT_SENT);
+      notice.classList.add("not-sent");
+      form.append(notice);
+      return false;
+    }
+    setting("sessionStorage", SENT, keyOf(form));
+    if (form.action.endsWith("/-/logout")) setting("sessionStorage", DELETED, "");
+    isSentAsPage = true;
+    form.requestSubmit(button);
+    isSentAsPage = false;
+    return true;
+  }
+
+  // While a form is sent, it is busy, and a second click or a repeated key does not send it again.
+  // The answer to a page replaces it. After 5 seconds without one, the user may have stopped it.
+  let isSentAsPage = false;
+  const free = (place) => { place.ariaBusy = null; };
+  addEventListener("pageshow", () => findAll("[aria-busy]").forEach(free));
   addEventListener("submit", async (event) => {
     const form = event.target;
-    if (form.method !== "post") return;
-    if (event.timeStamp - sentAt < 5000) return event.preventDefault();
-    const isPutBack = form.closest(".gone") && find("[name=_deleted]", form);
-    const act = form === bar ? actInPlace : isPutBack ? putBack : null;
-    if (!act || isSentAsPage) {
-      sentAt = event.timeStamp;
-      if (form.action.endsWith("/-/logout")) setting("sessionStorage", DELETED, "");
-      return setting("sessionStorage", SENT, form.action.endsWith("/-/login") ? "" : "yes");
-    }
+    if (form.method !== "post" || isSentAsPage) return;
     event.preventDefault();
     const button = event.submitter || find("button", form);
     const place = button.closest("li") || form; // Another item can be deleted at the same time.
-    if (place.ariaBusy) return; // A repeated key must not send the form again.
+    if (place.ariaBusy) return;
     place.ariaBusy = "true";
-    isSentAsPage = await act(form, button) === false; // Then the next submit event sends the form.
-    place.ariaBusy = null;
-    if (isSentAsPage) form.requestSubmit(button);
+    const isPutBack = form.closest(".gone") && find("[name=_deleted]", form);
+    const act = form === bar ? actInPlace : isPutBack ? putBack : null;
+    const isDone = act && await act(form, button) !== false;
+    if (!isDone && await sendAsPage(form, button)) setTimeout(free, 5000, place);
+    else free(place);
   });
 
-  // --- Menus, imports, dates ---
+  // --- Menus, dates ---
 
   // A click elsewhere and Escape close an open menu.
   const closeMenus = (clicked) => findAll(".menu[open]").forEach((menu) => { menu.open = menu.contains(clicked); });
   addEventListener("click", ({ target }) => closeMenus(target));
-
-  addEventListener("submit", async ({ target: form }) => {
-    if (!form.matches(".import")) return;
-    const [file] = find("[type=file]", form).files;
-    const said = status("saved", `Reading ${file.name} …`);
-    form.after(said);
-    const text = await file.text();
-    const found = text.match(/<a\s|<bookmark\s|"(?:uri|url|href)"\s*:/gi) || text.match(/\n/g) || [];
-    said.textContent = `Reading about ${found.length.toLocaleString("en")} bookmarks from ${file.name} …`;
-  });
 
   // The time of a deletion, in the words and the time zone of the user.
   for (const time of findAll(".moment")) {
@@ -437,18 +514,37 @@
     const next = list[Math.min(Math.max(old + step, 0), list.length - 1)];
     list[old]?.classList.remove("current");
     next.classList.add("current");
-    find("h2 a, .notice button, .actions a", next)?.focus();
+    find("h2 a, .notice button, .more, .actions a", next)?.focus();
     next.scrollIntoView({ block: "nearest" });
   }
 
   // Whether a form has unsaved values: a key that was meant for it must do nothing else. A form
   // below an alert was sent, but not saved.
-  const isUsed = (field) => field === document.activeElement
-    || field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  // The first focus writes a comma behind the tags.
+  const isChanged = ({ type, name, value, defaultValue, checked, defaultChecked }) => {
+    if (type === "checkbox") return checked !== defaultChecked;
+    return (name === "tags" ? value.replace(/[,\s]+$/, "") : value) !== defaultValue;
+  };
+  const isUsed = (field) => field === document.activeElement || isChanged(field);
   const isInUse = () => find(".alert + .editor")
     || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
-  const clickCurrent = (text) =>
-    findAll(".list > .current .actions > *").find((control) => control.textContent === text)?.click();
+  const clickCurrent = (...texts) => findAll(".list > .current .actions > *")
+    .find((control) => texts.includes(control.textContent))?.click();
+
+  function tagCurrent() {
+    const box = find(".list > .current [name=selected]");
+    if (box && !boxes(":checked").length) box.click();
+    if (boxes(":checked").length) find("#selected-tags").focus();
+  }
+
+  // Escape closes what is open, leaves a form in which nothing was typed, or unchecks all.
+  function escape({ target }) {
+    if (find("dialog[open], .menu[open], :popover-open")) return closeMenus();
+    const editor = target.closest?.(".editor");
+    if (!editor) return findAll(".bar").forEach((form) => form.reset());
+    const isTyped = findAll("input, textarea", editor).some(isChanged);
+    if (!isTyped) find(".buttons a", editor)?.click();
+  }
 
   const KEYS = {
     "/": ["search", () => find("#q").focus()],
@@ -457,6 +553,9 @@
     k: ["previous bookmark", () => move(-1)],
     e: ["edit", () => clickCurrent("Edit")],
     d: ["delete", () => clickCurrent("Delete")],
+    r: ["mark as read or unread", () => clickCurrent("Mark as read", "Mark as unread")],
+    o: ["open in a new tab", () => open(find(".list > .current h2 a").href, "_blank", "noopener")],
+    t: ["tag", tagCurrent],
     x: ["select", () => find(".list > .current [name=selected]")?.click()],
     n: ["next page", () => find("a[rel=next]")?.click()],
     p: ["previous page", () => find("a[rel=prev]")?.click()],
@@ -464,7 +563,10 @@
   };
 
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape") closeMenus();
+    if (event.key === "Escape" && !event.defaultPrevented) escape(event);
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.target.closest?.(".editor")?.requestSubmit();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select, dialog") || isInUse()) return;

@@ -138,7 +138,7 @@ def _item(site: Site, tag: str, count: int) -> str:
 
 
 def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site: Site) -> str:
-    """Return the page that asks whether to merge the old tags into the new ones, or to delete them.
+    """Return the page that asks whether to merge the old tags into the new ones, or to remove them.
 
     `existing` has those of the new tags that some bookmarks have already.
     """

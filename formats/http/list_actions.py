@@ -47,6 +47,12 @@ def mark_as_read(service: Service, request: Request, fields: Fields, bookmark: s
     return _change(service, request, fields, [bookmark], "read")
 
 
+@form_handler(write_not_done)
+def mark_as_unread(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
+    """POST /-/unread/{id}: add the tag of unread bookmarks to one."""
+    return _change(service, request, fields, [bookmark], "unread")
+
+
 def _change(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], action: str
 ) -> Response:
@@ -137,7 +143,9 @@ def _retagging(action: str, fields: Fields) -> Retagging:
             return Retagging(Query(), remove=tuple(typed_tags(fields)))
         case "read":
             return Retagging(Query(), remove=(UNREAD,))
-    raise Malformed("The form must say what to do: add, remove, read or delete.")
+        case "unread":
+            return Retagging(Query(), add=(UNREAD,))
+    raise Malformed("The form must say what to do: add, remove, read, unread or delete.")
 
 
 # --- Putting deleted bookmarks back ---

@@ -14,10 +14,12 @@ from formats.http.login_challenge import (
     split_login_form,
 )
 from formats.http.request import query_parameters
-from formats.http.response import HTTPError, Response, respond_with, see_other
+from formats.http.response import HTTPError, Response, resend_to, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
 from formats.listing import Parameters, Site
+
+_BOOKMARK_FORMS = ("/-/add", "/-/edit/")
 
 
 def show_login(service: Service, request: Request) -> Response:
@@ -37,7 +39,8 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the cookie if the token is valid.
 
-    Then lead to the page that was asked for before the login, or show the pending form.
+    Then lead to the page that was asked for before the login. A pending form of a bookmark is
+    saved; another one is shown, to be confirmed.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
@@ -48,7 +51,10 @@ def log_in(service: Service, request: Request) -> Response:
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
-    if pending_fields:
+    if pending_fields and target.startswith(_BOOKMARK_FORMS):
+        # The browser sends the login form, which has all fields of the pending form.
+        response = resend_to(site.url + target)
+    elif pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))
     else:
         response = see_other(site.url + target)

@@ -19,7 +19,13 @@ from formats.html.tools import write_tools
 from formats.http import login_actions, problems
 from formats.http.conditional import require_conditions, respond_asset
 from formats.http.form_handler import Fields, form_handler, respond_page
-from formats.http.list_actions import change_selected, delete, mark_as_read, restore
+from formats.http.list_actions import (
+    change_selected,
+    delete,
+    mark_as_read,
+    mark_as_unread,
+    restore,
+)
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
@@ -140,6 +146,7 @@ DOOR = Door(
         Route("/-/edit/{bookmark}", {"POST": edit}),
         Route("/-/delete/{bookmark}", {"POST": delete}),
         Route("/-/read/{bookmark}", {"POST": mark_as_read}),
+        Route("/-/unread/{bookmark}", {"POST": mark_as_unread}),
         Route("/-/selected", {"POST": change_selected}),
         Route("/-/restore", {"POST": restore}),
         Route("/-/retag", {"POST": change_list}),

@@ -52,7 +52,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     counts = _count(service, old)
     existing = _count(service, _without(new, old))
     total = sum(count for _, count in [*counts, *existing])
-    if fields.get("expected", "0") != str(total):
+    if counts and fields.get("expected", "0") != str(total):
         return respond_page(write_question(counts, existing, new, site))
     report = RetagReport()
     for tag in old:

@@ -6,6 +6,7 @@ import re
 import shutil
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,19 @@ def everywhere(request: pytest.FixtureRequest) -> Browser:
     if "without" in request.param:
         browser.disable_scripts()
     return browser
+
+
+@pytest.fixture
+def offline(chromium: webdriver.Chrome) -> Callable[[], Any]:
+    """Return a context manager in which Chromium has no network."""
+
+    @contextmanager
+    def without_network() -> Iterator[None]:
+        chromium.set_network_conditions(offline=True, latency=0, throughput=1_000_000)
+        yield
+        chromium.delete_network_conditions()
+
+    return without_network
 
 
 @pytest.fixture

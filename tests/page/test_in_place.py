@@ -5,6 +5,7 @@ import urllib.request
 
 import pytest
 from samples import SAMPLES
+from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
 TOKEN = "a-token-of-enough-characters"
@@ -30,7 +31,8 @@ def items(browser, *titles):
 def press(browser, title, text="Delete"):
     """Press a button of the item with this title."""
     (item,) = items(browser, title)
-    next(button for button in browser.all(f"{item} button") if button.text == text).click()
+    buttons = browser.all(f"{item} .actions button")
+    next(button for button in buttons if button.get_property("textContent") == text).click()
 
 
 def check(browser, *titles):
@@ -67,7 +69,7 @@ def delete_two_of_three(browser):
 def test_a_bookmark_that_is_left_alone_stays_in_the_list(each_browser):
     delete_two_of_three(each_browser)
     assert "Deleted: 2 bookmarks" in each_browser.find(".list > li:nth-child(2)").text
-    assert checked(each_browser) == ["T004 changed"]
+    assert checked(each_browser) == []
     each_browser.find(".gone form[action$=restore] button").click()
     titles = ["T004 changed", "T003", "T002", "T001", "T000"]
     each_browser.wait(lambda: each_browser.titles() == titles and not each_browser.all(".notice"))
@@ -215,6 +217,63 @@ def test_the_notice_of_a_refusal_goes_with_the_next_answer(browser):
         assert len(notices(browser)) == 1
 
 
+def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each_browser):
+    browser = each_browser
+    browser.expect(422)
+    add(browser, 2)
+    browser.open()
+    page = browser.find("html")
+    check(browser, "T001")
+    browser.fill(**{"selected-tags": "x" * 300})
+    press_in_bar(browser, "Add tags")
+    browser.wait(lambda: "Tags must be at most 255" in browser.find("main > .notice").text)
+    assert browser.find("#selected-tags").get_property("value") == "x" * 300
+    assert checked(browser) == ["T001"]
+    browser.fill(**{"selected-tags": "short"})
+    press_in_bar(browser, "Add tags")
+    browser.wait(lambda: browser.all("main > .saved") and not browser.all(".notice"))
+    assert checked(browser) == [] and browser.find("html") == page
+    assert browser.find("#selected-tags").get_property("value") == ""
+    assert len(browser.stored("tag=short")) == 1
+
+
+ANSWER = (
+    "const send = fetch; window.sent = 0; window.fetch = async (address, init) => {"
+    "  if (init.method !== 'POST') return send(address, init);"
+    "  window.sent += 1; return new Response(arguments[0], { status: 503 }); };"
+).replace("arguments[0]", "`%s`")
+
+
+@pytest.mark.parametrize(
+    "page, text",
+    [
+        ("<html data-path=''><main><h1>No</h1><p>Try again.</p></main>", "Try again."),
+        ("<html data-path=''><main><div class=alert><p>Busy.</p></div></main>", "Busy."),
+        ("<h1>503</h1><p>The proxy has no server.</p>", "may be done or not"),
+    ],
+)
+def test_a_form_that_is_not_done_is_not_sent_again(browser, page, text):
+    add(browser, 2)
+    browser.open()
+    old = browser.find("html")
+    browser.driver.execute_script(ANSWER % page)
+    press(browser, "T001")
+    browser.wait(lambda: text in browser.find("#main .notice").text)
+    assert browser.driver.execute_script("return sent") == 1 and browser.find("html") == old
+    assert browser.titles() == ["T001", "T000"] and len(browser.stored()) == 2
+
+
+def test_without_a_network_nothing_is_sent(browser, offline):
+    browser.expected = ".*(ERR_INTERNET_DISCONNECTED|icon from the Manifest)"
+    add(browser, 2)
+    browser.open()
+    with offline():
+        press(browser, "T001")
+        browser.wait(lambda: "Not sent" in browser.find("#main .notice").text)
+    press(browser, "T001")
+    browser.wait(lambda: browser.titles() == ["T000"])
+
+
 def test_a_deletion_without_an_answer_is_not_sent_again(browser):
     add(browser, 2)
     browser.open()
@@ -266,6 +325,44 @@ def test_what_is_too_large_to_be_kept_at_a_login_keeps_its_notice(browser, serve
     browser.console_messages()  # Chromium reports that it has cleared its cache.
 
 
+# --- Checking several, and keys ---
+
+
+def test_a_click_with_shift_checks_all_between(each_browser):
+    browser = each_browser
+    add(browser, 6)
+    browser.open()
+    check(browser, "T004")
+    keys = webdriver.ActionChains(browser.driver, 0).key_down(Keys.SHIFT)
+    (item,) = items(browser, "T001")
+    keys.click(browser.find(f"{item} [name=selected]")).key_up(Keys.SHIFT).perform()
+    assert checked(browser) == ["T004", "T003", "T002", "T001"]
+    assert browser.find(".bar [role=status]").text == "4 selected"
+    browser.press(Keys.ESCAPE)
+    browser.wait(lambda: not browser.find("#many").is_displayed())
+    assert checked(browser) == []
+
+
+def test_keys_tag_and_mark_and_open_a_bookmark(each_browser):
+    browser = each_browser
+    add(browser, 2, tags=["unread"])
+    browser.open()
+    browser.press("j", "r")
+    browser.wait(lambda: browser.stored("q=T001")[0]["tags"] == [])
+    browser.wait(lambda: len(browser.all(".list .unread")) == 1)
+    browser.press("t")
+    browser.wait(lambda: browser.focused.get_attribute("id") == "selected-tags")
+    browser.press("new", Keys.ENTER)
+    browser.wait(lambda: browser.stored("q=T001")[0]["tags"] == ["new"])
+    browser.wait(lambda: browser.all("main > .saved"))
+    assert checked(browser) == []
+    browser.driver.execute_script(
+        "document.activeElement.blur(); open = (url) => { opened = url; }"
+    )
+    browser.press("o")
+    assert browser.driver.execute_script("return opened") == "https://1.example/"
+
+
 # --- Double clicks and Back ---
 
 
@@ -279,10 +376,8 @@ def test_a_double_click_deletes_a_bookmark_on_its_page_once(browser, filled):
 
 
 def test_a_list_that_back_shows_acts_in_place(browser, filled):
-    browser.expect(422)
     browser.open()
-    browser.find("[name=selected]").click()
-    browser.leave(lambda: press_in_bar(browser, "Add tags"))  # Without a tag: an error.
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.driver.back)
     page = browser.find("html")
     browser.all(".list .actions button")[0].click()
