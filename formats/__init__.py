@@ -11,29 +11,27 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# Of the program. Another version may write the same state in other bytes, so entity
-# tags name it.
+# Entity tags have it: another version may write the same state in other bytes.
 __version__ = "0.1.0"
 
-# A Reader takes a body and its media type's parameters; it returns the fields of one
-# bookmark.
+# Takes a body and its media type's parameters; returns the fields of one bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
-# eq=False: formats are compared and hashed by identity, which is fast.
+# With eq=False, formats are compared by identity, which is fast.
 class Format(msgspec.Struct, frozen=True, eq=False):
     """A representation: its name, and the media type of its responses."""
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # Other media types by which Accept may name it.
-    page_size: int | None = None  # The limit of a list without the parameter `limit`.
-    download_name: str = ""  # Browsers save the response under this name.
+    aliases: tuple[str, ...] = ()  # Other media types in Accept.
+    page_size: int | None = None  # The default `limit` of a list.
+    download_name: str = ""  # Browsers save the response under it.
     is_page: bool = False  # It shows data of other bookmarks, too.
 
     @property
     def bare_type(self) -> str:
-        """The media type without parameters, as clients name it in Accept."""
+        """The media type without parameters."""
         return self.media_type.partition(";")[0]
 
 
@@ -53,7 +51,7 @@ HTML = Format("html", HTML_TYPE, page_size=100, is_page=True)
 NETSCAPE = Format("netscape", HTML_TYPE, download_name="bookmarks.html")
 ATOM = Format("atom", "application/atom+xml", aliases=_XML_TYPES, page_size=50)
 
-# The writers by format, which are offered in this order of preference.
+# Formats are offered in this order of preference.
 LISTS: Mapping[Format, ListWriter] = {
     JSON: json.write,
     XBEL: xbel.write,
@@ -82,7 +80,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# XBEL has no elements for empty fields; `xbel.read_whole` adds them.
+# `xbel.read_whole` adds empty fields, for which XBEL has no elements.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     "application/x-xbel": xbel.read_whole,

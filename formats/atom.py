@@ -13,7 +13,7 @@ from storage.bookmark import Bookmark, replace_invalid_xml_chars
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
 for _plane in range(0x1, 0xE):
     _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
-# Characters that set the direction of text, which RFC 3987 section 4.1 excludes.
+# Excluded by RFC 3987 section 4.1.
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]'  # An excluded character.
@@ -26,7 +26,6 @@ _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"  # The user.
     r"\[[A-Za-z0-9:.%_~-]+\]"
 )
-# By the names of the Link header, as in `Listing.links`.
 _RELATION_BY_LINK_NAME = {  # RFC 5005 section 3
     "first": "first",
     "prev": "previous",
@@ -53,7 +52,7 @@ def _head(listing: Listing) -> str:
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    # The last change of the whole collection, even if the feed has a part of it.
+    # Of the whole collection, even if the feed has a part of it.
     updated = listing.selection.latest
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -128,6 +127,6 @@ def _iri(uri: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode what an IRI excludes, such as a `#` inside a fragment."""
+    """Percent-encode what an IRI excludes, such as a `#` in a fragment."""
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
     return encoded.replace("#", "%23")

@@ -9,21 +9,21 @@ from msgspec.structs import astuple
 from formats.listing import Listing
 from storage.bookmark import Bookmark, to_text
 
-# The beginning of a cell that a spreadsheet would run as a formula. A cell with apostrophes before
-# a formula gets one more, so that the import can remove exactly one from every cell that matches.
+# The beginning of a cell that a spreadsheet would run as a formula, also behind apostrophes: the
+# import removes exactly one from every cell that matches.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _begins_formula = FORMULA.match
 
 
 class _Echo:
-    """A file whose `write` returns the line, so that `writerow` of csv.writer returns it too."""
+    """A file whose `write` returns the line, which csv.writer then returns."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write one row for each bookmark, tags joined by commas, a `'` in front of each formula."""
+    """Write one row for each bookmark, a `'` in front of each formula."""
     writer = csv.writer(_Echo())
     yield writer.writerow(Bookmark.__struct_fields__).encode()
     for bookmark in listing.bookmarks:

@@ -12,7 +12,7 @@ from storage.index import Entry
 from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK_LENGTH = 20  # In bookmarks. Fewer in a chunk would make writing slower.
+_CHUNK_LENGTH = 20  # In bookmarks.
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # The message is a predicate, such as "is nested too deeply".
+    except Malformed as error:  # The message is a predicate.
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
@@ -64,7 +64,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 def parse_strictly(text: str) -> object:
     """Return the value of a JSON text. Refuse NaN and repeated names, which Python accepts.
 
-    Raises Malformed with a message to put after a subject, such as "is nested too deeply".
+    Raises Malformed with a predicate, such as "is nested too deeply".
     """
     if is_too_deep(text.encode("utf-8", "surrogatepass")):
         raise Malformed("is nested too deeply")
@@ -72,7 +72,7 @@ def parse_strictly(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # Python puts a position after messages such as "Unterminated string starting at".
+        # Such as "Unterminated string starting at", before a position.
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 
@@ -88,7 +88,7 @@ def _reject_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]
     return members
 
 
-# No field is a number, so read integers as floats: int() refuses more than 4,300 digits.
+# int() would refuse more than 4,300 digits.
 _decoder = json.JSONDecoder(
     parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_names
 )

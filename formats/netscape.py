@@ -1,4 +1,4 @@
-"""The bookmark file that browsers and bookmark services exchange, which Netscape invented.
+"""The bookmark file that browsers and services exchange, which Netscape invented.
 
 No standard describes it. The closest description:
 https://learn.microsoft.com/previous-versions/windows/internet-explorer/ie-developer/
@@ -14,10 +14,10 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# Browsers write the epochs of Unix (1970) and of Windows (1601) for an unknown date.
+# The epochs of Unix (1970) and of Windows (1601).
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
 _FIELDS_WITH_PLACES = ("id", "uri", "title", "description", "created", "modified")
-# The other fields are attributes of the same names.
+# The attributes for the other fields.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_WITH_PLACES)
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -63,22 +63,22 @@ def _entry(b: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, which this service must not read as an unknown date."""
+    """Return the seconds since 1970, as no text of an unknown date."""
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
     text = str(since_epoch // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
-        # With one more zero, an import reads "00" and "-011644473600" as dates.
+        # An import reads "00" and "-011644473600" as dates.
         return text.zfill(len(text) + 1)
     return text
 
 
 def _href(uri: str) -> str:
     if is_firefox_query(uri):
-        # An import skips an HREF that begins with `place:`, but keeps `place&#58;`, the same uri.
+        # An import skips `place:`, but keeps `place&#58;`, the same uri.
         return _escape(uri).replace(":", "&#58;", 1)
     return _escape(uri)
 
 
 def _escape(value: str) -> str:
-    """Escape &, <, > and ", the only characters that every reader unescapes."""
+    """Escape the characters that every reader unescapes."""
     return escape(value, {'"': "&quot;"})

@@ -7,7 +7,7 @@ from storage.errors import Malformed
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write the lines. No field can contain a TAB or a line break, so nothing is escaped."""
+    """Write the lines. No field has a TAB or a line break."""
     for b in listing.bookmarks:
         yield f"{b.uri}\t{b.title}\t{','.join(b.tags)}\n".encode()
 

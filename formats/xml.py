@@ -18,7 +18,6 @@ _SPECIAL = re.compile('[&<>"\t\n\r]')
 
 def escape_attribute(value: str) -> str:
     """Return the value escaped for a double-quoted attribute."""
-    # Most values need no escaping, and one search is faster than the replacements.
     if _SPECIAL.search(value):
         return escape(value, _ATTRIBUTE_ENTITIES)
     return value
@@ -33,17 +32,17 @@ class Element:
 
     kind: str  # The name of the element.
     line: int
-    depth: int  # The number of open elements at the start tag, this one included.
-    level: int  # The number of folders around the element.
+    depth: int  # In elements, this one included.
+    level: int  # In folders around the element.
     attributes: dict[str, str]
-    # The texts of the elements inside it, by their names.
+    # Those of the elements inside it, by their names.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Collector:
     """The target of an XML parser that collects folders and entries.
 
-    `elements` has each folder before the entries in it. An entry that is cut off is not there.
+    `elements` has each folder before the entries in it, and no entry that is cut off.
     """
 
     def __init__(
@@ -56,13 +55,13 @@ class Collector:
         """Collect the texts of `children` of a folder or entry, and of its `descendants`."""
         self.root = ""
         self.elements: list[Element] = []
-        self.line: Callable[[], int] = lambda: 0  # `parse` sets it to get the parser's line.
+        self.line: Callable[[], int] = lambda: 0  # `parse` sets it.
         self._folder = folder
         self._entries = entries
         self._children = children
         self._descendants = descendants
         self._depth = 0  # The number of open elements.
-        # The folders that are open; the last one may be an entry. The document is the outermost.
+        # The folders that are open, and perhaps an entry. The document is the first.
         self._open = [Element(folder, line=0, depth=0, level=-1, attributes={})]
         self._text: list[str] | None = None  # The pieces of the text that is open.
         self._text_depth = 0
@@ -73,7 +72,7 @@ class Collector:
         if not self.root:
             self.root = tag
         if self._text is not None:
-            return  # The content of an element in a text belongs to the text.
+            return  # This element is a part of the text.
         around = self._open[-1]
         if self._is_text(tag, around):
             self._text = []
@@ -118,8 +117,7 @@ _MAX_ATTRIBUTE_DECLARATIONS = 100  # The public DTD of XBEL has fewer than 40.
 def parse(document: bytes, target: Collector) -> None:
     """Collect the elements of a document. Raises Malformed, after collecting those before an error.
 
-    Entity declarations, default values of attributes, and many or long declarations are refused: a
-    few bytes of them can make a document of any size.
+    Declarations by which a few bytes make a large document are refused.
     """
     parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
     expat = parser.parser
@@ -129,7 +127,7 @@ def parse(document: bytes, target: Collector) -> None:
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets. It ignores the declared one when it gets a string.
+            # Expat knows few charsets, and ignores the declared one of a string.
             parser.feed(document.decode(codec))
         else:
             parser.feed(document)
@@ -138,12 +136,12 @@ def parse(document: bytes, target: Collector) -> None:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
         raise Malformed(f"The XML is malformed: {error}.") from error
-    except (LookupError, ValueError):  # The charset is unknown, or lacks some bytes.
+    except (LookupError, ValueError):
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    """Refuse a long address, which expat copies into the name of every element."""
+    """Refuse an address that expat would copy into the name of every element."""
     if address and len(address) > _MAX_NAMESPACE:
         raise Malformed(f"XML with a namespace of over {_MAX_NAMESPACE} characters is refused.")
 
@@ -155,7 +153,7 @@ class _AttributeDeclarations:
     def add(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Refuse what every element would repeat; expat calls this for each attribute."""
+        """Refuse what every element would repeat."""
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
@@ -171,7 +169,7 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml\s[^>]*>)?")
 
 
 def declared_charset(document: bytes) -> str:
-    """Return the charset that the XML declaration names, in lower case; empty without one."""
+    """Return the charset in the XML declaration in lower case; empty without one."""
     if declaration := _CHARSET.match(document):
         return declaration[1].decode("ascii").lower()
     return ""
@@ -184,7 +182,7 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
         parse(_repair_charset(data), collector)
     except Malformed as malformed:
         error = malformed
-    if collector.root not in ("", *roots):  # Empty if the error comes before any element.
+    if collector.root not in ("", *roots):  # Empty after an error before any element.
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     yield from collector.elements
     if error:
@@ -192,9 +190,9 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
 
 
 def _repair_charset(data: bytes) -> bytes:
-    """Return a file of old programs as UTF-8 without its declaration, with the same lines.
+    """Return a file as UTF-8 without its declaration, with the same lines.
 
-    They declare nothing or UTF-8, yet write windows-1252, or blank lines before the declaration.
+    Old programs declare UTF-8 yet write windows-1252, or begin with blank lines.
     """
     if declared_charset(data) not in ("", "utf-8"):
         return data

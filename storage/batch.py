@@ -8,8 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# A transaction holds one file open for each change, and a process may open
-# 1,024 files.
+# A transaction opens one file for each change, a process at most 1,024.
 MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")
@@ -45,8 +44,8 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield the outcome of each once its batch is durable.
 
-    `require` checks the state before the first change. After Busy, Full or
-    Unavailable, it is unknown what is stored of the items without an outcome.
+    `require` checks the state before the first change. After an error, it is
+    unknown what is stored of the items without an outcome.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)

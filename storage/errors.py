@@ -1,4 +1,4 @@
-"""Errors of storage. They carry data and know no HTTP.
+"""Errors of storage.
 
 None derives from ValueError or OSError: handlers for those would catch them by accident.
 """
@@ -35,14 +35,13 @@ class Unreadable(StorageError):
         )
 
 
-# A body of 1 MiB can have so many wrong members that an error for each would take 9 MiB.
-MAX_ERRORS = 20
+MAX_ERRORS = 20  # All errors of a body of 1 MiB may take 9 MiB.
 
 
 class Invalid(StorageError):
-    """Values that break rules; `errors` has pairs (field, reason), as in ("uri", "is required").
+    """Values that break rules.
 
-    Of many errors it has the first `MAX_ERRORS`.
+    `errors` has pairs such as ("uri", "is required"), at most `MAX_ERRORS`.
     """
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
@@ -51,11 +50,11 @@ class Invalid(StorageError):
 
 
 class BadQuery(StorageError):
-    """A query parameter cannot be used; the text names the parameter and the reason."""
+    """A query parameter cannot be used."""
 
 
 class Conflict(StorageError):
-    """Another bookmark, `id`, has this uri; deleted bookmarks do not count."""
+    """Another bookmark, `id`, has this uri."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")
@@ -63,7 +62,7 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """A condition of a change is not met; `current`, if given, is what is stored now."""
+    """A condition of a change is not met; `current` may be what is stored now."""
 
     def __init__(self, detail: str, current: object = None) -> None:
         super().__init__(detail)
@@ -79,7 +78,7 @@ class Full(StorageError):
 
 
 class Unavailable(StorageError):
-    """The data folder cannot be used: it is missing, read-only or on a failing disk."""
+    """The data folder cannot be used, such as on a failing disk."""
 
 
 class OutcomeUnknown(Unavailable):
@@ -87,4 +86,4 @@ class OutcomeUnknown(Unavailable):
 
 
 class Malformed(StorageError):
-    """A text that does not have the syntax of its format; the message says where and why."""
+    """A text does not have the syntax of its format."""

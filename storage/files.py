@@ -1,7 +1,7 @@
 """Durable file operations: read, stage, publish and sync.
 
-A new file is written to a temporary place and synced before it gets its name in
-one atomic step. Then the folder is synced, so that the name survives a power cut.
+A new file is written and synced before it gets its name in one atomic step. Then
+the folder is synced, so that the name survives a power cut.
 """
 
 import errno
@@ -34,8 +34,7 @@ _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 # The errors of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-# The errors of os.open where O_TMPFILE is not supported. ENOENT may also mean
-# that the folder is missing: opening a temporary name then raises it again.
+# The errors of os.open where O_TMPFILE is not supported.
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
@@ -53,8 +52,7 @@ class ReadFailed(BadFile):
 def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
     """Return a regular file's bytes and the status that it had before they were read.
 
-    Raises FileNotFoundError; BadFile if this file cannot be used; Unavailable if
-    no file can be read, such as if too many are open.
+    Raises FileNotFoundError, BadFile, or Unavailable if no file can be read.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS, dir_fd=folder)
@@ -75,18 +73,17 @@ def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_re
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
     """Return all bytes of an open file, which had this size when it was opened."""
-    # One byte more is there only if the file has grown.
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # A network file system may return less than the file has.
+    # The file has grown, or a network file system has returned a part of it.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
 
 
 def _read_error(error: OSError) -> StorageError:
-    """Return the error of one file, or Unavailable if the error concerns every file."""
+    """Return BadFile, or Unavailable if the error concerns every file."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:  # Because of O_NOFOLLOW.
@@ -100,7 +97,7 @@ def _read_error(error: OSError) -> StorageError:
 def open_file(
     path: str | Path, flags: int = _READ_FLAGS, folder: int | None = None
 ) -> Iterator[int]:
-    """Open a file for the length of a block and yield its descriptor. Raises OSError."""
+    """Open a file for a block and yield its descriptor. Raises OSError."""
     descriptor = os.open(path, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -119,13 +116,13 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file that was only read or is synced, so that an error loses nothing."""
-    with suppress(OSError):  # Linux has closed the descriptor even then.
+    """Close a file; an error loses nothing of one that was only read or is synced."""
+    with suppress(OSError):
         os.close(descriptor)
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
-    """Return whether no file has this name; False if the system cannot find it out."""
+    """Return whether surely no file has this name."""
     try:
         os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -140,7 +137,7 @@ def is_missing(path: str | Path, folder: int | None = None) -> bool:
 
 @contextmanager
 def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterator[None]:
-    """Raise Full, or Unavailable with the text `problem`, if the block raises an OSError."""
+    """Raise Full, or Unavailable with `problem`, if the block raises an OSError."""
     try:
         yield
     except OSError as error:
@@ -152,18 +149,16 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """New content for a name in an open folder, hidden until it is published.
 
-    Where the file system supports O_TMPFILE the new file has no name: a crash
-    leaves nothing behind. Elsewhere it has a temporary name.
-
-    A context manager, which discards unpublished content at its end. Raises Full
-    or Unavailable.
+    Where the file system supports O_TMPFILE the new file has no name, so that a
+    crash leaves nothing behind. The end of the context discards what was not
+    published. Raises Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_nameless = True  # `_open` sets it to False if O_TMPFILE does not work.
+        self._is_nameless = True  # `_open` unsets it if O_TMPFILE does not work.
         with translate_disk_errors():
             self.descriptor = self._open()
             try:
@@ -221,7 +216,7 @@ class Staged:
 
     def _link(self, name: str) -> None:
         source = self._temporary
-        if self._is_nameless:  # A symbolic link to the file, which os.link follows.
+        if self._is_nameless:  # os.link follows this symbolic link.
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
@@ -258,18 +253,15 @@ def remove(name: str, folder: int) -> None:
 
 
 def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
-    """Open a folder for the length of a block and return its descriptor. Raises OSError."""
+    """Open a folder for a block and return its descriptor. Raises OSError."""
     return open_file(path, _FOLDER_FLAGS, folder)
 
 
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of an open folder durable, then sync an open file again.
 
-    Raises OutcomeUnknown.
-
-    On XFS that has shut down because of an error, only the file's sync fails. In a
-    test of power cuts, 10 acknowledged writes were lost without it, and none of
-    8,494 with it.
+    On XFS that has shut down because of an error, only the file's sync fails:
+    without it, 10 acknowledged writes were lost. Raises OutcomeUnknown.
     """
     try:
         os.fsync(folder)
@@ -285,21 +277,20 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Threads sync several files at once, so that they share the commits of the file
-    system's journal.
+    Syncs in threads share the commits of the file system's journal.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
-                list(pool.map(os.fsync, descriptors))  # Raises the error of an fsync.
+                list(pool.map(os.fsync, descriptors))  # Raises the error of any.
 
 
 def file_system(descriptor: int) -> str:
-    """Return the type of the file system of an open file, such as `ext4` or `fuse.sshfs`.
+    """Return the type of an open file's file system, such as `ext4`; empty if unknown.
 
-    Empty if the type is unknown. Raises OSError where there is no /proc.
+    Raises OSError where there is no /proc.
     """
     if sys.platform != "linux":
         return ""
@@ -319,9 +310,9 @@ def file_system(descriptor: int) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder durably, for its owner alone, if it is missing. Raises Full or Unavailable.
+    """Create a missing folder durably. Raises Full or Unavailable.
 
-    A user who can open a folder, even for reading only, can lock it.
+    Only its owner may open it, because who can open a folder can lock it.
     """
     if path.is_dir():
         return
@@ -337,7 +328,7 @@ def make_folder(path: Path) -> None:
 
 
 def is_readable(data: Path) -> bool:
-    """Return whether the bookmarks in a data folder can be listed, without reading them."""
+    """Return whether the bookmarks in a data folder can be listed."""
     try:
         if not os.listdir(data):
             return True  # The first request creates its folders.
@@ -350,7 +341,7 @@ def is_readable(data: Path) -> bool:
 
 def is_temporary(name: str) -> bool:
     """Return whether this is a temporary name of staged content."""
-    if not name.startswith("."):  # The pattern takes longer.
+    if not name.startswith("."):  # Faster than the pattern.
         return False
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
@@ -359,6 +350,6 @@ def is_abandoned(path: Path) -> bool:
     """Return whether a temporary file is so old that its writer must have died."""
     try:
         changed_at = path.lstat().st_mtime
-    except FileNotFoundError:  # Its writer has just published or discarded it.
+    except FileNotFoundError:  # Its writer is alive.
         return False
     return changed_at < time.time() - ABANDONED_SECONDS

@@ -24,9 +24,9 @@ from storage.lenient import clean_leniently
 from storage.store import Store
 from storage.transaction import Transaction
 
-# These limits bound the size of an import's report.
+# The limits of a report.
 MAX_REPORTED_ENTRIES = 10_000
-MAX_VALUE_LENGTH = 200  # The characters of the uri or title of a skipped entry.
+MAX_VALUE_LENGTH = 200  # In characters, of a uri or title.
 MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
@@ -35,10 +35,10 @@ IGNORED = "is no bookmark"
 # unread values.
 NOT_READ = "is not read"
 
-# Where an entry stands in its file: its line, or in JSON its path, such as
-# `bookmarks[3].children[0]`. Line 0 stands for the whole file.
+# The line of an entry, or in JSON its path, such as `bookmarks[3].children[0]`.
+# Line 0 stands for the whole file.
 Place = int | str
-# An entry of a file: its place, its fields, and the reason to skip it, which is mostly empty.
+# Its place, its fields, and the reason to skip it, which is mostly empty.
 _Entry = tuple[Place, Mapping[str, object], str]
 
 
@@ -66,11 +66,11 @@ class ImportReport(msgspec.Struct):
     updated: int = 0
     unchanged: int = 0
     ignored: int = 0  # Entries that are no bookmarks, such as separators.
-    skipped: int = 0  # Entries without a usable address, or that cannot be stored.
-    noted: int = 0  # Entries that are stored, but with a value changed or left out.
+    skipped: int = 0  # Entries that cannot be stored.
+    noted: int = 0  # Entries stored with a value changed or left out.
     # The skipped and the noted ones, of each the first MAX_REPORTED_ENTRIES.
     entries: list[ReportedEntry] = []
-    # By the name of a column or member, the number of its values, which are not read.
+    # The numbers of unread values, by the name of their column or member.
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
@@ -87,8 +87,8 @@ class ImportReport(msgspec.Struct):
 class Importer:
     """Import entries of files, and report what happened to them.
 
-    `require` checks the state before the first change. Importing the same
-    entries again finishes an import that an error interrupted.
+    `require` checks the state before the first change. Importing the same entries
+    again finishes an interrupted import.
     """
 
     def __init__(self, store: Store, require: Condition | None = None) -> None:
@@ -169,7 +169,7 @@ class Importer:
 def _import_one(folder: Transaction, entry: _Entry) -> tuple[str, list[str]]:
     """Put the bookmark of an entry into the transaction.
 
-    Return what happened to it, and notes about the values that are changed or left out.
+    Return what happened to it, and notes about changed values.
     """
     _, values, _ = entry
     now = timestamp(time.time())
@@ -188,7 +188,7 @@ def _import_one(folder: Transaction, entry: _Entry) -> tuple[str, list[str]]:
 
 
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
-    """Return the cleaned fields without an id that is not valid here, and notes. Raises Invalid."""
+    """Return the cleaned fields, and notes. Raises Invalid."""
     fields = dict(values)
     id = fields.get("id")
     if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.

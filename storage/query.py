@@ -10,8 +10,8 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # openapi.json has it, too. A client's 64-bit integer can hold it.
-# To be matched before `int`, which raises ValueError for a text of more than 4,300 digits.
+MAX_NUMBER = 10**18 - 1  # Less than 64 bits. openapi.json has it, too.
+# `int` raises ValueError for more than 4,300 digits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 # In bytes: of each search or tag, and of all together.

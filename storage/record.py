@@ -1,4 +1,4 @@
-"""Decode and encode the JSON file of a bookmark or tombstone, and keep its unknown members."""
+"""The JSON file of a bookmark or tombstone, which may have unknown members."""
 
 from hashlib import blake2b
 from typing import Any
@@ -14,18 +14,15 @@ from storage.nesting import MAX_DEPTH, is_too_deep
 _BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
 _bookmark_decoder = msgspec.json.Decoder(Bookmark)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
-# Raw values keep the numbers in unknown members as they are: a float cannot hold each of them.
+# Raw values keep numbers that a float cannot hold.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_bookmark(id: str, data: bytes) -> Bookmark:
-    """Return the bookmark in the file `{id}.json`.
-
-    Raises Invalid, for "file" if the JSON cannot be decoded or lacks a member.
-    """
+    """Return the bookmark in the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # `create` then uses the string of `created` for both, which saves 70 bytes a bookmark.
+        # One string for both times saves 70 bytes a bookmark.
         del values["modified"]
     return create(clean(values), id)
 
@@ -34,7 +31,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     values = _decode(_tombstone_decoder, id, data)
     try:
-        # `deleted` has the rule of `created`, which is a timestamp too.
+        # Both timestamps have one rule.
         deleted = clean({"created": values["deleted"]})["created"]
     except Invalid as error:
         _, reason = error.errors[0]
@@ -45,11 +42,11 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:
     """Return the known members of the file; check only their types and the id."""
     try:
-        data.decode()  # msgspec does not check that unknown members are valid UTF-8.
+        data.decode()  # msgspec does not check unknown members.
         if is_too_deep(data):
             raise Invalid([("file", f"is nested in more than {MAX_DEPTH} levels")])
         values = asdict(decoder.decode(data.removeprefix(_BOM)))
-    except ValueError as error:  # The base of UnicodeDecodeError and of msgspec's errors.
+    except ValueError as error:  # The base of all these errors.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
     if values["id"] != id:  # For example, the file was renamed or copied.
         shown = cut_and_replace_unprintable(values["id"])
@@ -60,14 +57,14 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
 def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Unknown members of the file's `previous_content` are kept in their place; it is empty for a new
-    file. Raises Invalid if the result is larger than a file may be.
+    Unknown members of `previous_content` are kept in their place. Raises Invalid if the result is
+    larger than a file may be.
     """
     compact = msgspec.json.encode(value)
     if previous_content:
         compact = _keep_unknown_members(previous_content, compact)
     data = msgspec.json.format(compact, indent=2) + b"\n"
-    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse it. Unknown members may be large.
+    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse it.
         raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data
 
@@ -79,5 +76,5 @@ def _keep_unknown_members(previous_content: bytes, compact: bytes) -> bytes:
 
 
 def digest(data: bytes) -> int:
-    """Return 128 bits that identify a file's content: the version of its bookmark."""
+    """Return the version of a bookmark: 128 bits that identify its file's content."""
     return int.from_bytes(blake2b(data, digest_size=16).digest(), "big")

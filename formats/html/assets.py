@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Such as `style-0123456789ab.css`. An id has no dot, so no bookmark has the address of a file.
+# Such as `style-0123456789ab.css`, which is no id because of the dot.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
@@ -39,7 +39,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name with a digest of the file's content, so that browsers can cache it for ever."""
+    """Return a name with a digest of the content, so that browsers can cache it for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"
@@ -50,12 +50,12 @@ def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":
         body = _with_served_names(body)
-    digest = hashlib.sha256(body).digest()[:16]  # 16 bytes, like the version of a bookmark.
+    digest = hashlib.sha256(body).digest()[:16]  # As long as a bookmark's version.
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))
 
 
 def _with_served_names(manifest: bytes) -> bytes:
-    """Return the manifest with links to the icons by the names that they are served under."""
+    """Return the manifest with the served names of the icons."""
     for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
         old = f'"{icon}"'
         new = f'"{served_name(icon)}"'

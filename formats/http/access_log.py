@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The WSGI variable with the host, if the process serves a folder for each host.
+# The WSGI variable with the host whose folder is served, if there are several.
 HOST_VARIABLE = "bookmarks.host"
 MAX_ADDRESS = 64  # In characters. A client can send any X-Forwarded-For.
 
@@ -29,7 +29,7 @@ class AccessLog:
             status = status_line[:3]
             return start_response(status_line, headers, exc_info)
 
-        chunks = list(self._app(environ, start))  # This application streams no bodies.
+        chunks = list(self._app(environ, start))  # The application streams nothing.
         log.info(
             "%s %s %s %s %d %.1f",
             client_address(environ),
@@ -43,12 +43,12 @@ class AccessLog:
 
 
 def _escape(text: str) -> str:
-    """Escape everything but printable ASCII, so that no client can forge a line."""
+    """Escape all but printable ASCII, so that no client can forge a line."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address for a log, and the host that HOST_VARIABLE has."""
+    """Return the client's address for a log, with the host."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

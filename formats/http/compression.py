@@ -9,9 +9,9 @@ from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_
 from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
-MIN_SIZE = 1024  # A smaller body is sent in one network packet anyway.
-LEVEL = 4  # Level 6 costs twice the time for 5 % less to send.
-# The end of a compressed representation's entity tag (RFC 9110 section 8.8.3.3).
+MIN_SIZE = 1024  # A smaller body takes one network packet anyway.
+LEVEL = 4  # Level 6 takes twice the time to save 5 %.
+# The end of an entity tag (RFC 9110 section 8.8.3.3).
 GZIP_SUFFIX = "-gzip"
 
 
@@ -37,7 +37,7 @@ def compress(request: Request, response: Response) -> Response:
     if not accepts_gzip(request):
         return response
     headers = response.headers
-    # Of small bodies too: a 304 is made without knowing the size of the body.
+    # Of small bodies too: a 304 does not know the size of the body.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:

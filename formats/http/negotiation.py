@@ -12,14 +12,13 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-# In characters. A longer header counts as absent, so that caches stay small.
+# In characters. A longer header counts as absent.
 MAX_ACCEPT = 4096
-# A parameter of a media type other than q. The possessive `*+` keeps the time
-# proportional to the length.
+# A parameter of a media type other than q.
 _PARAMETER_EXCEPT_Q = re.compile(
-    r";\s*+(?![qQ]\s*=)"  # The beginning, and no q.
-    r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string, whose end may be missing.
-    r'|[^;,"])*+'  # Anything else up to the end.
+    r";\s*+(?![qQ]\s*=)"  # No q.
+    r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string.
+    r'|[^;,"])*+'
 )
 
 
@@ -73,7 +72,7 @@ def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
-    # A browser that asks for text/html must get the page, not the download.
+    # Who asks for text/html must get the page, not the download.
     shown = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
     for format in shown:

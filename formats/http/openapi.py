@@ -1,7 +1,7 @@
 """The description of the service for programs: `openapi.json`, in OpenAPI 3.1.
 
-The file has one schema for each field of a bookmark, under its capitalized name. What lists the
-fields is completed here.
+The file has a schema for each field of a bookmark, under its capitalized name. Lists of fields are
+completed here.
 """
 
 import functools
@@ -15,7 +15,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas of objects with all fields; openapi.json has what is special in them.
+# The schemas with all fields; openapi.json has what is special in them.
 _OBJECTS = (
     "Bookmark",
     "NewBookmark",
@@ -28,8 +28,7 @@ _OBJECTS = (
 def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    With `needs_token`, every operation needs a token, except those of the pages' files and, with
-    `public_read`, GET and HEAD.
+    With `needs_token`, operations need a token, with `public_read` except GET and HEAD.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)

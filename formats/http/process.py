@@ -14,26 +14,21 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # waitress refuses a longer body with plain text. The service's own limit is
-    # lower, and answers with a problem document.
+    # Above the service's own limit, whose error is a problem document.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
-    # Close the connections that were silent for a minute.
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # For a client that reads slowly, up to this size of the response waits in a
-    # temporary file. With a larger one, a thread would wait.
+    # A larger response would keep a thread while a client reads slowly.
     "outbuf_high_watermark": 1024**3,
-    # A connection takes up to three of the usual 1,024 descriptors: a socket, and
-    # temporary files for a long request and a long response.
+    # A connection takes up to three of the usual 1,024 descriptors.
     "connection_limit": 300,
 }
 READING_THREADS = 4
-# Imports take minutes, and each holds one of these threads. Others wait in a queue.
+# An import may hold one of these for minutes.
 WRITING_THREADS = 8
-# waitress takes the addresses of client and service from these.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOP_SECONDS = 4.0  # The documentation promises that a stopped service ends within 5 seconds.
+STOP_SECONDS = 4.0  # The documentation promises 5 seconds.
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
@@ -46,10 +41,9 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     from formats.http.waitress_fixes import Dispatcher, FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # No thread is interrupted, because all later ones inherit this mask. Only the
-    # thread of `stop_on_signal` waits for the signals.
+    # All threads inherit this mask, and one waits for the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    channels: dict[int, Any] = {}  # waitress fills it: its connections by descriptor.
+    channels: dict[int, Any] = {}  # The connections by descriptor.
     settings = {**WAITRESS_SETTINGS, "host": host, "port": port, "map": channels}
     if trusted_proxy:
         settings["trusted_proxy"] = trusted_proxy
@@ -74,12 +68,12 @@ def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
     """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
 
-    `tasks` is the task dispatcher, `channels` has waitress' connections by descriptor.
+    `tasks` is the dispatcher, `channels` has the connections by descriptor.
     """
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # Let the event loop read what arrived before the signal.
+        time.sleep(0.1)  # The event loop reads what arrived before the signal.
         if tasks.is_idle() and not _is_sending(channels):
             break
     # In this thread sys.exit would not end the process.

@@ -22,9 +22,9 @@ from storage.nesting import outside_strings
 log = logging.getLogger("bookmarks")
 
 # In bytes.
-MAX_BODY = MAX_ENTRY  # Of a body with one bookmark or a form.
-MAX_FILE = 32 * 1024 * 1024  # Of a file to import.
-# Decoding so many takes about a second, in which other threads may have to wait.
+MAX_BODY = MAX_ENTRY  # One bookmark, or a form.
+MAX_FILE = 32 * 1024 * 1024  # A file to import.
+# Decoding so many blocks other threads for about a second.
 MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
@@ -81,7 +81,7 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # In a multipart form, boundaries and headers surround the files.
+    # A multipart form also has boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -132,8 +132,7 @@ def _check_type(
 ) -> tuple[str, dict[str, str]]:
     """Return the media type in Content-Type, and that header's parameters.
 
-    Raises HTTPError 415 for a type not in `accepted`, or Malformed for a PUT with
-    Content-Range.
+    Raises HTTPError 415, or Malformed for a PUT with Content-Range.
     """
     environ = request.environ
     encoding = environ.get("HTTP_CONTENT_ENCODING") or "identity"
@@ -157,7 +156,7 @@ def _check_type(
 
 
 def _is_xml(media_type: str) -> bool:
-    """Return whether a body declares its own charset, in which its reader decodes it."""
+    """Return whether a body declares its own charset."""
     return media_type.endswith(("xml", "xbel"))
 
 
@@ -171,12 +170,11 @@ def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     """Return the body.
 
-    Raises HTTPError 413 for a body of more than `limit` bytes, HTTPError 411 if
-    nothing says where the body ends, or Malformed for a body that is cut off.
+    Raises HTTPError 413 for more than `limit` bytes, HTTPError 411 if nothing says
+    where the body ends, or Malformed for a body that is cut off.
     """
     length = _content_length(request)
     if length is None:
-        # One byte more than the limit shows that the body is too large.
         body = _read_up_to(request, limit + 1)
         if len(body) > limit:
             raise _too_large(limit)
@@ -190,7 +188,7 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 def _content_length(request: Request) -> int | None:
-    """Return the length of the body, None if the server ends the input itself."""
+    """Return the length of the body, None if the input ends with it."""
     length: int | None = request.content_length
     if length is not None:
         return length
@@ -205,7 +203,7 @@ def _read_up_to(request: Request, size: int) -> bytes:
     """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
     chunks = []
     try:
-        # A read may return less than it is asked for before the end of the body.
+        # A read may return less than it is asked for.
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)

@@ -1,4 +1,4 @@
-"""Responses: status, headers and body, and the headers that every response has."""
+"""Responses: status, headers and body."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,8 +23,7 @@ COMMON_HEADERS = {
         "base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer`, browsers would send forms with `Origin: null`. Over plain
-    # http to another machine they send no Sec-Fetch-Site either.
+    # With `no-referrer`, browsers would send forms with `Origin: null`.
     "Referrer-Policy": "same-origin",
 }
 
@@ -42,7 +41,7 @@ class HTTPError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    """A status code with its reason phrase, the headers by name, and the body."""
+    """A status code with its reason phrase, headers and body."""
 
     status: str
     headers: dict[str, str]
@@ -56,7 +55,7 @@ def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
 
 def see_other(url: str) -> Response:
     """Redirect a browser to the page at `url` (RFC 9110 section 15.4.4)."""
-    # WSGI servers may require a Content-Type though there is no content.
+    # WSGI servers may require a Content-Type.
     headers = {"Location": url, "Content-Type": "text/plain", "Content-Length": "0"}
     return Response(SEE_OTHER, headers)
 

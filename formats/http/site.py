@@ -17,7 +17,7 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-# In characters. A longer Host may be refused, but the page of this error has links.
+# In characters. A page that refuses a longer Host has links.
 _MAX_VALUE = 4096
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # Not encoded in a path (RFC 3986 section 3.3).
@@ -57,7 +57,7 @@ def parse_base_url(text: str | None) -> Site | None:
     host = parts.netloc.lower()
     # As in Origin, which is compared with it (RFC 6454 section 6.2).
     host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
-    # The administrator may have percent-encoded the path already.
+    # The path may be percent-encoded already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")
     return Site(f"{parts.scheme}://{host}{path}", path)
 

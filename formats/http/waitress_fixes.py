@@ -11,10 +11,9 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# In bytes: of a chunk-size line or the trailer, and of all framing beside 3/8 of
-# the content. A chunk of 16 bytes has 6 bytes of framing.
+# In bytes, beside 3/8 of the content: a chunk of 16 bytes has 6 bytes of framing.
 MAX_FRAMING = 16_384
-MIN_RATE = 1024  # In bytes per second, after the first minute (`channel_timeout`).
+MIN_RATE = 1024  # In bytes per second, after the first minute.
 _TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
 
 
@@ -24,7 +23,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # For `100 Continue`, HTTPChannel would unset `completed` and never respond.
+            # HTTPChannel would send `100 Continue` and never respond.
             self.expect_continue = False
         return consumed
 
@@ -33,17 +32,16 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
             super().parse_header(header_plus)
         except ValueError:  # waitress would close the connection without a response.
             raise ParsingError("The request line or Content-Length is malformed") from None
-        # waitress would go by one of the two, and read a further request from the
-        # connection, where a proxy may see none (RFC 9112 section 6.1).
+        # A proxy may go by the other length, and see another request than waitress
+        # in what follows (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
             raise ParsingError(_TWO_LENGTHS)
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
-        """Refuse a body with too much framing: chunk sizes, extensions and the trailer.
+        """Refuse a body with too long chunk sizes, extensions and trailers.
 
-        waitress joins all of an unfinished line with each new packet: a line of 8 MiB
-        takes 4 seconds of CPU, and so do 8 MiB of one-byte chunks.
+        A line of 8 MiB, or 8 MiB of one-byte chunks, would take 4 seconds of CPU.
         """
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
@@ -56,7 +54,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
     started = 0.0  # When the first bytes of the current request arrived.
-    size = 0  # The bytes of the current request so far.
+    size = 0  # The bytes of the current request.
 
     def received(self, data: bytes) -> object:
         if self.request is None:
@@ -73,17 +71,14 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder has no room for a large response. For a minute, the
-            # event loop of waitress would keep one core busy.
+            # The temporary folder has no room for a large response. waitress would
+            # keep one core busy for a minute.
             self.will_close = True
             raise
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
-    """Serve requests that write in threads of their own.
-
-    They may wait for the lock of the data folder, while other requests need it not.
-    """
+    """Serve requests that write, and may wait for a lock, in threads of their own."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()

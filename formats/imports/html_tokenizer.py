@@ -10,17 +10,16 @@ from typing import NamedTuple
 TEXT = ""
 PART_END = "end of part"
 FILE_END = "end of file"
-# A text that stands for a tag such as <BR>; `decode` leaves no other "\r".
-BREAK_MARK = "\r"
+BREAK_MARK = "\r"  # A text that stands for <BR>; `decode` leaves no other "\r".
 
-# In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
+# Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# The beginning of a part: in the middle of a line, only <DT> is certainly no part of a text.
+# The beginning of a part. In the middle of a line, only <DT> is surely no text.
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
-      (?! [^<>]* > \s* <IMG )       # A link of a picture is a part of a description.
+      (?! [^<>]* > \s* <IMG )       # A linked picture, in a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -33,28 +32,27 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# Some programs do not escape a quotation mark in a list of tags, which is then beside a comma.
+# In a list of tags, an unescaped quotation mark is beside a comma.
 _QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
 _ATTRIBUTE = re.compile(
     rf"""
-    [\s/"'=]*+                      # Stray characters are skipped.
+    [\s/"'=]*+                      # Stray characters.
     (?P<name> [^\s"'<>/=]++ )
     (?: \s*+ = \s*+
       (?: "(?P<double_quoted> [^"]*+ (?: {_QUOTE_IN_VALUE} [^"]*+ )* )"
         | '(?P<single_quoted>[^']*+)'
-        | (?P<unquoted>[^\s>]*+)    # Or quoted, and the quote is never closed.
+        | (?P<unquoted>[^\s>]*+)    # Or with a quote that is never closed.
       )
     )?
     """,
     re.VERBOSE,
 )
-# The `>` may be missing, before another tag or at the end.
-_TAG_END = re.compile(r"[\s/\"'=]*+>?")
-# Only with a semicolon: in `?a=1&copy=2`, a program did not escape the `&` of an address.
+_TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing.
+# Only with a semicolon: in `?a=1&copy=2`, the `&` is not escaped.
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# Tags to drop from texts. An unknown name in angle brackets is a part of the text: `list<int>`.
+# Tags to drop from texts. Others are a part of the text: `list<int>`.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
@@ -64,18 +62,18 @@ _MARKUP_TAGS = frozenset(
 class Token(NamedTuple):
     """A tag, a text, or the end of a part or of the file."""
 
-    name: str  # A tag's in lower case, such as `/dt`, or TEXT, PART_END or FILE_END.
-    text: str = ""  # Empty for a tag.
-    line: int = 0  # The number of a tag's line; 0 for other tokens.
+    name: str  # Such as `dt` or `/dt`, or TEXT, PART_END or FILE_END.
+    text: str = ""
+    line: int = 0  # Of a tag.
     attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # Whether the part ends before the `>` of the tag.
+    is_unclosed: bool = False  # The part ends before the `>` of the tag.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield the tags of these names and the texts of a file.
 
-    The file is read in parts, mostly of one entry each: a quotation mark or comment that is never
-    closed ends with its part and hides no later entry.
+    A quotation mark or comment that is never closed ends with its part of the file, mostly one
+    entry, and hides no later entry.
     """
     line = 1
     start = 0
@@ -90,7 +88,7 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags and texts of a part of the file that begins in this line."""
+    """Yield the tags and texts of a part that begins in this line."""
     position = 0
     while tag := _TAG.search(part, position):
         yield Token(TEXT, part[position : tag.start()])
@@ -133,25 +131,25 @@ def _skip_attributes(part: str, position: int) -> int:
 
 
 def unescape(text: str) -> str:
-    """Return the text with its entities decoded: numbers, and names that HTML knows."""
+    """Return the text with its entities decoded."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
 def _unescape_entity(entity: re.Match[str]) -> str:
     if entity[1].startswith("#"):
         return html.unescape(entity[0])
-    # `html.unescape` would also decode the beginning of an unknown name, such as `&notit;`.
+    # `html.unescape` would decode the beginning of an unknown name, such as `&notit;`.
     return html5.get(f"{entity[1]};", entity[0])
 
 
 def join_lines(texts: Iterable[str]) -> str:
-    """Return the texts between tags as one text, decoded, with its line breaks."""
-    # Programs write <BR> at the end of a line of the file; both together are one line break.
+    """Return the texts between tags as one decoded text."""
+    # <BR> and the end of its line are one line break.
     text = "".join(texts).replace(BREAK_MARK + "\n", "\n").replace(BREAK_MARK, "\n")
     return unescape(text).strip()
 
 
 def one_line(texts: Iterable[str]) -> str:
-    """Return the texts between tags as one text, decoded, with a space for each line break."""
+    """Return the texts between tags as one decoded line."""
     lines = join_lines(texts).split("\n")
     return " ".join(map(str.strip, lines))

@@ -27,9 +27,8 @@ from storage.importer import IGNORED
 
 _Members = dict[str, object]  # Of an object, by name.
 
-# The names of members that contain entries and folders: arrays of folders,
-# arrays of both, and objects, which Chromium, Opera, Vivaldi and Tab Session
-# Manager write.
+# The names of members that contain folders, folders and entries, or an object of
+# both, as in Chromium.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
@@ -41,13 +40,11 @@ _ROOT_OBJECTS = frozenset(
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_OBJECTS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
-# An account of floccus has these members. It is no bookmark, because its url
-# is that of a sync server.
+# An account of floccus is no bookmark: its url is that of a sync server.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 # Firefox marks its own folders by `root`, Chromium by `folderType`.
 _MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
-# Objects inside an entry, of Karakeep and Vivaldi, and the names of their
-# members that are read.
+# Objects inside an entry, and their members that are read.
 _INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 # These members have no role, but are read.
@@ -263,17 +260,14 @@ def _read_named_folders(document: object) -> dict[object, _NamedFolder]:
 
 def _containers(members: _Members, is_outermost: bool) -> _Members:
     """Return the members of an object that contain entries or folders, none for an entry."""
-    # An object with an address is an entry, whatever lists it has. But the
-    # address of the outermost object may be that of the user or site whose
-    # bookmarks the object lists.
+    # The address of the outermost object may be that of a user or site.
     if not is_outermost and _has_address(members):
         return {}
     containers = {}
     for name, value in members.items():
         if _is_container(name, value, is_outermost):
             containers[name] = value
-    # Tab Session Manager writes objects of windows and of tabs, whose members'
-    # names are ids.
+    # In Tab Session Manager, the members of windows and tabs are named by ids.
     if not containers and all(isinstance(value, dict) for value in members.values()):
         return members
     return containers
@@ -335,8 +329,7 @@ def _is_from_own_export(members: _Members) -> bool:
     """Return whether an object looks like one from this service, which needs no conversion."""
     if not members.keys() <= set(FIELDS):
         return False
-    # Other programs use these names, too: buku has a text of all tags, others
-    # dates of digits only.
+    # In buku tags are one text, and in others dates have only digits.
     if not isinstance(members.get("tags", []), list):
         return False
     created = str(members.get("created", "-"))
@@ -352,8 +345,7 @@ def _is_no_bookmark(members: _Members) -> bool:
 
 def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an object of another program."""
-    # Pinboard writes `href` and no `title`. Other programs that write `href`
-    # also write a title.
+    # Of the programs that write `href`, only Pinboard writes no title.
     is_pinboard = "href" in members and not members.get("title")
     if is_pinboard:
         title = members.get("description")

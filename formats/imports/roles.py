@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from formats.imports.dates import parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
-# By role, the names of its columns and members, compared without case, spaces, `_` and hyphens.
+# By role, the names of its columns and members, as `_normalize` returns them.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
     "extended customdescription",
@@ -23,9 +23,8 @@ _NAMES = {
     "id": "id guid uuid index type typecode parentid",  # Not stored, and not reported.
     "maybe created": "time",  # Its number may also be a length of time.
 }
-# The same for roles of which one value counts, that of the first of these names: GitHub writes the
-# address of its API as `url`, Readwise that of its own reader, and Zotero the date of a publication
-# as `Date`.
+# Of these roles, the value of the first name counts: `url` of GitHub is that of its API, and `Date`
+# of Zotero that of a publication.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl",
@@ -110,10 +109,7 @@ def fields_of_roles(
     own_tags: Sequence[object],
     tags_of_folders: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """Return the fields of an entry. Flags and folders become tags, too.
-
-    The caller passes the entry's own tags, because each format separates them differently.
-    """
+    """Return the fields of an entry. Flags and folders become tags, too."""
     fields: dict[str, object] = {}
     for role in ("uri", "title"):
         texts = _texts(values_by_role, role)
