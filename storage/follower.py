@@ -231,22 +231,15 @@ class Follower:
     def _read(self, changed: Iterable[_File]) -> None:
         """Update the index with these files. Raises Unavailable."""
         changed_before = self._changed_at
-        try:
-            # Before reading: a change meanwhile makes the time later.
-            folders_changed_at = self._folders_changed_at()
-            began_ns = time.time_ns()
-            ids = self._ids_of(changed)
-        except OSError as reason:  # Of a folder, not of a single file.
-            raise Unavailable(
-                f"The data folder cannot be read: {reason.strerror}."
-            ) from reason
-        self._changed_at = max(self._changed_at, folders_changed_at)
+        began_ns = time.time_ns()
+        ids = self._ids_to_read(changed)
         items: dict[str, Item | None] = {}
         has_other_error = False
         try:
             for id, may_be_deleted in ids.items():
                 found = self._read_item(id, may_be_deleted, began_ns)
-                has_other_error |= self._record_error(id, found)
+                if self._record_error(id, found):
+                    has_other_error = True
                 if isinstance(found, StorageError):
                     found = self._item_of_failed(id, found)
                 if found is not self.index.items.get(id):
@@ -256,6 +249,22 @@ class Follower:
             if items or has_other_error or has_other_time:
                 self._change_index(items)
                 self.change_count += 1
+
+    def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
+        """Return `_ids_of` the files, and note when their folders changed.
+
+        Raises Unavailable for an error of a folder, not of a single file.
+        """
+        try:
+            # Before reading: a change meanwhile makes the time later.
+            folders_changed_at = self._folders_changed_at()
+            ids = self._ids_of(changed)
+        except OSError as reason:
+            raise Unavailable(
+                f"The data folder cannot be read: {reason.strerror}."
+            ) from reason
+        self._changed_at = max(self._changed_at, folders_changed_at)
+        return ids
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         """Set the item of each id, or remove the ids whose item is None."""
