@@ -9,11 +9,10 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
-# A form of a million fields would take much memory. A list's form has one for each bookmark.
+# The form of a list has one for each bookmark.
 MAX_FIELDS = 2_000
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields, each with several tags: the form of a bookmark has a text field
-# `tags`, and a checkbox `tags` for each suggested tag.
+# A form may repeat these fields: that of a bookmark has a text and checkboxes of the name `tags`.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
@@ -38,7 +37,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
         )
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
-    except ValueError:  # The only other error of parse_qsl is that of too many fields.
+    except ValueError:
         raise Malformed(_TOO_MANY) from None
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-# A bookmark needs less than 1 MiB, but other programs may add JSON members.
+# A bookmark needs less than 1 MiB, but other programs may add members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
 ABANDONED_SECONDS = 3600.0  # Writing a file takes at most seconds.
 SYNC_THREADS = 16
@@ -206,7 +206,7 @@ class Staged:
     def publish(self) -> None:
         """Give the content its name, in place of the file that has it."""
         with translate_disk_errors():
-            if self._is_nameless:  # A link cannot replace a file, but a rename can.
+            if self._is_nameless:  # Only a rename can replace a file.
                 self._link(self._temporary)
             self._rename()
 
@@ -236,7 +236,7 @@ _NAME_IS_TAKEN = "Another program has just added this file. Try again."
 
 
 def _write_bytes(descriptor: int, data: bytes) -> None:
-    """Write all of the data: one call may write less."""
+    """Write all of the data."""
     rest = memoryview(data)
     while rest:
         written = os.write(descriptor, rest)

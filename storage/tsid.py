@@ -1,4 +1,4 @@
-"""Make the ids of new bookmarks: TSIDs, unique ids that sort by time."""
+"""Make the ids of new bookmarks: unique ids that sort by time."""
 
 import random
 import threading
@@ -11,8 +11,7 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    The ids of one minter ascend strictly, except while the clock is not set. The ids of different
-    machines very probably differ, by their random bits.
+    The ids of one minter ascend strictly, except while the clock is not set.
     """
 
     def __init__(self) -> None:
@@ -25,7 +24,7 @@ class Minter:
         if milliseconds <= 0:  # A board without a battery shows 1970 at first.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # Lists sort by time and id, so even ids of one millisecond must ascend.
+        # Ids of one millisecond must ascend, too.
         with self._lock:
             number = max(number, self._last_number + 1)
             self._last_number = number
@@ -33,6 +32,6 @@ class Minter:
 
 
 def _to_base32(number: int) -> str:
-    """Return the 13 digits of a number of 64 bits: each digit has 5 bits."""
+    """Return the 13 digits of a number of 64 bits."""
     digits = [_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)]
     return "".join(digits)

@@ -18,7 +18,7 @@ from formats.http.response import NOT_MODIFIED, Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
-# The resources that have a `version` and the time `changed_at` of their last change.
+# They have a `version`, and the time `changed_at` of their last change.
 Resource = Entry | State | Asset
 
 CONDITION_VARIABLES = frozenset(
@@ -75,10 +75,7 @@ def _state_tag(resource: Resource) -> str:
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified in seconds since 1970.
-
-    It is never in the future (RFC 9110 section 8.8.2.1).
-    """
+    """Return Last-Modified, never in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 
@@ -146,14 +143,13 @@ def _is_not_modified(
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
     """Return whether one of the tags in a header has the resource's current version.
 
-    The representation may differ: who has read a page may send JSON. `*` matches
-    every resource that exists.
+    The representation may differ: who has read a page may send JSON.
     """
     if resource is None:
         return False
     if header.strip() == "*":
         return True
-    # The rest of a tag, after the first dot, is that of one representation.
+    # The rest of a tag, after a dot, is that of one representation.
     state_tags = [tag.partition(".")[0] for tag in tags]
     return _state_tag(resource) in state_tags
 
@@ -174,8 +170,7 @@ def _strong_tags(header: str) -> list[str]:
 def _is_unchanged_since(date: float, resource: Resource) -> bool:
     """Return whether the resource has surely not changed since the date.
 
-    Dates are in whole seconds: for a second after a change, a client may have an
-    older version with the same date.
+    For a second after a change, an older version may have the same date.
     """
     if _last_modified(resource) > date:
         return False
@@ -183,12 +178,8 @@ def _is_unchanged_since(date: float, resource: Resource) -> bool:
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return a header's date in seconds since 1970.
-
-    It is None if the date is absent, invalid or in the future, which the service
-    never sends (RFC 9110 section 8.8.2.1).
-    """
-    # This parser is lenient, too, but WebOb's takes 31 February for 3 March.
+    """Return a header's date in seconds, None if it is absent, invalid or in the future."""
+    # WebOb's parser takes 31 February for 3 March.
     try:
         date = parsedate_to_datetime(request.environ.get(name, ""))
     except (ValueError, OverflowError):

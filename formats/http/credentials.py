@@ -18,18 +18,18 @@ from storage.watch import warn_once
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
 MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
 _HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
-LOGIN_SECONDS = 365 * 24 * 3600  # A year, after which a browser must log in again.
+LOGIN_SECONDS = 365 * 24 * 3600  # A year.
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
     with suppress(OSError):  # Reading the tokens raises the error.
-        if os.stat(file).st_mode & 0o077:  # Any permission of the group or of others.
+        if os.stat(file).st_mode & 0o077:  # Of the group or of others.
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
 
 def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
-    """Log a warning if a token is short, for a service that other machines reach."""
+    """Log a warning if a token is short."""
     lengths = [len(token.decode(errors="replace")) for token in tokens]
     if min(lengths, default=MIN_TOKEN_LENGTH) < MIN_TOKEN_LENGTH:
         warn_once(
@@ -40,7 +40,7 @@ def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
 
 def read_tokens(file: Path) -> tuple[bytes, ...]:
     """Return the tokens in the token file of a host. Raises StorageError or OSError."""
-    data, _ = files.read(os.path.realpath(file))  # Refuses a pipe, which might never end.
+    data, _ = files.read(os.path.realpath(file))  # Refuses a pipe.
     tokens = encode_tokens(parse_tokens(data, str(file)))
     warn_of_readable_tokens(str(file))
     warn_of_short_tokens(tokens, str(file))
@@ -48,12 +48,9 @@ def read_tokens(file: Path) -> tuple[bytes, ...]:
 
 
 def parse_tokens(data: bytes, file: str) -> list[str]:
-    """Return the tokens in the content of a file, one per line; `#` begins a comment line.
-
-    Raises Invalid.
-    """
+    """Return the tokens in the lines of a file; `#` begins a comment. Raises Invalid."""
     try:
-        text = data.decode("utf-8-sig")  # Some editors begin a file with a mark.
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid([(f"The token file {file}", "is not UTF-8.")]) from None
     tokens = []
@@ -67,24 +64,23 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
 
 
 def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
-    """Return one token or several as bytes, without white space around them. Raises Invalid."""
+    """Return one token or several as bytes, trimmed. Raises Invalid."""
     if token is None:
         return ()
     if isinstance(token, str):
         token = [token]
     tokens = [text.strip() for text in token]
-    # An empty text may be an environment variable that was not filled in.
     if not tokens or "" in tokens:
         reason = "must not be empty: give BOOKMARKS_TOKEN a value, or unset it"
         raise Invalid([("token", reason)])
-    # os.environ decodes bytes that are not UTF-8 as surrogates.
+    # os.environ may have surrogates.
     return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
 
 def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
     """Return whether an Authorization header has one of the tokens.
 
-    The schemes are Bearer (RFC 6750), Token, and Basic (RFC 7617) with the token as the password.
+    In the scheme Basic (RFC 7617), the token is the password.
     """
     scheme, _, credentials = authorization.partition(" ")
     # WSGI has decoded the header as Latin-1.
@@ -107,7 +103,7 @@ def _basic_password(credentials: bytes) -> bytes:
 
 
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
-    """Return the token that equals the sent one, None if none does."""
+    """Return the token that equals the sent one, or None."""
     found = None
     # Compare with every token, so that the time does not show which one is right.
     for token in tokens:
@@ -136,16 +132,16 @@ _LOGIN = re.compile(
 def make_login(token: bytes) -> str:
     """Return the value of a cookie that proves a login with the token.
 
-    The value is the time of issue, a nonce, and an HMAC of both under the token,
-    so that the service stores nothing, and the login ends when the token is removed.
+    It has an HMAC under the token, so that the service stores nothing and removing
+    the token ends the login.
     """
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
 
 
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether a Cookie header has a login under one of the tokens that has not ended."""
-    for cookie in cookies.split(";"):  # A browser may send one for each path.
+    """Return whether a Cookie header has a login under one of the tokens."""
+    for cookie in cookies.split(";"):
         name, _, value = cookie.strip().partition("=")
         if name == COOKIE and _is_login(value, tokens):
             return True
@@ -156,7 +152,7 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # A wrong clock may have dated the login far into the future.
+    # With a wrong clock, the login may be of the far future.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False
@@ -170,5 +166,5 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
 
 
 def _sign(login: str, token: bytes) -> str:
-    # The prefix makes the signature useless for anything else.
+    # With the prefix, the signature is valid for nothing else.
     return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

@@ -30,11 +30,11 @@ from formats.imports.roles import (
 from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 
-# Raise the limit of the whole process: by default csv.reader would refuse long descriptions.
+# Of the whole process. By default csv.reader refuses long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# The columns that a file of this service has, of whatever version.
+# The columns of a file of this service, of whatever version.
 _OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
@@ -74,7 +74,7 @@ def _count_unread(names: Sequence[str], cells: Sequence[str], unread_values: Unr
 
 
 def read_header(lines: Iterator[str]) -> str:
-    """Return the first line that is neither blank nor names the delimiter for Excel (`sep=;`)."""
+    """Return the first line that is not blank, and not Excel's `sep=;`."""
     for line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -88,7 +88,7 @@ def is_header(line: str) -> bool:
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives the largest number of known column names, and all names."""
+    """Return the delimiter that gives the most known column names, and all names."""
     best_delimiter = ""
     best_names: list[str] = []
     best_count = -1
@@ -105,7 +105,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 
 
 def _is_own_header(names: Sequence[str]) -> bool:
-    """Return whether this service wrote the header; an older version has fewer fields."""
+    """Return whether this service wrote the header, in whatever version."""
     columns = set(names)
     return _OWN_COLUMNS <= columns <= FIELDS.keys()
 
@@ -197,7 +197,7 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
 
 
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
-    """Return an entry to skip, whose reason names the last line of a row of several lines."""
+    """Return an entry to skip, whose reason names the last of several lines."""
     breaks = row.text.count("\n", 0, -1)
     if breaks:
         reason = f"{reason}, up to line {row.line + breaks}"
@@ -232,7 +232,7 @@ def _tags(cell: str) -> list[str]:
     if cell.startswith("["):
         with suppress(ValueError, RecursionError):  # The cell may be no JSON.
             return _tags_in_array(cell)
-        if cell.endswith("]"):  # Readwise and Omnivore write Python's lists, which are no JSON.
+        if cell.endswith("]"):  # A list of Python (Readwise, Omnivore).
             quoted_tags = split_tags(cell[1:-1])
             return split_tags(",".join(tag.strip("'\" ") for tag in quoted_tags))
     if "," not in cell:  # Pocket writes `a|b`. If there are commas, only they separate.

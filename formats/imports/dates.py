@@ -19,7 +19,7 @@ _YEAR_1_OF_DOTNET = "-62135596800"
 # Values beside which an entry may have a date under another name: `saved: true`.
 _WORDS_FOR_NO_DATE = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
 _SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # Such as 1 for true.
-# `parsedate_to_datetime` ignores every part that it does not know, such as PM.
+# `parsedate_to_datetime` would ignore unknown parts, such as PM.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -63,7 +63,7 @@ def parse_plausible_date(value: object) -> str | None:
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of another computer may be ahead.
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Another clock may be ahead.
     if date and "1990" < date < tomorrow:
         return date
     return None
@@ -90,7 +90,7 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_microseconds(number: int) -> int:
-    """Return the seconds since 1970 of microseconds since 1970, or since 1601 as in Chromium."""
+    """Return the seconds since 1970 of microseconds since then, or since 1601 (Chromium)."""
     seconds = number // 1_000_000
     if seconds > SECONDS_FROM_1601_TO_1970:  # From 1970, it would be after 2338.
         seconds -= SECONDS_FROM_1601_TO_1970
@@ -107,7 +107,7 @@ def _from_text(text: str) -> str | None:
     for format in _FORMATS:
         readings.add(_parse(datetime.strptime, text, format))
     readings.discard(None)
-    # In 02/01/2023, the first number may be the day or the month: such a text is no date.
+    # 02/01/2023 has two readings, and is no date.
     if len(readings) == 1:
         return readings.pop()
     return None

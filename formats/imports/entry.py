@@ -10,7 +10,7 @@ from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
 MAX_ENTRY = 1024 * 1024  # Every valid bookmark is smaller, even escaped.
-MAX_UNREAD_NAMES = 1_000  # A hostile file may have any number of them.
+MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
@@ -63,7 +63,7 @@ def ignored_entry(place: Place) -> ImportedEntry:
 
 
 class UnreadValues(Counter[str]):
-    """The numbers of values that are not read, by the name of their column or member."""
+    """The numbers of unread values, by the names of columns or members."""
 
     def add(self, name: str, number: int = 1) -> None:
         """Count the values of a column or member."""
@@ -77,5 +77,5 @@ class UnreadValues(Counter[str]):
 
 
 def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return the note on the whole file that so many values of these names are not read."""
+    """Return the note that so many values of these names are not read."""
     return ImportedEntry(0, dict(numbers), NOT_READ)

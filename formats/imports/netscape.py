@@ -26,7 +26,7 @@ from storage.errors import Malformed
 
 _BEGINNING = 64 * 1024  # These first characters decide.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# Hardly any bookmark file has these elements, and almost every web page has one of them.
+# Almost every web page has one of these elements, and hardly any bookmark file.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 # Such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
@@ -35,14 +35,13 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 
 
 def is_bookmark_file(text: str) -> bool:
-    """Return whether a text begins like a bookmark file or a list of links, not like a web page."""
+    """Return whether a text begins like a bookmark file or a list of links."""
     beginning = text[:_BEGINNING]
     if _DOCTYPE.search(beginning):
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Pocket and Instapaper write lists as whole HTML documents. A document without a list may still
-    # be a web page with links.
+    # Pocket and Instapaper write lists as HTML documents. One without a list may be a web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -53,7 +52,7 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 
 def declared_charset(data: bytes) -> str:
-    """Return the charset that a META element before the first entry declares; empty without one."""
+    """Return the charset in a META element before the first entry; empty without one."""
     head = data[:_BEGINNING]
     if entry := _FIRST_ENTRY.search(head):
         head = head[: entry.start()]
@@ -68,8 +67,7 @@ def declared_charset(data: bytes) -> str:
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders and attributes such as PRIVATE become tags.
 
-    No bookmark file is too damaged to be read; an entry that is cut off at the end of the file is
-    skipped. Raises Malformed for other files.
+    Raises Malformed for a file that is no bookmark file.
     """
     text = decode(data, declared_charset(data))
     if not is_bookmark_file(text):
@@ -91,7 +89,7 @@ class _Reader:
         self._link: Token | None = None  # The link that is open.
         self._title: list[str] = []
         self._description: list[str] = []
-        # The one of these three lists that gets the next texts; None if they belong to no entry.
+        # The one of these three lists that gets the next texts.
         self._texts: list[str] | None = None
 
     def read(self) -> Iterator[ImportedEntry]:
@@ -104,7 +102,7 @@ class _Reader:
             self._entries.clear()
 
     def add_text(self, token: Token) -> None:
-        """Handle text between tags, or `BREAK_MARK`, which stands for a tag such as <BR>."""
+        """Handle text between tags."""
         if self._texts is not None:
             self._texts.append(token.text)
 
@@ -130,7 +128,7 @@ class _Reader:
             self._texts = self._description
 
     def end_text(self, token: Token) -> None:
-        """Handle </A>, </DD> and the like: the texts that follow belong to no entry."""
+        """Handle </A>, </DD> and the like: the next texts belong to no entry."""
         self._texts = None
 
     def end_entry(self, token: Token) -> None:
@@ -163,7 +161,7 @@ class _Reader:
 
     def _folder_tags(self, heading: Token, name: str, list_kind: str) -> tuple[str, ...]:
         """Return the tags for a list of this kind, such as `dl`, below a heading of this name."""
-        # Most programs write all folders inside one outer <DL>, which counts as a folder here.
+        # Most programs write one outer <DL>, which counts as a folder here.
         is_top = self._folders.depth < 2
         is_first = not self._has_list_with_heading
         if heading.name == "h1" and list_kind == "dl" and is_first:
@@ -197,7 +195,7 @@ class _Reader:
         for text in values_by_role.get("tags", ()):
             tags += split_tags(str(text))
         fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
-        # All numbers in these attributes are dates, also those that are unlikely elsewhere.
+        # In these attributes, even unlikely numbers are dates.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             date = parse_date(attributes.get(attribute, ""))
             if date:
@@ -211,7 +209,7 @@ class _Reader:
 
 # --- Folders that browsers create themselves ---
 
-# Browsers set these attributes on headings; the names are in the user's language.
+# Attributes of headings, whose texts are in the user's language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -225,7 +223,7 @@ def _is_created_by_browser(heading: Token, name: str, is_top: bool) -> bool:
     for attribute in _BROWSER_FOLDER_ATTRIBUTES:
         if heading.attributes.get(attribute, "").lower() == "true":
             return True
-    # Internet Explorer writes FOLDED and creates Links at the top; users create other Links.
+    # Internet Explorer writes FOLDED, and creates Links.
     return is_top and name == "Links" and "folded" in heading.attributes
 
 
