@@ -42,7 +42,7 @@ def _is_utf_8(data: bytes) -> bool:
 
 
 def _choose_codec(data: bytes, label: str) -> str:
-    """Return the codec of a file, empty for UTF-8, which the file may not obey."""
+    """Return the codec of a file, empty for UTF-8."""
     codec = _utf_16_codec(data)
     if not codec and not data.startswith(codecs.BOM_UTF8):
         codec = find_codec(label)

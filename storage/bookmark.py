@@ -14,8 +14,7 @@ import msgspec
 
 from storage.errors import Invalid
 
-# Lower case only, so that two ids never share a file on a case-insensitive disk. The excluded words
-# are paths of other resources, such as /feed.
+# Lower case only, for case-insensitive disks. The excluded words are paths, such as /feed.
 ID = re.compile("(?!(?:api|feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
 # Lengths in characters.
@@ -49,9 +48,8 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
-_SHORT = 4_096  # A text of this length is normalized in at most 20 ms, even if it is all marks.
+_SHORT = 4_096  # So many combining marks are normalized in 20 ms.
 
-# The valid value of a field, and such values by the names of their fields.
 Value = str | tuple[str, ...]
 Fields = dict[str, Any]
 
@@ -66,7 +64,7 @@ class _RuleBroken(Exception):
 def _check_string(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBroken("must be a string")
-    if value.isprintable():  # Faster than the search; XML allows every printable character.
+    if value.isprintable():  # Faster than the search.
         return value
     if match := _NOT_XML.search(value):
         raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
@@ -100,7 +98,7 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    is_plain = uri.isprintable() and " " not in uri  # Most uris need no slow search.
+    is_plain = uri.isprintable() and " " not in uri  # Faster than the search.
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     _check_length(uri, MAX_URI)
@@ -136,15 +134,15 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # The cache of `_check_tag` must not keep long texts.
+        _check_length(trimmed, MAX_TAG)  # The cache must not keep long texts.
         return _check_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 
 
-# A collection has few different tags: equal ones share one string object.
 @lru_cache(maxsize=8192)
 def _check_tag(trimmed: str) -> str:
+    """Return the tag; equal ones share one object."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -159,9 +157,9 @@ def _show(value: object) -> str:
         return "an array"
     if isinstance(value, dict):
         return "an object"
-    if isinstance(value, str) and len(value) > 60:  # Cut it here, inside the quotation marks.
+    if isinstance(value, str) and len(value) > 60:
         value = f"{value[:60]}…"
-    if isinstance(value, float) and value.is_integer():  # The JSON parser makes all numbers floats.
+    if isinstance(value, float) and value.is_integer():  # All numbers of JSON are floats.
         value = int(value)
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
@@ -175,7 +173,7 @@ def _check_timestamp(value: object) -> str:
         example = "must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z"
         raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(text)!r}")
     day, clock, zone = match.groups()
-    if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7), which datetime rejects.
+    if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7).
         clock = clock.removesuffix(":60") + ":59"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}").astimezone(UTC)
@@ -187,12 +185,11 @@ def _check_timestamp(value: object) -> str:
 # --- The fields ---
 
 
-# Without gc=False each garbage collection would visit every bookmark, and none is in a cycle.
+# Without gc=False each garbage collection would visit every bookmark.
 class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One bookmark, every field valid. Timestamps are RFC 3339, UTC, whole seconds, `Z`.
 
-    The default is the value of a field that is absent in the bookmark's file. `create` makes an
-    empty `title` the uri, and an empty `modified` the time in `created`.
+    The defaults are those of fields that are absent in the bookmark's file.
     """
 
     id: str
@@ -207,9 +204,9 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Field(msgspec.Struct, frozen=True):
     """What a field of a bookmark may contain, and who sets it."""
 
-    rule: Callable[[object], Value]  # Returns the value as it is stored. Raises _RuleBroken.
-    is_read_only: bool = False  # Only creating a bookmark sets the field.
-    is_list: bool = False  # The value is a tuple of texts.
+    rule: Callable[[object], Value]  # Returns the value to store. Raises _RuleBroken.
+    is_read_only: bool = False  # Only creating a bookmark sets it.
+    is_list: bool = False  # Of texts.
 
 
 # Files, formats, forms and openapi.json follow this table.
@@ -230,7 +227,7 @@ PRIVATE = "private"  # The folded tag of bookmarks that visitors do not see.
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The record of a deleted bookmark: its id and the time of its deletion."""
+    """The record of a deleted bookmark."""
 
     id: str
     deleted: str
@@ -254,8 +251,7 @@ def from_text(name: str, text: str) -> str | list[str]:
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
     """Return the values, each checked and normalized by the rule of its field.
 
-    Raises Invalid with one error, (field, reason), for each field that is unknown or breaks its
-    rule, and with the `errors` that the caller has found before.
+    Raises Invalid with an error for each wrong field, after the `errors` of the caller.
     """
     cleaned: Fields = {}
     errors = list(errors)
@@ -281,8 +277,8 @@ def clean_changes(
 ) -> Fields:
     """Return the writable fields among the values, cleaned; drop the read-only ones.
 
-    Raises Invalid, with this reason for each required field that is missing, and for an id other
-    than `id_in_address`. If the address has no id, the caller removes any id from the values.
+    Raises Invalid, with this reason for a required field that is missing, and for an id other than
+    `id_in_address`.
     """
     errors = [(name, reason) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
@@ -292,7 +288,7 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Return the read-only fields among the values, cleaned, for a new bookmark. Raises Invalid."""
+    """Return the read-only fields among the values, cleaned. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
@@ -300,10 +296,7 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str, now: str = "") -> Bookmark:
-    """Return a new bookmark with these fields, created at `now` if they have no `created`.
-
-    Raises Invalid if they have no uri.
-    """
+    """Return a new bookmark with these fields. Raises Invalid if they have no uri."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
     values = fields.copy()
@@ -318,7 +311,7 @@ def create(fields: Fields, id: str, now: str = "") -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
-    """Return the bookmark with these fields changed; the same object if no value differs."""
+    """Return the bookmark with these fields; the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -329,10 +322,9 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
 
 
 def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
-    """Return the bookmark with the fields of another source added; the same object if none is new.
+    """Return the bookmark with what other fields add; the same object if that is nothing.
 
-    Tags are added up to MAX_TAGS, an existing text stays, and `created` becomes the earlier of
-    both.
+    An existing text stays, and `created` becomes the earlier of both.
     """
     changes = {}
     for name in WRITABLE_FIELDS:
@@ -398,7 +390,7 @@ def normalize(text: str) -> str:
 def _decompose(text: str) -> str:
     """Return the text decomposed (NFD), with its combining marks in canonical order."""
     characters = "".join(unicodedata.normalize("NFD", c) for c in text)
-    # The class of a mark decides its place, and is 0 for a character that is no mark.
+    # `combining` is 0 for a character that is no mark.
     ordered: list[str] = []
     for _, sequence in groupby(characters, key=lambda c: unicodedata.combining(c) > 0):
         ordered += sorted(sequence, key=unicodedata.combining)
@@ -406,12 +398,12 @@ def _decompose(text: str) -> str:
 
 
 def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
-    """Return the text with U+FFFD in place of each character that XML cannot contain."""
+    """Return the text without characters that XML cannot contain."""
     return _NOT_XML.sub(replacement, text)
 
 
 def cut_and_replace_unprintable(name: str) -> str:
-    """Return a name from a client for an error message: cut to 64 characters, and printable."""
+    """Return a name from a client for an error message."""
     return "".join(c if c.isprintable() else "\ufffd" for c in name[:64])
 
 

@@ -1,13 +1,13 @@
 """Errors of storage.
 
-None derives from ValueError or OSError: handlers for those would catch them by accident.
+None derives from ValueError or OSError, so that handlers for those do not catch it.
 """
 
 from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base of every error that storage raises."""
+    """The base of all errors."""
 
 
 class NotFound(StorageError):
@@ -18,7 +18,7 @@ class NotFound(StorageError):
 
 
 class Gone(StorageError):
-    """The bookmark of this id was deleted, at the time `deleted`."""
+    """The bookmark of this id was deleted."""
 
     def __init__(self, id: str, deleted: str) -> None:
         super().__init__(f"The bookmark {id} was deleted at {deleted}.")
@@ -26,7 +26,7 @@ class Gone(StorageError):
 
 
 class Unreadable(StorageError):
-    """The file of this id exists but is no valid bookmark or tombstone."""
+    """The file of this id is no valid bookmark or tombstone."""
 
     def __init__(self, id: str, reason: str) -> None:
         super().__init__(
@@ -82,7 +82,7 @@ class Unavailable(StorageError):
 
 
 class OutcomeUnknown(Unavailable):
-    """A change is visible, but its sync failed: it may not survive a power cut."""
+    """The sync of a change failed: it may not survive a power cut."""
 
 
 class Malformed(StorageError):

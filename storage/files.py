@@ -20,7 +20,7 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # A bookmark needs less than 1 MiB, but other programs may add members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-ABANDONED_SECONDS = 3600.0  # Writing a file takes at most seconds.
+ABANDONED_SECONDS = 3600.0  # Writing a file takes seconds at most.
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -30,20 +30,20 @@ _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 # The temporary names that Staged makes.
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
-# With these errors, reading any other file would fail too.
+# Reading any other file would fail, too.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# The errors of os.link on a file system without hard links, such as FAT.
+# Of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-# The errors of os.open where O_TMPFILE is not supported.
+# Of os.open without support for O_TMPFILE.
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
 class BadFile(StorageError):
-    """The file of this name cannot be used; the text says why."""
+    """This file cannot be used."""
 
 
 class ReadFailed(BadFile):
-    """The system could not read this file now; it may succeed later."""
+    """The system could not read this file now."""
 
 
 # --- Reading ---
@@ -107,7 +107,7 @@ def open_file(
 
 @contextmanager
 def duplicate(descriptor: int) -> Iterator[int]:
-    """Yield another descriptor of an open file for a block. Raises OSError."""
+    """Yield another descriptor of an open file. Raises OSError."""
     copy = os.dup(descriptor)
     try:
         yield copy
@@ -187,7 +187,7 @@ class Staged:
             return os.fstat(self.descriptor).st_ctime
 
     def publish_new(self) -> None:
-        """Give the content its name. Raises Busy if a file has that name."""
+        """Give the content its name, or raise Busy if a file has it."""
         with translate_disk_errors():
             try:
                 self._link(self._target)
@@ -204,7 +204,7 @@ class Staged:
         self._rename()
 
     def publish(self) -> None:
-        """Give the content its name, in place of the file that has it."""
+        """Give the content its name, in place of an old file."""
         with translate_disk_errors():
             if self._is_nameless:  # Only a rename can replace a file.
                 self._link(self._temporary)
@@ -340,14 +340,14 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a temporary name of staged content."""
+    """Return whether this is a temporary name."""
     if not name.startswith("."):  # Faster than the pattern.
         return False
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary file is so old that its writer must have died."""
+    """Return whether the writer of a temporary file must have died."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:  # Its writer is alive.

@@ -42,8 +42,7 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304 if the client has it already.
 
-    A 304 needs no chunks, except those of a page for its entity tag. `name`
-    distinguishes representations in one format. Raises PreconditionFailed.
+    `name` distinguishes representations in one format. Raises PreconditionFailed.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if format.is_page:
@@ -131,7 +130,7 @@ def _is_not_modified(
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
         if date is None or format.is_page:
-            return False  # A page also changes with data that has no date here.
+            return False  # A page changes with other data, too.
         return _is_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
         return True

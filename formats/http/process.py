@@ -32,10 +32,7 @@ STOP_SECONDS = 4.0  # The documentation promises 5 seconds.
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
-    """Return a waitress server. SIGTERM or SIGINT ends it after the current requests.
-
-    Raises OSError if it cannot listen on the address.
-    """
+    """Return a server that SIGTERM or SIGINT ends after the current requests. Raises OSError."""
     import waitress  # Imported here, because the other commands need no server.
 
     from formats.http.waitress_fixes import Dispatcher, FixedChannel
@@ -66,7 +63,7 @@ def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
-    """Wait for SIGTERM or SIGINT, then for unfinished responses, and end the process.
+    """Wait for a signal, then for unfinished responses, and end the process.
 
     `tasks` is the dispatcher, `channels` has the connections by descriptor.
     """

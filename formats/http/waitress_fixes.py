@@ -1,7 +1,4 @@
-"""A channel for waitress 3.0.2 without its defects, and threads for requests that write.
-
-Remove each fix once a release has it.
-"""
+"""Fixes for waitress 3.0.2, and threads for requests that write."""
 
 import time
 

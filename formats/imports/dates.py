@@ -1,4 +1,4 @@
-"""Parse dates in the forms in which other programs write dates."""
+"""Parse the dates of other programs."""
 
 import re
 import time

@@ -17,7 +17,7 @@ NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-# In lists of addresses and their titles, an address has no white space.
+# An address in a list with titles has no white space.
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
@@ -51,7 +51,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 def _encode_white_space(uri: str) -> str:
     """Return the uri as browsers read it (https://url.spec.whatwg.org/#url-parsing)."""
-    if len(uri) > MAX_URI:  # The importer skips it, and encoding it takes long.
+    if len(uri) > MAX_URI:  # Encoding takes long, and the importer skips it.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)
     return re.sub(r"\s", lambda space: quote(space[0]), uri)

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-# The names of tokens that are no tags.
+# Names of tokens that are no tags.
 TEXT = ""
 PART_END = "end of part"
 FILE_END = "end of file"
@@ -118,7 +118,7 @@ def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
         value = attribute["double_quoted"] or attribute["single_quoted"] or ""
         if attribute["unquoted"]:
             value = attribute["unquoted"].lstrip("\"'")
-        # In browsers too, the first of two equal attributes counts.
+        # As in browsers, the first of two equal attributes counts.
         attributes.setdefault(attribute["name"].lower(), value)
     if end := _TAG_END.match(part, position):
         position = end.end()
