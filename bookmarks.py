@@ -30,9 +30,9 @@ from formats import Format, atom, command_line, json, text
 from formats.html.tags import write_tags
 from formats.http import hosts, linkding, openapi, pages, problems
 from formats.http import response as responses
-from formats.http.cache import ResponseCache
+from formats.http.cache import Caches, make_caches
 from formats.http.compression import compress
-from formats.http.conditional import require_conditions, respond, respond_asset
+from formats.http.conditional import VISITOR_VARIABLE, require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
 from formats.http.linkding_shapes import linkding_number
 from formats.http.negotiation import negotiate
@@ -282,10 +282,10 @@ DOORS = (
 # --- The application ---
 
 
-class Application(Service):
+class Application:
     """The WSGI callable over one store.
 
-    `open_cache` opens the store, with the cache of its responses, for the first
+    `open_caches` opens the store, with the caches of its responses, for the first
     request that may use it. `site` is the service's address for clients, if their
     requests have another one.
     """
@@ -293,31 +293,25 @@ class Application(Service):
     def __init__(
         self,
         folder: Path,
-        open_cache: Callable[[], ResponseCache],
+        open_caches: Callable[[], Caches],
         control: AccessControl,
         site: Site | None = None,
     ) -> None:
-        super().__init__(folder, control, site)
-        self._open_cache = open_cache
-        self._opened_cache: ResponseCache | None = None
-
-    @property
-    def _cache(self) -> ResponseCache:
-        # Python 3.11 makes `cached_property` of all applications under one lock.
-        if self._opened_cache is None:
-            self._opened_cache = self._open_cache()
-        return self._opened_cache
+        self.access_control = control
+        self._owner = Service(folder, control, site, open_caches, is_visitor=False)
+        self._visitors = Service(folder, control, site, open_caches, is_visitor=True)
 
     @property
     def store(self) -> Store:
         """The store of bookmarks and tombstones."""
-        return self._cache.store
+        return self._owner.store
 
     def open(self) -> None:
-        """Read all bookmarks before the first request; log warnings about them."""
+        """Read all bookmarks before the first request."""
         self.store.state()
         self.store.expire()
-        self.access_control.warn_of_public_bookmarks(self.store)
+        if self.access_control.public_read:
+            self._visitors.store.state()
 
     def close(self) -> None:
         """Free the inotify instance and the index.
@@ -330,33 +324,44 @@ class Application(Service):
         self, environ: WSGIEnvironment, start_response: StartResponse
     ) -> Iterable[bytes]:
         request = Request(environ)
+        control = self.access_control
+        is_owner = control.is_owner(request)
+        service = self._owner
+        if not is_owner:
+            service = self._visitors
+            environ[VISITOR_VARIABLE] = True
+        make = functools.partial(_respond, service)
         try:
-            if self.access_control.check(request):
-                has_tokens = bool(self.access_control.tokens)
-                response = self._cache.get(request, has_tokens, self._respond)
+            if control.check(request, is_owner):
+                response = service.cache.get(request, bool(control.tokens), make)
             else:
-                response = self._respond(request)
+                response = make(request)
         except Exception as error:
-            response = self._respond_problem(request, error)
+            response = _respond_problem(service, request, error)
         return responses.send(request, response, start_response)
 
-    def _respond(self, request: Request) -> Response:
-        try:
-            response = _door(request).respond(self, request)
-        except Gone as error:
-            # It is cached, unlike a 404: invented paths would fill the cache.
-            return self._respond_problem(request, error)
-        return self._finish(request, response)
 
-    def _respond_problem(self, request: Request, error: Exception) -> Response:
-        problem = _door(request).respond_problem(request, error, self.site(request))
-        return self._finish(request, problem)
+def _respond(service: Service, request: Request) -> Response:
+    try:
+        response = _door(request).respond(service, request)
+    except Gone as error:
+        # It is cached, unlike a 404: invented paths would fill the cache.
+        return _respond_problem(service, request, error)
+    return _finish(service, request, response)
 
-    def _finish(self, request: Request, response: Response) -> Response:
-        control = self.access_control
-        has_tokens = bool(control.tokens)
-        responses.add_common_headers(response, has_tokens, control.public_read)
-        return compress(request, response)
+
+def _respond_problem(
+    service: Service, request: Request, error: Exception
+) -> Response:
+    problem = _door(request).respond_problem(request, error, service.site(request))
+    return _finish(service, request, problem)
+
+
+def _finish(service: Service, request: Request, response: Response) -> Response:
+    control = service.access_control
+    is_public = service.is_visitor and control.public_read
+    responses.add_common_headers(response, bool(control.tokens), is_public)
+    return compress(request, response)
 
 
 def _door(request: Request) -> Door:
@@ -394,9 +399,8 @@ def make_app(
         url = site.url
     control = AccessControl(tokens, public_read, url)
     folder = Path(data)
-    store = Store(folder, one_machine, linkding_number, keep_deleted)
-    cache = ResponseCache(store)
-    return Application(folder, lambda: cache, control, site)
+    caches = make_caches(Store(folder, one_machine, linkding_number, keep_deleted))
+    return Application(folder, lambda: caches, control, site)
 
 
 def make_host_app(
@@ -423,8 +427,8 @@ def make_host_app(
     # Warn at the start, before a folder is opened.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
-    open_cache = hosts.cache_opener(max_open, one_machine, keep_deleted)
-    return hosts.HostApplication(Path(root), Application, open_cache, control)
+    open_caches = hosts.caches_opener(max_open, one_machine, keep_deleted)
+    return hosts.HostApplication(Path(root), Application, open_caches, control)
 
 
 @functools.cache

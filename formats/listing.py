@@ -36,6 +36,7 @@ class Site(msgspec.Struct, frozen=True):
     # Only its path, `/marks`, for links that stay on the same host.
     path: str = ""
     has_login: bool = False  # Pages link to the one that logs in and out.
+    is_visitor: bool = False  # Pages have nothing that needs a login.
     # Return the number of bookmarks to read later.
     count_unread: Callable[[], int] = lambda: 0
     # Return the tags of other bookmarks whose uri has the same host.

@@ -149,6 +149,7 @@ class Index:
         # The sum of all versions: a change of one file needs no pass over all.
         self.version = 0
         self._latest = ""  # Empty if it is not known.
+        self._public: Index | None = None
         entries: list[Entry] = []
         tombstones: list[TombstoneEntry] = []
         for id, item in items.items():
@@ -165,6 +166,7 @@ class Index:
         tombstones.sort(key=tombstone_order)
         self._entries = SortedList(entries, _entry_order)
         self._tombstones = SortedList(tombstones, tombstone_order)
+        self._number_of = number_of
         self._numbers = Numbers(self.items, number_of)
         self._by_uri_key: dict[str, SortedList[Entry]] = {}
         self._by_tag: dict[str, SortedList[Entry]] = {}
@@ -173,7 +175,22 @@ class Index:
             for tag in _keys_by_tag(entry):
                 _list_of(self._by_tag, tag).append(entry)
 
+        hides_entry = PRIVATE in self._by_tag
+        hides_tombstone = any(not entry.is_public for entry in tombstones)
+        self._hides_something = hides_entry or hides_tombstone
+
     # --- Reading ---
+
+    @property
+    def public(self) -> "Index":
+        """The index of the public items, which is this one while all are public."""
+        if self._hides_something and self._public is None:
+            public = {}
+            for id, item in self.items.items():
+                if item.is_public:
+                    public[id] = item
+            self._public = Index(public, self._number_of)
+        return self._public or self
 
     @property
     def latest(self) -> str:
@@ -237,6 +254,10 @@ class Index:
         if old:
             self._remove(id, old, new)
         self.version %= _VERSIONS
+        if self._public is not None:
+            self._public.change(id, _if_public(new))
+        elif new and not new.is_public:
+            self._hides_something = True
 
     def _change_latest(self, old: Item | None, new: Item | None) -> None:
         if old and _change_time(old) == self._latest:
@@ -269,6 +290,12 @@ class Index:
         _discard(self._by_uri_key, old.uri_key, old)
         for tag in _keys_by_tag(old):
             _discard(self._by_tag, tag, old)
+
+
+def _if_public(item: Item | None) -> Item | None:
+    if item and item.is_public:
+        return item
+    return None
 
 
 def _keys_by_tag(entry: Entry) -> Sequence[str]:

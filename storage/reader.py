@@ -6,6 +6,7 @@ from contextlib import suppress
 from storage.errors import NotFound
 from storage.follower import Follower
 from storage.index import UNTAGGED, Entry, State, count_tags
+from storage.public import PublicFollower
 from storage.query import Query
 from storage.selection import Selection, TagCounts, candidates
 from storage.uri import host_of, uri_key
@@ -22,7 +23,7 @@ class Reader:
     Most methods see each change that any process finished before the call.
     """
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
         # By query and limit, for the index as of `_counted_at`.
         self._counted: dict[tuple[Query, int], TagCounts] = {}

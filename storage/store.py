@@ -13,6 +13,7 @@ from storage.errors import StorageError, Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
 from storage.lock import Lock, OpenFolders
 from storage.numbers import NumberOf, unique_number
+from storage.public import PublicFollower
 from storage.reader import Reader
 from storage.transaction import Transaction
 from storage.trash import Trash
@@ -35,6 +36,8 @@ os.register_at_fork(after_in_child=_reset_stores_in_child)
 
 class Store(Reader):
     """The bookmarks and tombstones in a folder, whose files are the only truth."""
+
+    _follower: Follower
 
     def __init__(
         self,
@@ -75,6 +78,10 @@ class Store(Reader):
         """Close the inotify watch. The next call reads the folder again."""
         with self._follower.mutex:
             self._follower.reset()
+
+    def for_visitors(self) -> Reader:
+        """Return what visitors may read of the folder."""
+        return Reader(PublicFollower(self._follower))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

@@ -471,7 +471,7 @@ def test_a_wrong_token_beside_a_login_is_401(client, public_read):
 def test_log_out_clears_the_cookie(client, public_read, target):
     app = client(public_read=public_read)
     log_in(app)
-    (link,) = app.get("/", headers=BROWSER, status=200).html.find_all("a", string="Log in")
+    (link,) = app.get("/", headers=BROWSER, status=200).html.find_all("a", string="Log out")
     page = app.get(link["href"], headers=BROWSER, status=200)
     (form,) = [form for form in page.forms.values() if form.action == "/-/logout"]
     response = form.submit(headers=BROWSER | OWN, status=303)
@@ -503,22 +503,24 @@ def test_another_site_cannot_log_a_user_out(client):
 # --- Pages that differ by the login ---
 
 
-@pytest.mark.parametrize("path", ["/", "/?tag=x", "/a", "/-/add", "/nothing"])
-def test_a_public_page_is_the_same_for_all_readers_and_links_to_the_login(client, path):
+@pytest.mark.parametrize("path", ["/", "/?tag=x", "/a", "/tags", "/-/tools", "/nothing"])
+def test_a_public_page_says_whether_one_is_logged_in_and_only_then_is_not_stored(client, path):
     app = client(public_read=True)
     whole = {"uri": "x:y", "title": "A", "description": "", "tags": []}
     app.put_json("/a", whole, headers=BEARER, status=201)
     value, _ = cookie_of(log_in(app))
     app.reset()
-    pages = set()
-    for headers in [BROWSER, with_cookie(value), BROWSER | BEARER] * 2:
+    owner = ("private, no-store", '<a href="/-/login">Log out</a>', "Log in")
+    visitor = ("private, no-cache", '<a href="/-/login">Log in</a>', "Log out")
+    for headers, expected in [
+        (BROWSER, visitor), (with_cookie(value), owner), (BROWSER | BEARER, owner),
+    ] * 2:  # fmt: skip
         response = app.get(path, headers=headers, status="*")
         names = set(re.split(", *", response.headers["Vary"]))
         assert {"Accept", "Authorization", "Cookie"} <= names
-        assert response.headers["Cache-Control"] == "private, no-cache"
-        pages.add(response.text)
-    (page,) = pages
-    assert '<a href="/-/login">Log in</a>' in page
+        cache_control, shown, hidden = expected
+        assert response.headers["Cache-Control"] == cache_control
+        assert shown in response.text and hidden not in response.text
 
 
 def test_no_page_that_a_login_shows_is_kept_by_the_browser(client):
@@ -530,12 +532,12 @@ def test_no_page_that_a_login_shows_is_kept_by_the_browser(client):
     assert app.get("/", status=200).headers["Cache-Control"] == "private, no-cache"
 
 
-def test_the_entity_tags_for_programs_do_not_depend_on_the_login(client):
+def test_the_entity_tags_depend_on_whether_one_is_logged_in_but_not_how(client):
     app = client(public_read=True)
     log_in(app)
     cookies = app.get("/", status=200).headers["ETag"]
     app.reset()
-    assert app.get("/", status=200).headers["ETag"] == cookies
+    assert app.get("/", status=200).headers["ETag"] != cookies
     assert app.get("/", headers=BEARER, status=200).headers["ETag"] == cookies
 
 

@@ -6,16 +6,24 @@ from msgspec.structs import replace
 
 from formats.html import editor
 from formats.html.editor import BookmarkForm
-from formats.html.frame import Note, write_page
+from formats.html.frame import Note, e, write_page
 from formats.html.parts import date_html, host_html, title_link
-from formats.listing import Site, View
+from formats.listing import Site, View, with_query
 from storage.bookmark import fold, split_tags
 from storage.index import Entry
 
 
 def write(entry: Entry, view: View) -> Iterator[bytes]:
-    """Write the page of a bookmark, with the forms that change and delete it."""
+    """Write the page of a bookmark, with the forms that change and delete it.
+
+    Visitors get its values as text.
+    """
     site = view.site
+    if site.is_visitor:
+        content = _meta(entry) + _values(entry, site)
+        heading = title_link(entry.bookmark)
+        yield write_page(entry.bookmark.title, content, site, heading=heading).encode()
+        return
     values = view.values
     list_query = values.get("_list")
     form = BookmarkForm(list_query=list_query, closes_window=values.get("close", ""))
@@ -68,7 +76,30 @@ def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) ->
     return editor.quote_checkbox(description, is_checked=is_checked)
 
 
+def _values(entry: Entry, site: Site) -> str:
+    """Return the description, and the tags as links to their lists."""
+    b = entry.bookmark
+    description = e(b.description).replace("\n", "<br>\n")
+    links = []
+    for tag in b.tags:
+        address = e(with_query(f"{site.path}/", [("tag", tag)]))
+        links.append(f'<a href="{address}">{e(tag)}</a> ')
+    tags = "".join(links)
+    return (
+        f'<p dir="auto">{description}</p>\n'
+        f'<p class="meta"><span class="tags">{tags}</span></p>\n'
+    )
+
+
 def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> str:
+    b = entry.bookmark
+    delete_form = editor.delete_form(site, entry, list_query)
+    main = f"{_meta(entry)}{form_html}{delete_form}"
+    return write_page(b.title, main, site, heading=title_link(b))
+
+
+def _meta(entry: Entry) -> str:
+    """Return the host and the dates."""
     b = entry.bookmark
     details = [f"saved {date_html(b.created)}"]
     host = host_html(b.uri)
@@ -77,9 +108,7 @@ def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> s
     if b.modified != b.created:
         details.append(f"changed {date_html(b.modified)}")
     meta = " · ".join(details)
-    delete_form = editor.delete_form(site, entry, list_query)
-    main = f'<p class="meta">{meta}</p>\n{form_html}{delete_form}'
-    return write_page(b.title, main, site, heading=title_link(b))
+    return f'<p class="meta">{meta}</p>\n'
 
 
 def write_add(form: BookmarkForm, site: Site) -> str:

@@ -103,7 +103,7 @@ def detail_html(problem: Problem) -> str:
         return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
     # The script shows the time in the zone of the user.
     text = f"on {time[:10]} at {time[11:16]} UTC"
-    return f'You deleted this bookmark <time class="moment" datetime="{time}">{text}</time>.'
+    return f'It was deleted <time class="moment" datetime="{time}">{text}</time>.'
 
 
 def people_text(reason: str) -> str:

@@ -45,7 +45,11 @@ def _begin(
     unread_link = _unread_link(site)
     login_link = ""
     if site.has_login:
-        login_link = f'<a href="{path}/-/login">Log in</a>\n'
+        label = "Log in" if site.is_visitor else "Log out"
+        login_link = f'<a href="{path}/-/login">{label}</a>\n'
+    add_link = ""
+    if not site.is_visitor:
+        add_link = f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
     return (
         f'{head}<link rel="alternate" type="application/atom+xml" '
         f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
@@ -56,9 +60,7 @@ def _begin(
         f'<nav id="pages" popover aria-label="Pages of the service">{unread_link}'
         f'<a href="{path}/tags">Tags</a>\n'
         f'<a href="{path}/-/tools">Tools</a>\n'
-        f"{login_link}</nav>\n"
-        f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
-        "</header>\n"
+        f"{login_link}</nav>\n{add_link}</header>\n"
     )
 
 

@@ -54,6 +54,8 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 def _title(listing: Listing) -> str:
     if _is_collection_empty(listing):
+        if listing.site.is_visitor:
+            return "No bookmarks yet"
         return "You have no bookmarks yet"
     if not listing.filter:
         return "All bookmarks"
@@ -74,11 +76,14 @@ def _head(listing: Listing) -> str:
     nothing = ""
     if not listing.selection.entries:
         nothing = f'<div class="nothing">\n{_nothing_here(listing)}</div>\n'
+    select = _SELECT
+    if listing.site.is_visitor:
+        select = ""
     return (
         '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
         f'<div class="head">\n{heading}'
         f'<p class="total" role="status">{total}</p>\n'
-        f"{retag_forms}{sort_menu}{_SELECT}</div>\n"
+        f"{retag_forms}{sort_menu}{select}</div>\n"
         f"{notice}{nothing}"
     )
 
@@ -159,6 +164,8 @@ def _nothing_here(listing: Listing) -> str:
     if listing.selection.total:
         return _no_such_page(listing)
     if _is_collection_empty(listing):
+        if listing.site.is_visitor:
+            return ""
         return introduction(listing.site)
     address = e(f"{listing.site.path}/")
     return (
@@ -205,8 +212,9 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
     The buttons of an item submit the form of `bar`, which has the versions of all items, because
-    the service refuses to delete a bookmark that has changed since.
+    the service refuses to delete a bookmark that has changed since. Visitors see none of them.
     """
+    is_visitor = listing.site.is_visitor
     escape_and_mark = marker(words_to_mark(listing.query.search))
     tag_links = _TagLinks(listing)
     path = e(listing.site.path)
@@ -225,11 +233,14 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
         if UNREAD in entry.tags:  # A dot beside the title says this.
             attributes = ' class="unread"'
             shown_tags = [tag for tag in b.tags if fold_tag(tag) != UNREAD]
-        checkbox = (
-            '<input type="checkbox" form="many" name="selected" '
-            f'value="{b.id}" aria-label="Select">\n'
-        )
-        actions = _actions(entry, path, edit_address)
+        checkbox = ""
+        actions = ""
+        if not is_visitor:
+            checkbox = (
+                '<input type="checkbox" form="many" name="selected" '
+                f'value="{b.id}" aria-label="Select">\n'
+            )
+            actions = _actions(entry, path, edit_address)
         host = host_of(b.uri)
         if host:
             host = f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'

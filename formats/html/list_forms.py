@@ -42,8 +42,10 @@ def buttons(labels: Mapping[str, str]) -> str:
 def bar(listing: Listing) -> str:
     """Return the form that the checkboxes of a list belong to, with the versions on the page.
 
-    The style shows it while something is checked.
+    The style shows it while something is checked. Visitors do not get it.
     """
+    if listing.site.is_visitor:
+        return ""
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     content = tags_field("selected-tags", "Tags", placeholder="Tags")
@@ -58,7 +60,7 @@ def bar(listing: Listing) -> str:
 def retag_menu(listing: Listing) -> str:
     """Return the forms that change all bookmarks of a filtered list; each button says how many."""
     total = listing.selection.total
-    if not listing.filter or not total:
+    if not listing.filter or not total or listing.site.is_visitor:
         return ""
     hidden: Parameters = [
         *listing.filter,

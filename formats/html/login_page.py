@@ -3,6 +3,8 @@
 A form is pending if the user sent it without being logged in.
 """
 
+from msgspec.structs import replace
+
 from formats.html import frame
 from formats.html.editor import values_html
 from formats.listing import Parameters, Site, list_address
@@ -48,6 +50,7 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
         label = "Delete"
     buttons = frame.submit_button(label, cancel)
     form = frame.post_form(site.path + target, pending_fields, buttons)
+    site = replace(site, is_visitor=False)  # As from the next request on.
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
     return frame.write_page("This is not done yet", main, site).encode()

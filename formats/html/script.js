@@ -548,7 +548,7 @@
 
   const KEYS = {
     "/": ["search", () => find("#q").focus()],
-    a: ["add", () => find("#add").click()],
+    a: ["add", () => find("#add")?.click()],
     j: ["next bookmark", () => move(1)],
     k: ["previous bookmark", () => move(-1)],
     e: ["edit", () => clickCurrent("Edit")],

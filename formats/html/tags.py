@@ -94,6 +94,8 @@ def _page_link(label: str, view: View, offset: int) -> str:
 
 
 def _bar(site: Site) -> str:
+    if site.is_visitor:
+        return ""
     # The style shows this form of the checkboxes while one is checked.
     field = tags_field("merged", "Merge the checked tags into", placeholder="Merge into")
     fields = f"{field}{buttons(_ACTIONS)}{UNCHECK}"
@@ -127,10 +129,13 @@ def _item(site: Site, tag: str, count: int) -> str:
     address = e(with_query(f"{site.path}/", [("tag", tag)]))
     text = e(tag)
     name = f"<bdi>{text}</bdi>"
+    link = f'<a href="{address}">{name} <span>{count:,}</span></a>'
+    if site.is_visitor:
+        return f"<li>{link}</li>\n"
     return (
         f'<li><input type="checkbox" form="tags-form" name="tag" value="{text}" '
         f'aria-label="Select {text}"> '
-        f'<a href="{address}">{name} <span>{count:,}</span></a> '
+        f"{link} "
         f'<a class="rename" href="{address}#rename">'
         f'Rename<span class="unseen"> {name}</span></a>'
         "</li>\n"

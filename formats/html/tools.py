@@ -19,12 +19,11 @@ def write_tools(view: View, total: int) -> str:
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
     downloads = _filter_text(filter) + _downloads(site, filter)
-    main = (
-        _section(f"Download {number_of_bookmarks(total)}", downloads)
-        + _section("Add from any page", bookmarklet(site))
-        + _section("Import", import_form(site))
-        + _section("Similar addresses", _similar(site))
-    )
+    main = _section(f"Download {number_of_bookmarks(total)}", downloads)
+    if not site.is_visitor:
+        main += _section("Add from any page", bookmarklet(site))
+        main += _section("Import", import_form(site))
+        main += _section("Similar addresses", _similar(site))
     return write_page("Tools", main, site)
 
 

@@ -9,6 +9,7 @@ from formats.http.conditional import CONDITION_VARIABLES
 from formats.http.response import Response
 from formats.http.site import ADDRESS_VARIABLES
 from storage.errors import Unavailable
+from storage.reader import Reader
 from storage.store import Store
 
 # In bytes.
@@ -36,13 +37,13 @@ class _Cached(NamedTuple):
 
 
 class ResponseCache:
-    """Cache responses to GET and HEAD until anything in the store changes.
+    """Cache responses to GET and HEAD until anything that the reader sees changes.
 
     A response from the cache takes 6 µs. Making it anew takes 14 µs for one
     bookmark, 42 for a list of 20 and 700 for a page.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Reader) -> None:
         self.store = store
         self._responses: dict[_Key, _Cached] = {}
         self._size = 0  # Replaced responses count too, until the cache is emptied.
@@ -83,6 +84,17 @@ class ResponseCache:
             self._size = 0
         self._responses[key] = cached
         self._size += size
+
+
+class Caches(NamedTuple):
+    """The caches of a store, one for each view: no response may answer the other."""
+
+    owner: ResponseCache
+    visitors: ResponseCache
+
+
+def make_caches(store: Store) -> Caches:
+    return Caches(ResponseCache(store), ResponseCache(store.for_visitors()))
 
 
 def _key(request: Request, has_tokens: bool) -> _Key | None:

@@ -29,6 +29,8 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
+# In the environment of a visitor's request. Its responses have other entity tags.
+VISITOR_VARIABLE = "bookmarks.visitor"
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 
@@ -45,6 +47,8 @@ def respond(
     `name` distinguishes representations in one format. Raises PreconditionFailed.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
+    if VISITOR_VARIABLE in request.environ:
+        tag += "-public"
     if format.is_page:
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()

@@ -13,7 +13,7 @@ from webob import Request
 
 from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
-from formats.http.cache import ResponseCache
+from formats.http.cache import Caches, make_caches
 from formats.http.failed_logins import FailedLogins
 from formats.http.linkding_shapes import linkding_number
 from formats.http.response import HTTPError, add_common_headers, send
@@ -67,33 +67,33 @@ class HostFolder:
         self._descriptor = None
 
 
-OpenCache = Callable[[], ResponseCache]
+OpenCaches = Callable[[], Caches]
 
 
-def cache_opener(
+def caches_opener(
     max_open: int, one_machine: bool, keep_deleted: int
-) -> Callable[[HostFolder], ResponseCache]:
-    """Return a function that opens the store of a folder, with a cache of responses.
+) -> Callable[[HostFolder], Caches]:
+    """Return a function that opens the store of a folder, with the caches of its responses.
 
     Python frees the longest unused store beyond `max_open`, with its index and inotify
     instance, when no request refers to it any more. No host waits for another.
     """
 
     @functools.lru_cache(max_open)
-    def open_once(folder: HostFolder) -> ResponseCache:
+    def open_once(folder: HostFolder) -> Caches:
         try:
             store = Store(folder.path, one_machine, linkding_number, keep_deleted)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
         weakref.finalize(store, folder.close)  # The path leads to the open folder.
-        return ResponseCache(store)
+        return make_caches(store)
 
-    def open_cache(folder: HostFolder) -> ResponseCache:
+    def open_caches(folder: HostFolder) -> Caches:
         # Threads that open a folder at once get a store each, of which one is kept.
         open_once(folder)
         return open_once(folder)
 
-    return open_cache
+    return open_caches
 
 
 @dataclass
@@ -101,8 +101,8 @@ class HostApplication:
     """The WSGI callable that serves the folder `root/{host}` for each host name."""
 
     root: Path
-    make_application: Callable[[Path, OpenCache, AccessControl], WSGIApplication]
-    open_cache: Callable[[HostFolder], ResponseCache]
+    make_application: Callable[[Path, OpenCaches, AccessControl], WSGIApplication]
+    open_caches: Callable[[HostFolder], Caches]
     access_control: AccessControl  # With the tokens of hosts without a token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
@@ -116,8 +116,8 @@ class HostApplication:
             environ[HOST_VARIABLE] = host
             folder = self._find_folder(host)
             control = self._control_access(host)
-            open_cache = functools.partial(self.open_cache, folder)
-            app = self.make_application(folder.path, open_cache, control)
+            open_caches = functools.partial(self.open_caches, folder)
+            app = self.make_application(folder.path, open_caches, control)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
             return send(request, add_common_headers(response, False, False), start_response)

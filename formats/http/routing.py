@@ -2,16 +2,17 @@
 
 import functools
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from webob import Request
 
 from formats.html.assets import FILE_NAME
 from formats.html.editor import UNREAD
+from formats.http.cache import Caches, ResponseCache
 from formats.http.response import NO_CONTENT, HTTPError, Response
 from formats.http.security import AccessControl
 from formats.http.site import requested_site
@@ -33,26 +34,45 @@ _PATTERNS = {
 
 
 @dataclass
-class Service(ABC):
-    """What every handler needs: the store, the access control and the address."""
+class Service:
+    """What every handler needs: the store, the access control and the address.
+
+    There is one for the owner and one for visitors.
+    """
 
     folder: Path  # The data folder.
     access_control: AccessControl
     configured_site: Site | None  # None: the address is that of each request.
+    open_caches: Callable[[], Caches]
+    is_visitor: bool
+    _caches: Caches | None = None
 
     @property
-    @abstractmethod
+    def cache(self) -> ResponseCache:
+        """The cache of responses, which is opened with its store at its first use."""
+        # Python 3.11 makes `cached_property` of all services under one lock.
+        if self._caches is None:
+            self._caches = self.open_caches()
+        if self.is_visitor:
+            return self._caches.visitors
+        return self._caches.owner
+
+    @property
     def store(self) -> Store:
-        """The store, which is opened at its first use."""
+        """The store, for visitors only a `Reader` of what is public."""
+        return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
         """Return the service as links and pages need it."""
         address = self.configured_site or requested_site(request)
+        has_login = bool(self.access_control.tokens)
+        if self.is_visitor:
+            return Site(address.url, address.path, has_login, is_visitor=True)
         return Site(
             url=address.url,
             path=address.path,
-            has_login=bool(self.access_control.tokens),
-            count_unread=functools.partial(self._count_unread, request),
+            has_login=has_login,
+            count_unread=self._count_unread,
             host_tags=self._host_tags,
         )
 
@@ -63,9 +83,7 @@ class Service(ABC):
     def _host_tags(self, uri: str) -> Sequence[str]:
         return self.store.host_tags(uri)
 
-    def _count_unread(self, request: Request) -> int:
-        if not self.access_control.may_read(request):
-            return 0
+    def _count_unread(self) -> int:
         # The page of an error must not raise another error.
         with suppress(StorageError):
             if not self.store.compares_each_time():

@@ -2,7 +2,6 @@
 
 import functools
 import ipaddress
-import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,10 +15,6 @@ from formats.http.access_log import client_address
 from formats.http.credentials import has_login, has_token
 from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError
-from storage.query import Query
-from storage.store import Store
-
-log = logging.getLogger("bookmarks")
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # A page of another site may send these.
 MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
@@ -34,6 +29,8 @@ HOST = re.compile(
 )
 # The paths that need no token. Their handlers do not use the store.
 _PUBLIC_PATH = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
+# All other pages below `/-/` lead to a change, so visitors log in first.
+_VISITORS_PAGE = "/-/tools"
 # Challenges, the values of WWW-Authenticate. For BEARER alone, no browser opens
 # a password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
@@ -58,45 +55,44 @@ class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token."""
 
     tokens: Sequence[bytes]  # Without any, everybody may read and write.
-    public_read: bool  # GET and HEAD need no token.
+    public_read: bool  # GET and HEAD of what is public need no token.
     base_url: str | None  # Of the service; `//HOST` has the scheme of the request.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
-    def check(self, request: Request) -> bool:
+    def is_owner(self, request: Request) -> bool:
+        """Return whether the request may see everything: it has a valid token or login.
+
+        Without tokens everybody may. All others are visitors.
+        """
+        return not self.tokens or self._is_authenticated(request.environ)
+
+    def check(self, request: Request, is_owner: bool) -> bool:
         """Return whether the request may use the store; if not, its path needs no token.
 
         Raises HTTPError for a request that is not allowed.
         """
         self._check_host(request)
         if self.tokens:
-            return self._check_token(request)
+            return self._check_token(request, is_owner)
         if request.environ["REQUEST_METHOD"] not in SAFE_METHODS:
             self._check_site(request)
         return True
 
-    def may_read(self, request: Request) -> bool:
-        """Return whether the response may show anything of the bookmarks."""
-        environ = request.environ
-        if not self.tokens:
-            return self._is_own_host(environ.get("HTTP_HOST"))
-        return self._is_public_reading(environ) or self._is_authenticated(environ)
-
-    def _check_token(self, request: Request) -> bool:
+    def _check_token(self, request: Request, is_owner: bool) -> bool:
         environ = request.environ
         authorization = environ.get("HTTP_AUTHORIZATION", "")
         scheme = authorization.partition(" ")[0].lower()
-        is_valid = self._is_authenticated(environ)
-        if authorization and not is_valid:
+        if authorization and not is_owner:
             self.failed_logins.log(client_address(environ))
-        if is_valid and scheme in ("bearer", "token"):
+        if is_owner and scheme in ("bearer", "token"):
             return True  # A page of another site cannot send this header.
         if environ["REQUEST_METHOD"] not in SAFE_METHODS:
             # An old browser may send the cookie for another site's form without
             # naming the site. HTTP Basic has the same risk, but scripts use it
             # without Origin.
-            is_cookie = is_valid and not authorization
+            is_cookie = is_owner and not authorization
             self._check_site(request, needs_proof=is_cookie)
-        if is_valid or self._is_public_reading(environ):
+        if is_owner or self._is_public_reading(environ):
             return True
         if _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
             return False
@@ -122,6 +118,9 @@ class AccessControl:
         """
         if not self.public_read or environ.get("HTTP_AUTHORIZATION"):
             return False
+        path = environ.get("PATH_INFO", "")
+        if path.startswith("/-/") and path != _VISITORS_PAGE:
+            return False
         return environ["REQUEST_METHOD"] in ("GET", "HEAD")
 
     def _check_site(self, request: Request, needs_proof: bool = False) -> None:
@@ -132,14 +131,6 @@ class AccessControl:
         is_own_site = _is_own_site(request, self.base_url)
         if is_own_site is False or (needs_proof and not is_own_site):
             raise HTTPError(403, _CROSS_SITE)
-
-    def warn_of_public_bookmarks(self, store: Store) -> None:
-        """Log a warning if `public_read` shows everybody bookmarks tagged `private`."""
-        if not self.tokens or not self.public_read:
-            return
-        count = store.select(Query(tags=("private",), limit=0)).total
-        if count:
-            log.warning("With --public-read anybody can read bookmarks tagged private: %d.", count)
 
     def _check_host(self, request: Request) -> None:
         host = requested_host(request)

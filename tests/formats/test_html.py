@@ -406,7 +406,7 @@ def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
     app.delete(f"/{id}", status=204)
     page = app.get(f"/{id}", headers=PAGE, status=410)
     assert re.search(
-        r"You deleted this bookmark on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.", page.html.main.text
+        r"It was deleted on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.", page.html.main.text
     )
     (time,) = page.html.main.select("time")
     assert time["datetime"].endswith("Z") and id not in page.html.main.text

@@ -319,7 +319,7 @@ def test_what_is_too_large_to_be_kept_at_a_login_keeps_its_notice(browser, serve
     browser.wait(lambda: len(browser.titles()) == 12)
     press(browser, "x:3")
     browser.wait(lambda: len(browser.titles()) == 11)
-    browser.leave(browser.link("Log in").click)
+    browser.leave(browser.link("Log out").click)
     browser.leave(browser.find("main button").click)
     assert not browser.driver.execute_script("return sessionStorage['bookmarks-deleted']")
     browser.console_messages()  # Chromium reports that it has cleared its cache.

@@ -25,7 +25,7 @@ def log_in(browser, token=TOKEN):
 
 def log_out(browser):
     """Follow the link in the header, and log out."""
-    browser.leave(browser.link("Log in").click)
+    browser.leave(browser.link("Log out").click)
     browser.leave(browser.find("form[action$='/-/logout'] button").click)
     browser.console_messages()  # Chromium reports that it has cleared its cache.
 

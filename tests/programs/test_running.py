@@ -17,7 +17,6 @@ from http.client import HTTPResponse
 import pytest
 
 from formats.http.process import STOP_SECONDS
-from storage.bookmark import clean, create
 from storage.errors import Unavailable
 from storage.store import Store
 from tests.conftest import ROOT, without_inotify_warning
@@ -284,30 +283,6 @@ def test_public_read_without_a_token_causes_a_warning(serve):
     service = serve("--public-read")
     service.stop()
     assert "--public-read does nothing without a token" in "".join(service.log)
-
-
-@pytest.mark.parametrize(
-    "options, tags, number",
-    [
-        (("--public-read",), ["Private", "private"], 2),
-        (("--public-read",), ["private parts"], None),
-        ((), ["private"], None),
-    ],
-)
-def test_the_start_warns_of_private_bookmarks_that_everybody_can_read(
-    serve, data, options, tags, number
-):
-    with contextlib.closing(Store(data)) as store:
-        for tag in tags:
-            fields = clean({"uri": "x:y", "title": tag, "tags": [tag]})
-            with store.transaction() as folder:
-                folder.put(create(fields | {"uri": f"x:{tag}"}, folder.mint()), None)
-    service = serve(*options, BOOKMARKS_TOKEN="s3cret-0123456789")
-    assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
-    service.stop()
-    warnings = [line for line in service.log if "private" in line]
-    assert len(warnings) == (1 if number else 0)
-    assert all(f"{number}." in line and " WARNING " in line for line in warnings)
 
 
 def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):

@@ -1,0 +1,423 @@
+"""With public read, visitors get the responses of a folder without private bookmarks."""
+
+import itertools
+import json
+import re
+import shutil
+import time
+import zlib
+
+import pytest
+import webtest
+from webob import Request
+
+import formats
+from bookmarks import DOORS, make_app, make_host_app
+from storage.bookmark import FIELDS
+
+TOKEN = "0123456789-token"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+BROWSER = {"Accept": "text/html"}
+WHEN = {"created": "2020-02-02T02:02:02Z", "modified": "2021-02-02T02:02:02Z"}
+SECRET_WHEN = {"created": "1987-06-05T04:03:02Z", "modified": "2023-07-06T05:04:03Z"}
+# Each private bookmark has words of its own in every field, also in its id.
+SECRET = re.compile("zz[a-z]+|1987-06|2023-07-06", re.IGNORECASE)
+PUBLIC = {
+    "pub1": {"uri": "https://a.example/", "title": "Alpha", "tags": ["web", "unread"]},
+    "pub2": {"uri": "https://b.example/x", "title": "Beta", "tags": ["web", "archived"]},
+    "pub3": {"uri": "http://c.example/?utm_source=x", "tags": ["private parts"]},
+    "pub4": {"uri": "https://d.example/", "title": "Delta", "description": "Some\ntext"},
+}
+HIDDEN = {
+    "zzone": {"uri": "https://a.example/zzpath", "tags": ["Private", "web", "zztag", "unread"]},
+    "zztwo": {"uri": "https://zzhost.example/", "tags": ["archived", "PRIVATE", "web"]},
+    "zzthree": {"uri": "https://www.a.example/#zzfragment", "tags": ["private"]},  # Like pub1's.
+    "zzfour": {"uri": "https://a.example", "tags": ["zztag", "private", "Web"]},  # Equals pub1's.
+}
+DELETED = "gone"
+IDS = [*PUBLIC, *HIDDEN, DELETED, "zzgone", "zzbroken", "zznever", "never"]
+
+
+def write(folder, id, fields):
+    (folder / "bookmarks").mkdir(parents=True, exist_ok=True)
+    record = {"id": id, "title": id, **WHEN, **fields}
+    (folder / "bookmarks" / f"{id}.json").write_text(json.dumps(record))
+
+
+def write_tombstone(folder, id, deleted, **members):
+    (folder / "tombstones").mkdir(parents=True, exist_ok=True)
+    document = {"id": id, "deleted": deleted, **members}
+    (folder / "tombstones" / f"{id}.json").write_text(json.dumps(document))
+
+
+def fill(folder, has_hidden):
+    for id, fields in PUBLIC.items():
+        write(folder, id, fields)
+    write_tombstone(folder, DELETED, "2020-03-03T03:03:03Z")
+    if has_hidden:
+        for id, fields in HIDDEN.items():
+            texts = {"title": f"zztitle {id}", "description": f"zzdescription of {id}"}
+            write(folder, id, texts | fields | SECRET_WHEN | {"zzunknown": "zzmember"})
+        write_tombstone(folder, "zzgone", "2023-07-06T05:04:03Z", private=True)
+        write(folder, "zzgone", HIDDEN["zzone"])
+        (folder / "bookmarks" / "zzbroken.json").write_text('{"id": "zzbroken", "uri": "zzbad')
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two services with the same public bookmarks; the first has private ones too."""
+    apps = []
+    for name, has_hidden in (("whole", True), ("public", False)):
+        fill(tmp_path / name, has_hidden)
+        apps.append(make_app(tmp_path / name, token=TOKEN, public_read=True))
+    yield [webtest.TestApp(app) for app in apps]
+    for app in apps:
+        app.store.close()
+
+
+@pytest.fixture
+def app(pair):
+    """The service that has private bookmarks."""
+    return pair[0]
+
+
+@pytest.fixture
+def folder(app, tmp_path):
+    """The folder of this service."""
+    return tmp_path / "whole"
+
+
+# --- Every address that a route can match ---
+
+FORMAT_NAMES = {f.name for table in (formats.LISTS, formats.ONE_BOOKMARK) for f in table}
+MEDIA_TYPES = sorted(
+    {format.media_type.partition(";")[0] for format in (*formats.LISTS, formats.ATOM)} | {"*/*"}
+)
+QUERIES = [
+    "q=zztitle", "q=zzdescription+or+alpha", "q=not+zztag", "q=%23private", "q=-%23private",
+    "q=!untagged", "q=!unread", "tag=private", "tag=PRIVATE&tag=web", "tag=web", "tag=zztag",
+    "tag=unread", "limit=1", "limit=1&offset=1", "limit=1&offset=7", "limit=2&sort=title",
+    "sort=modified", "sort=-uri", "uri=https://zzhost.example/", "uri=https://a.example",
+    "uri=https://a.example/zzpath", "url=https://zzhost.example", "url=https://a.example",
+    "unread=yes", "added_since=1980-01-01", "modified_since=2022-01-01", "sort=count", "once=1",
+    "q=zz", "format=yaml", "q=site:zzhost.example", "q=before:1990",
+]  # fmt: skip
+
+
+def number_of(id):
+    """Return the number by which linkding's clients know an id."""
+    return str(zlib.crc32(id.encode()) & 0x7FFF_FFFF)
+
+
+def values_of(variable):
+    """Return the values with which a variable of a route is tested."""
+    match variable:
+        case "id" | "bookmark":
+            return IDS
+        case "number":
+            return [number_of(text) for text in [*IDS, "zztag", "private", "web", "unread"]]
+        case "field":
+            return list(FIELDS)
+        case "other":
+            return ["zz"]
+        case "file":
+            return ["style-00.css"]
+        case "verb":
+            return ["archive"]
+
+
+def paths():
+    for door in DOORS:
+        for route in door.routes:
+            names = re.findall(r"{(\w+)}", route.template)
+            for values in itertools.product(*map(values_of, names)):
+                yield route.template.format(**dict(zip(names, values, strict=True)))
+
+
+PATHS = sorted({*paths(), "/nothing", "/zzone/", "/zzone/zz/zz", "/-/nothing"})
+
+
+def requests_to(path):
+    """Yield (method, address, headers) of each request to test."""
+    is_of_one = any(id in path for id in IDS)
+    for query in ["", *(f"format={name}" for name in sorted(FORMAT_NAMES))]:
+        yield "GET", f"{path}?{query}", {}
+    for query in [] if is_of_one else QUERIES:
+        yield "GET", f"{path}?{query}", {}
+        yield "GET", f"{path}?{query}", BROWSER
+    for accept in MEDIA_TYPES:
+        yield "GET", path, {"Accept": accept}
+    yield "GET", f"{path}?_list=tag%3Dprivate&next=/zzone&close=1", BROWSER
+    yield "HEAD", path, {}
+    yield "GET", path, BROWSER | {"Accept-Encoding": "gzip"}
+    yield "GET", path, {"If-None-Match": "*"}
+    yield "GET", path, {"If-Match": '"0.json"'}
+    yield "GET", path, {"If-Unmodified-Since": "Sat, 01 Jan 2000 00:00:00 GMT"}
+    for method in ("OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"):
+        yield method, path, {}
+        yield method, path, BROWSER
+        yield method, path, BROWSER | {"Origin": "https://evil.example"}
+
+
+def parts(response):
+    """Return what a client sees of a response, except when something changed."""
+    headers = dict(response.headers)
+    headers.pop("Last-Modified", None)
+    return response.status, headers, response.body
+
+
+def text_of(response):
+    return f"{response.status}\n{response.headers}\n{response.body.decode(errors='replace')}"
+
+
+def secrets_in(text):
+    return {word.lower() for word in SECRET.findall(text)}
+
+
+def test_a_visitor_cannot_tell_that_there_are_private_bookmarks(pair):
+    app, without = pair
+    for path in PATHS:
+        for method, address, headers in requests_to(path):
+            if method == "GET":  # The owner may fill a cache.
+                app.get(address, headers=BEARER | headers, status="*")
+            found = app.request(address, method=method, headers=headers, status="*")
+            expected = without.request(address, method=method, headers=headers, status="*")
+            assert parts(found) == parts(expected), (method, address, headers)
+            assert found.status_int < 500
+            # Words of the request may come back.
+            assert secrets_in(text_of(found)) <= secrets_in(address)
+
+
+def test_the_walk_would_find_each_of_the_words(app):
+    texts = [text_of(app.get(path, headers=BEARER, status="*")) for path in ("/", "/feed")]
+    for word in ("zztitle", "zzdescription", "zzpath", "zzhost", "zztag", "zzone", "zzgone"):
+        assert word in secrets_in("".join(texts))
+    app.get("/zzone", headers=BEARER, status=200)
+    app.get("/zzgone", headers=BEARER, status=410)
+    app.get("/zzbroken", headers=BEARER, status=503)
+
+
+@pytest.mark.parametrize("id", [*HIDDEN, "zzgone", "zzbroken"])
+def test_the_address_of_a_private_bookmark_is_404_like_any_other(app, id):
+    for path in ("", "/title", "/tags", "/other"):
+        for headers in ({}, BROWSER, {"Accept": "application/x-xbel"}, {"If-None-Match": "*"}):
+            for method in ("GET", "HEAD"):
+                address, other = f"/{id}{path}", f"/{'n' * len(id)}{path}"
+                one = app.request(address, method=method, headers=headers, status=404)
+                two = app.request(other, method=method, headers=headers, status=404)
+                assert text_of(one).replace(id, "n" * len(id)) == text_of(two)
+
+
+def test_other_deleted_bookmarks_are_410_and_in_the_feed_of_visitors(app):
+    assert app.get(f"/{DELETED}", status=410).headers["Cache-Control"] == "private, max-age=86400"
+    assert f'ref="urn:x-bookmarks:{DELETED}"' in app.get("/feed")
+
+
+def test_deleting_a_private_bookmark_leaves_it_404_and_out_of_the_feed(app):
+    before = [parts(app.get(path, status="*")) for path in ("/feed", "/zztwo")]
+    app.delete("/zztwo", headers=BEARER, status=204)
+    app.get("/zztwo", headers=BEARER, status=410)
+    assert [parts(app.get(path, status="*")) for path in ("/feed", "/zztwo")] == before
+    app.delete("/pub1", headers=BEARER, status=204)
+    app.get("/pub1", status=410)
+    assert 'ref="urn:x-bookmarks:pub1"' in app.get("/feed")
+
+
+# --- Two views ---
+
+
+@pytest.mark.parametrize("accept", MEDIA_TYPES)
+@pytest.mark.parametrize("order", [({}, BEARER), (BEARER, {})], ids=["visitor", "owner"])
+def test_no_cached_response_or_entity_tag_of_one_view_answers_the_other(app, accept, order):
+    for path in ("/", "/?tag=web", "/feed", "/tags", "/tags.json", "/pub1", "/pub1/tags"):
+        fresh = []
+        for view in order:
+            fresh.append(app.get(path, headers={"Accept": accept, **view}, status="*"))
+        for response, view, other in zip(fresh, order, order[::-1], strict=True):
+            headers = {"Accept": accept, **view}
+            assert app.get(path, headers=headers, status="*").body == response.body
+            assert {"Authorization", "Cookie"} <= set(re.split(", *", response.headers["Vary"]))
+            assert response.headers["Cache-Control"].startswith("private")
+            etag = response.headers.get("ETag")
+            if etag:
+                app.get(path, headers=headers | {"If-None-Match": etag}, status=304)
+                again = {"Accept": accept, **other, "If-None-Match": etag}
+                assert app.get(path, headers=again, status=200).headers["ETag"] != etag
+
+
+def test_no_strong_entity_tag_names_two_bodies(app):
+    bodies = {}
+    for path in ("/", "/feed", "/tags", "/tags.json", "/pub1", "/pub1/tags"):
+        for accept, encoding, view in itertools.product(MEDIA_TYPES, ("", "gzip"), ({}, BEARER)):
+            headers = {"Accept": accept, "Accept-Encoding": encoding, **view}
+            response = app.get(path, headers=headers, status="*")
+            if etag := response.headers.get("ETag"):
+                assert bodies.setdefault((path, etag), response.body) == response.body
+    assert len(bodies) > 50
+
+
+def test_a_tag_that_a_visitor_has_read_permits_a_change_after_the_login(app):
+    etag = app.get("/pub1").headers["ETag"]
+    app.post_json("/pub1", {"title": "New"}, headers=BEARER | {"If-Match": etag}, status=200)
+    app.post_json("/pub1", {"title": "Newer"}, headers=BEARER | {"If-Match": etag}, status=412)
+
+
+def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
+    addresses = ("/", "/feed", "/tags", "/pub1", "/?format=html")
+
+    def responses():
+        return [text_of(app.get(address)) for address in addresses]
+
+    before = responses()
+    time.sleep(1.1)  # Last-Modified has whole seconds.
+    app.post_json("/zzone", {"title": "zznew"}, headers=BEARER)
+    app.post_json("/", {"uri": "x:zzadded", "tags": ["private"]}, headers=BEARER, status=201)
+    app.delete("/zztwo", headers=BEARER)
+    assert responses() == before
+    last_modified = app.get("/").headers["Last-Modified"]
+    app.post_json("/pub1", {"title": "New"}, headers=BEARER)
+    assert app.get("/").headers["Last-Modified"] > last_modified
+    for one, two in zip(responses(), before, strict=True):
+        assert one != two
+
+
+def test_hiding_and_showing_takes_effect_at_once(app):
+    plain = BEARER | {"Content-Type": "text/plain"}
+    for _ in range(3):
+        assert "pub1" in app.get("/", headers=BROWSER)
+        app.get("/pub1", status=200)
+        etag = app.get("/").headers["ETag"]
+        app.put("/pub1/tags", "PRIVATE", headers=plain)
+        app.get("/", headers=BEARER)  # It reads the change before the visitor asks.
+        assert "pub1" not in app.get("/", headers=BROWSER | {"If-None-Match": etag}, status=200)
+        app.get("/pub1", status=404)
+        assert app.get("/?uri=https://a.example/").json == []
+        app.put("/pub1/tags", "web", headers=plain)
+
+
+def test_the_first_private_bookmark_of_a_folder_is_hidden(pair):
+    _, app = pair
+    before = text_of(app.get("/"))
+    new = {"uri": "x:zz", "title": "zz", "tags": ["private"]}
+    app.post_json("/", new, headers=BEARER, status=201)
+    assert text_of(app.get("/")) == before
+    assert len(app.get("/", headers=BEARER).json) == len(PUBLIC) + 1
+
+
+def test_another_program_may_hide_a_bookmark(app, folder):
+    assert len(app.get("/").json) == len(PUBLIC)
+    write(folder, "pub1", PUBLIC["pub1"] | {"tags": ["private"]})
+    assert len(app.get("/").json) == len(PUBLIC) - 1
+    for number in range(600):  # More than are changed in place.
+        tags = ["private"] if number % 2 else []
+        write(folder, f"zzbulk{number}", {"uri": f"x:{number}", "tags": tags})
+    assert app.get("/?limit=1").headers["X-Total-Count"] == str(len(PUBLIC) - 1 + 300)
+    shutil.rmtree(folder / "bookmarks")
+    (folder / "bookmarks").mkdir()
+    assert app.get("/").json == []
+
+
+def test_without_private_bookmarks_the_validators_are_those_of_the_folder(pair, tmp_path):
+    _, app = pair
+    again = webtest.TestApp(make_app(tmp_path / "public", token=TOKEN, public_read=True))
+    last_modified = app.get("/").headers["Last-Modified"]
+    assert last_modified == app.get("/", headers=BEARER).headers["Last-Modified"]
+    assert last_modified == again.get("/").headers["Last-Modified"]
+    again.app.close()
+
+
+# --- Pages ---
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/?tag=web", "/?tag=none", "/tags", "/pub1", "/pub4", "/-/tools", "/nothing"]
+)
+def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app, path):
+    page = app.get(path, headers=BROWSER, status="*")
+    for text in (
+        'method="post"', 'type="checkbox"', 'id="add"', "/-/add", "formaction", "Rename", "Edit",
+        "/-/trash", "Unread", "Log out",
+    ):  # fmt: skip
+        assert text not in page, text
+    assert "Log in" in page
+    own = app.get(path, headers=BROWSER | BEARER, status="*")
+    assert "Log out" in own and "Log in" not in own
+    assert 'id="add"' in own
+    for link in page.html.find_all("a", href=re.compile("^/")):
+        app.get(link["href"], headers={"Accept": "text/html,*/*;q=0.8"}, status=200)
+
+
+@pytest.mark.parametrize("path", ["/-/add", "/-/add?uri=https://a.example/zzpath", "/-/nothing"])
+def test_a_page_for_the_owner_is_the_login_page_to_visitors(app, path):
+    page = app.get(path, headers=BROWSER, status=401)
+    assert page.form["next"].value == path
+    app.get("/-/add", headers=BROWSER | BEARER, status=200)
+
+
+def test_a_visitor_reads_the_description_and_follows_the_tags_of_a_bookmark(app):
+    page = app.get("/pub4", headers=BROWSER)
+    assert page.html.main.find("p", dir="auto").text == "Some\ntext"
+    assert page.html.find("a", href="https://d.example/")
+    assert app.get("/pub1", headers=BROWSER).html.main.find("a", href="/?tag=web")
+
+
+def test_an_empty_collection_is_empty_to_visitors(tmp_path):
+    app = webtest.TestApp(make_app(tmp_path, token=TOKEN, public_read=True))
+    page = app.get("/", headers=BROWSER)
+    assert page.html.h1.text == "No bookmarks yet" and page.html.main.find("form") is None
+    app.app.close()
+
+
+# --- Who is a visitor ---
+
+
+def test_without_public_read_no_response_before_the_login_shows_anything(tmp_path):
+    fill(tmp_path, has_hidden=True)
+    app = webtest.TestApp(make_app(tmp_path, token=TOKEN))
+    for path, method, headers in itertools.product(PATHS, ("GET", "PATCH"), ({}, BROWSER)):
+        response = app.request(path, method=method, headers=headers, status="*")
+        assert "Unread" not in response and "Alpha" not in response
+        assert secrets_in(text_of(response)) <= secrets_in(path)
+    app.app.close()
+
+
+def test_without_a_token_everybody_sees_everything(tmp_path):
+    fill(tmp_path, has_hidden=True)
+    app = webtest.TestApp(make_app(tmp_path, public_read=True))
+    assert len(app.get("/").json) == len(PUBLIC) + len(HIDDEN)
+    app.app.close()
+
+
+def test_the_folders_of_hosts_hide_private_bookmarks_too(tmp_path):
+    for host in ("a.example", "b.example"):
+        fill(tmp_path / host, has_hidden=True)
+    (tmp_path / "a.example.tokens").write_text(TOKEN)
+    app = webtest.TestApp(make_host_app(tmp_path, public_read=True))
+    at = {"Host": "a.example"}
+    everything = len(PUBLIC) + len(HIDDEN)
+    for _ in range(2):
+        assert len(app.get("/", headers=at).json) == len(PUBLIC)
+        assert len(app.get("/", headers=at | BEARER).json) == everything
+    # Without a token, everybody may do everything.
+    assert len(app.get("/", headers={"Host": "b.example"}).json) == everything
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_handler_that_is_called_for_a_visitor_by_mistake_changes_nothing(app, folder, door):
+    before = {path: path.read_bytes() for path in folder.glob("*/*.json")}
+    body = b"uri=x:y&title=T&description=&tags=&selected=pub1&do=delete&_shown=pub1:0&add=a&tag=web"
+    for route in door.routes:
+        for method, handler in route.handlers.items():
+            if method == "GET" or "log" in route.template:
+                continue
+            path = route.template.format(
+                id="pub1", bookmark="pub1", number=number_of("pub1"), field="title",
+                verb="archive",
+            )  # fmt: skip
+            request = Request.blank(path, method=method, POST=body)
+            request.headers["Content-Type"] = "application/x-www-form-urlencoded"
+            try:
+                handler(app.app._visitors, request, **route.match(path))
+            except Exception:
+                continue
+    assert {path: path.read_bytes() for path in folder.glob("*/*.json")} == before
