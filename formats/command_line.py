@@ -9,11 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 from wsgiref.types import WSGIApplication
 
-from formats.commands import EXPORT_SUFFIXES, change_tags, check_files, export, import_files
+from formats.commands import (
+    EXPORT_SUFFIXES,
+    add,
+    change_tags,
+    check_files,
+    delete,
+    export,
+    import_files,
+)
 from formats.http.hosts import MAX_OPEN
 from formats.imports import FILE_READERS
 from formats.serving import MakeApp, configure, serve
 from storage.errors import StorageError
+from storage.query import SORTS
 from storage.trash import KEEP_DELETED
 
 _Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -87,10 +96,12 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"bookmarks {version}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_serve(subparsers)
-    _add_check(subparsers)
+    _add_add(subparsers)
+    _add_delete(subparsers)
+    _add_tag(subparsers)
     _add_import(subparsers)
     _add_export(subparsers)
-    _add_tag(subparsers)
+    _add_check(subparsers)
     options = parser.parse_args(arguments)
     if options.run is serve:
         # Without a token, anyone could read and write, and without `--hosts` other bookmarks.
@@ -119,6 +130,22 @@ def _add_serve(subparsers: _Subparsers) -> None:
     _add_keep_deleted(parser)
 
 
+def _add_add(subparsers: _Subparsers) -> None:
+    help = "add a bookmark, or add to the one that has the address"
+    parser = _add_command(subparsers, "add", add, help, "example.org --tag new")
+    parser.add_argument("address", metavar="ADDRESS", help="https:// may be left out")
+    parser.add_argument("--title", default="", help="default: the address")
+    parser.add_argument("--description", default="", help="a text of one or several lines")
+    _add_tags(parser, "--tag", "add this tag")
+    _add_switch(parser, "--unread", "add the tag unread, to read it later")
+
+
+def _add_delete(subparsers: _Subparsers) -> None:
+    help = "delete bookmarks"
+    parser = _add_command(subparsers, "delete", delete, help, "0s9yex328jt74")
+    parser.add_argument("ids", nargs="+", metavar="ID", help="the id, as `bookmarks export` has it")
+
+
 def _add_check(subparsers: _Subparsers) -> None:
     help = "check the files in the data folder"
     parser = _add_command(subparsers, "check", check_files, help, "--repair")
@@ -138,23 +165,24 @@ def _add_import(subparsers: _Subparsers) -> None:
 
 
 def _add_export(subparsers: _Subparsers) -> None:
-    help = "write all bookmarks to a file"
+    help = "write all or selected bookmarks to a file"
     parser = _add_command(subparsers, "export", export, help, "bookmarks.html")
     help = "default: standard output"
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
     help = "default: as the suffix of FILE says; json for standard output"
     parser.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=help)
+    _add_selection(parser)
+    parser.add_argument("--sort", choices=SORTS, help="descending as in --sort=-title")
+    parser.add_argument("--limit", metavar="NUMBER", help="write only the first ones")
 
 
 def _add_tag(subparsers: _Subparsers) -> None:
     help = "change tags on many bookmarks"
     example = "--q example.org --add new"
     parser = _add_command(subparsers, "tag", change_tags, help, example)
-    _add_tags(parser, "--tag", "select the bookmarks with this tag; several: with all of them")
+    _add_selection(parser)
     _add_tags(parser, "--add", "add this tag")
     _add_tags(parser, "--remove", "remove this tag; with one --add, rename it to the added tag")
-    help = "select the bookmarks that match"
-    parser.add_argument("--q", default="", metavar="SEARCH", help=help)
     _add_switch(parser, "--dry-run", "only say what would happen")
 
 
@@ -189,6 +217,12 @@ def _add_keep_deleted(parser: argparse.ArgumentParser) -> None:
 
 def _add_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
     parser.add_argument(name, action="store_true", help=help)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    _add_tags(parser, "--tag", "select the bookmarks with this tag; several: with all of them")
+    help = "select the bookmarks that match"
+    parser.add_argument("--q", default="", metavar="SEARCH", help=help)
 
 
 def _add_tags(parser: argparse.ArgumentParser, name: str, help: str) -> None:

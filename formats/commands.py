@@ -1,4 +1,4 @@
-"""The commands check, import, export and tag, which work on the data folder."""
+"""The commands add, delete, tag, import, export and check, which work on the data folder."""
 
 import argparse
 import os
@@ -12,15 +12,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import formats
+from formats import json
+from formats.html.editor import BookmarkForm
 from formats.http.linkding_shapes import linkding_number
 from formats.imports import read_entries
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing
+from storage import bookmark as rules
 from storage.batch import split
 from storage.check import check, repair
-from storage.errors import Malformed
+from storage.errors import Gone, Invalid, Malformed, NotFound, Unreadable
 from storage.importer import Importer, ReportedEntry
-from storage.query import Query
+from storage.query import Query, parse_query
 from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
@@ -64,6 +67,8 @@ def check_files(options: argparse.Namespace) -> int:
         print(finding)
         if not finding.is_harmless:
             is_harmful = True
+    if len(remaining) == kept:
+        print(f"{data}: the folder is good")
     if kept:
         print(f"kept: {kept} deleted bookmarks, which can be put back")
     if options.similar:
@@ -89,7 +94,7 @@ def import_files(options: argparse.Namespace) -> int:
     Raises StorageError.
     """
     with _folder_to_import_into(options) as folder:
-        importer = Importer(_open(options, folder))
+        importer = Importer(_open_or_make(options, folder))
         try:
             for name in options.files:
                 _import_file(importer, name, options.format)
@@ -179,9 +184,15 @@ def _describe(name: str, skipped: ReportedEntry) -> str:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write all bookmarks to a file. Raises StorageError or BrokenPipeError."""
+    """Write the selected bookmarks to a file. Raises StorageError or BrokenPipeError."""
     format = formats.LISTS_BY_NAME[options.format or _format_of(options.file)]
-    listing = Listing(_open_existing(options).select(Query()))  # All bookmarks.
+    parameters = [("tag", tag) for tag in options.tag]
+    for name in ("q", "sort", "limit"):
+        value = getattr(options, name)
+        if value:
+            parameters.append((name, value))
+    query = parse_query(parameters)
+    listing = Listing(_open_existing(options).select(query))
     try:
         write_file(options.file, formats.LISTS[format](listing))
     except BrokenPipeError:  # `run` ends the command without a message.
@@ -234,7 +245,63 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
         part.unlink(missing_ok=True)
 
 
-# --- tag ---
+# --- add, delete and tag ---
+
+
+def add(options: argparse.Namespace) -> int:
+    """Add a bookmark, or add to the one that has the address; print it. Raises StorageError."""
+    form = BookmarkForm.read(
+        {
+            "uri": options.address,
+            "title": options.title,
+            "description": options.description,
+            "tags": options.tag,
+            "unread": options.unread,
+        }
+    )
+    fields = rules.clean(form.fields())
+    store = _open_or_make(options, Path(options.data))
+    with store.transaction() as folder:
+        before = folder.holder(fields["uri"])
+        if before:
+            changes = _added(before.bookmark, fields)
+            bookmark = rules.update(before.bookmark, changes)
+        else:
+            bookmark = rules.create(fields, folder.mint())
+        folder.put(bookmark, before)
+    write_file("-", [json.write_value(bookmark)])
+    return 0
+
+
+def _added(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
+    """Return the fields that put a title in place, and tags and a text behind the stored ones."""
+    added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
+    if fields["title"]:
+        added["title"] = fields["title"]
+    if fields["description"] not in bookmark.description:
+        paragraphs = (bookmark.description, fields["description"])
+        added["description"] = "\n\n".join(filter(None, paragraphs))
+    return rules.clean(added)
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Delete bookmarks; return 1 if one cannot be deleted. Raises StorageError."""
+    store = _open_existing(options)
+    status = 0
+    for id in options.ids:
+        try:
+            _delete_one(store, id)
+            print(f"{id}: deleted")
+        except (Invalid, NotFound, Gone, Unreadable) as error:
+            print(f"{id}: {error}", file=sys.stderr)
+            status = 1
+    return status
+
+
+def _delete_one(store: Store, id: str) -> None:
+    rules.clean({"id": id})  # An id such as ../x would leave the folder.
+    with store.transaction() as folder:
+        folder.delete(folder.get(id))
 
 
 def change_tags(options: argparse.Namespace) -> int:
@@ -257,6 +324,15 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
     if options.dry_run:
         return Rehearsal(folder, options.one_machine, linkding_number)
     return Store(folder, options.one_machine, linkding_number)
+
+
+def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
+    """Return the store of a folder; say if the data folder is new, which may be misspelt."""
+    is_new = not Path(options.data, "bookmarks").is_dir()
+    store = _open(options, folder)
+    if is_new:
+        print(f"bookmarks: {options.data} is a new data folder.", file=sys.stderr)
+    return store
 
 
 def _open_existing(options: argparse.Namespace) -> Store:

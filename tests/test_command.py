@@ -79,7 +79,7 @@ def test_an_unknown_host_name_to_listen_on_is_named(data, monkeypatch):
     assert "unknown.example:80: the host name is unknown" in message
 
 
-@pytest.mark.parametrize("command", ["serve", "check", "import", "export", "tag"])
+@pytest.mark.parametrize("command", ["serve", "add", "delete", "tag", "import", "export", "check"])
 def test_the_help_names_defaults_and_variables(command, capsys):
     assert exit_message(command, "--help") == "0"
     text = capsys.readouterr().out
@@ -100,7 +100,7 @@ def test_the_version_is_printed(capsys):
 def test_check_prints_each_finding_and_exits_1_if_there_is_one(add, data, capsys):
     bookmark = add()
     assert bookmarks.main(["check", "--data", str(data)]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == f"{data}: the folder is good\n"
     broken = data / "bookmarks" / "broken.json"
     broken.write_text("{")
     assert bookmarks.main(["check", "--data", str(data), "--repair"]) == 1

@@ -45,9 +45,17 @@ def filled(data):
     return data
 
 
+@pytest.fixture
+def empty(data):
+    """The data folder, which exists without bookmarks."""
+    make_app(data).close()
+    return data
+
+
 # --- Import ---
 
 
+@pytest.mark.usefixtures("empty")
 def test_an_import_prints_its_numbers_and_each_skipped_entry(
     run, data, tmp_path, monkeypatch
 ):
@@ -86,6 +94,7 @@ def test_all_golden_files_are_imported_once(run, data):
     )
 
 
+@pytest.mark.usefixtures("empty")
 def test_an_import_that_notes_an_entry_succeeds_and_names_what_is_not_read(run, data, tmp_path):
     file = tmp_path / "x.json"
     file.write_text('[{"url": "a:1", "created": "2024/13/45", "color": "red"}]')
@@ -96,12 +105,21 @@ def test_an_import_that_notes_an_entry_succeeds_and_names_what_is_not_read(run, 
     assert not_read == "not read: 1 x color"
 
 
+@pytest.mark.usefixtures("empty")
 def test_an_import_that_only_ignores_entries_succeeds(run, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_text("url,title\na:1,A\n,\n")
     (tmp_path / "x.html").write_text(NETSCAPE.replace("/relative", "https://example.com/4"))
     output, messages = run("import", "x.csv", "x.html", data=data)
     assert (output, messages) == ("4 created, 0 updated, 0 unchanged, 2 ignored, 0 skipped\n", "")
+
+
+def test_an_import_says_that_it_makes_a_new_folder(run, data, tmp_path):
+    (tmp_path / "list.txt").write_text("a:b\n")
+    new = f"bookmarks: {data} is a new data folder.\n"
+    assert run("import", "--dry-run", tmp_path / "list.txt", data=data)[1] == new
+    assert run("import", tmp_path / "list.txt", data=data)[1] == new
+    assert run("import", tmp_path / "list.txt", data=data)[1] == ""
 
 
 def test_a_dry_run_prints_the_same_and_creates_nothing(run, data, tmp_path):
@@ -145,6 +163,7 @@ def test_the_named_format_wins_over_the_detected_one(run, data, tmp_path):
     run("import", "--format", "text", tmp_path / "x", data=data)
 
 
+@pytest.mark.usefixtures("empty")
 def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(run, data, tmp_path):
     (tmp_path / "bad").write_bytes(b"\0\1")
     (tmp_path / "good").write_text("https://example.com/\n")
@@ -154,6 +173,7 @@ def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(run, data,
     assert ": :" not in messages
 
 
+@pytest.mark.usefixtures("empty")
 def test_a_missing_file_does_not_stop_the_import_of_others(run, data, tmp_path):
     many = tmp_path / "many.txt"
     many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
@@ -172,6 +192,7 @@ def test_nothing_of_a_malformed_json_document_is_imported(run, data, tmp_path):
     assert "line 5001" in messages
 
 
+@pytest.mark.usefixtures("empty")
 def test_an_entry_before_an_error_is_reported_with_its_own_file(run, data, tmp_path):
     entries = '<bookmark href="x:y"/>\n<bookmark href="not a uri"/>\n'
     for name, end in (("cut.xbel", ""), ("whole.xbel", "</xbel>")):
@@ -345,3 +366,76 @@ def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path, folders)
     message = f"bookmarks: there is no folder {missing}. Name the data folder with --data.\n"
     assert (output, messages) == ("", message)
     assert list(tmp_path.rglob("*")) == before
+
+
+# --- Selected exports ---
+
+
+@pytest.mark.parametrize(
+    "options, uris",
+    [
+        (["--q", "site:b.example or #x"], ["https://b.example/", "https://a.example/"]),
+        (["--tag", "x", "--tag", "y"], ["https://a.example/"]),
+        (["--sort=title"], ["https://b.example/", "https://a.example/", "https://c.example/"]),
+        (["--sort=-title", "--limit", "1"], ["https://c.example/"]),
+        (["--limit", "0"], []),
+    ],
+)
+def test_an_export_selects_and_sorts_like_a_list(run, data, add, options, uris):
+    add("https://a.example/", title="B", tags=["x", "y"], created="2001-01-01T00:00:00Z")
+    add("https://b.example/", title="A", tags=["y"], created="2002-01-01T00:00:00Z")
+    add("https://c.example/", title="C", created="2003-01-01T00:00:00Z")
+    exported, _ = run("export", *options, data=data)
+    assert [bookmark["uri"] for bookmark in json.loads(exported)] == uris
+
+
+def test_an_export_refuses_a_limit_that_is_no_number(run, filled):
+    _, message = run("export", "--limit", "x", data=filled, status=1)
+    assert "limit must be a whole number" in message
+
+
+# --- Adding and deleting ---
+
+
+def test_adding_makes_a_bookmark_and_prints_it(run, data):
+    arguments = ["example.org/ä", "--title", " Ä ", "--tag", "a b", "--tag", "c,d", "--unread"]
+    output, message = run("add", *arguments, "--description", "Text", data=data)
+    assert message == f"bookmarks: {data} is a new data folder.\n"
+    bookmark = json.loads(output)
+    assert bookmark["uri"] == "https://example.org/ä"
+    assert (bookmark["title"], bookmark["description"]) == ("Ä", "Text")
+    assert bookmark["tags"] == ["a b", "c", "d", "unread"]
+    assert json.loads(run("export", data=data)[0]) == [bookmark]
+
+
+def test_adding_an_address_again_adds_to_its_bookmark(run, data, app, add):
+    stored = add("https://a.example/", title="A", description="One", tags=["x"])
+    same, _ = run("add", "HTTPS://A.example", data=data)
+    assert json.loads(same) == stored
+    arguments = ["--tag", "X", "--tag", "y", "--description", "Two", "--title", "B"]
+    run("add", "a.example", *arguments, data=data)
+    run("add", "a.example", *arguments, data=data)
+    bookmark = app.get(f"/{stored['id']}", status=200).json
+    assert bookmark["tags"] == ["x", "y"]
+    assert (bookmark["title"], bookmark["description"]) == ("B", "One\n\nTwo")
+
+
+def test_adding_refuses_what_is_no_address_and_makes_no_folder(run, data):
+    assert "uri must" in run("add", "a b", data=data, status=1)[1]
+    assert not data.exists()
+
+
+def test_deleting_names_each_bookmark_and_those_that_cannot_be_deleted(run, data, app, add):
+    first, second = add("a:1")["id"], add("a:2")["id"]
+    outside = data / "outside.json"
+    outside.write_text("{}")
+    arguments = [first, "unknown", "../outside", first, second]
+    output, messages = run("delete", *arguments, data=data, status=1)
+    assert output == f"{first}: deleted\n{second}: deleted\n"
+    named = [line.partition(": ")[0] for line in messages.splitlines()]
+    assert named == ["unknown", "../outside", first]
+    app.get(f"/{first}", status=410)
+    assert app.get("/").json == []
+    outside.unlink()
+    assert f"{data}: the folder is good\n" in run("check", data=data)[0]
+    assert run("delete", "a", data=data / "typo", status=1)[1].startswith("bookmarks: there is no")

@@ -36,7 +36,9 @@ def test_the_command_prints_similar_addresses(app, add, data, capsys):
     ids = [add(uri)["id"] for uri in ("http://a.example", "https://www.a.example/", "data:,x#")]
     add("data:,x")
     assert main(["check", "--similar", "--data", str(data)]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    good, *lines = capsys.readouterr().out.splitlines()
+    assert good == f"{data}: the folder is good"
+    assert lines == [
         "similar:", f"  {ids[0]} http://a.example", f"  {ids[1]} https://www.a.example/"
     ]  # fmt: skip
 
