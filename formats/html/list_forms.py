@@ -8,7 +8,7 @@ from formats.listing import Listing, Parameters
 
 # The labels of the buttons by their values. Enter in the field for tags does the first.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
-_ACTIONS = {"read": "Mark as read", "delete": "Delete"}
+_ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 

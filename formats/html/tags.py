@@ -167,13 +167,16 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 
 def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
     number = frame.number_of_bookmarks(sum(count for _, count in old))
+    old_tags = {fold(tag) for tag, _ in old}
     targets = []
     for tag in new:
         known = [count for other, count in existing if fold(other) == fold(tag)]
-        state = "a new tag"
+        state = ", a new tag"
         if known:
-            state = f"which {frame.number_of_bookmarks(known[0])} have already"
-        targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>, {state}")
+            state = f", which {frame.number_of_bookmarks(known[0])} have already"
+        elif fold(tag) in old_tags:
+            state = ""
+        targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>{state}")
     target = " and ".join(targets)
     return f"Merge {_named(old)} ({number}) into {target}?"
 

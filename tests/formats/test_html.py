@@ -592,7 +592,12 @@ def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
     response = app.post(button["formaction"], fields, headers=PAGE, status=303)
     assert response.headers["Location"] == f"http://localhost/?tag=x&changed=1#b-{bookmark['id']}"
     assert tags_of(app) == [["x"]]
-    assert "Unread" not in app.get("/", headers=PAGE, status=200).html.header.text
+    page = app.get("/", headers=PAGE, status=200)
+    assert "Unread" not in page.html.header.text
+    form = page.forms["many"]
+    fields = {"selected": bookmark["id"], "_shown": form["_shown"].value, "do": "unread"}
+    app.post(form.action, fields, headers=PAGE, status=303)
+    assert tags_of(app) == [["x", "unread"]]
 
 
 def test_the_mark_stays_at_its_place_among_the_tags(app, add):

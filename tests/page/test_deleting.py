@@ -24,7 +24,7 @@ def path_and_query(browser):
 
 def press_delete(browser, number=0):
     """Delete a bookmark of the list; return the notice."""
-    browser.all(".list .actions button")[number].click()
+    browser.all(".list [formaction*=delete]")[number].click()
     return browser.find(".notice")
 
 
@@ -160,7 +160,7 @@ def test_two_bookmarks_are_deleted_at_the_same_time(each_browser):
     browser.post_samples()
     browser.open()
     browser.driver.execute_script(
-        "document.querySelectorAll('.list .actions button').forEach((button, number) => {"
+        "document.querySelectorAll('.list [formaction*=delete]').forEach((button, number) => {"
         "if (number < 3) button.click(); })"
     )
     browser.wait(lambda: len(browser.all(".notice")) == 3)
@@ -211,7 +211,7 @@ def test_a_double_click_deletes_one_bookmark(browser):
         browser.post(f"https://long-{lines}.example/", description="word " * 20 * lines)
     browser.open()
     for number in range(0, 4):
-        browser.double_click(browser.all(".list .actions button")[number])
+        browser.double_click(browser.all(".list [formaction*=delete]")[number])
         browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
     assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
     assert len(browser.stored()) == 4
@@ -219,7 +219,7 @@ def test_a_double_click_deletes_one_bookmark(browser):
 
 def test_a_repeated_key_deletes_one_bookmark(browser, filled):
     browser.open()
-    browser.driver.execute_script("document.querySelector('.list .actions button').focus()")
+    browser.driver.execute_script("document.querySelector('.list [formaction*=delete]').focus()")
     browser.press(*[Keys.ENTER] * 4)
     browser.find(".notice")
     assert path_and_query(browser) == "/" and len(browser.all(".notice")) == 1
@@ -228,7 +228,7 @@ def test_a_repeated_key_deletes_one_bookmark(browser, filled):
 
 def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
     browser.open()
-    button, edit = browser.find(".list .actions button"), browser.find(".actions a")
+    button, edit = browser.find(".list [formaction*=delete]"), browser.find(".actions a")
     assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
     assert edit.accessible_name == f"Edit {SAMPLES[0][1]}"
 
@@ -256,9 +256,9 @@ def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
 def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser, filled):
     browser.disable_scripts()
     browser.open()
-    browser.leave(browser.find(".list .actions button").click)
+    browser.leave(browser.find(".list [formaction*=delete]").click)
     browser.leave(browser.driver.back)
-    for act, status in ((".actions a", 410), (".actions button", 409)):
+    for act, status in ((".actions a", 410), (".list [formaction*=delete]", 409)):
         browser.console_messages()
         browser.expect(status)
         browser.leave(browser.find(act).click)

@@ -97,7 +97,7 @@ def test_deleting_and_putting_back_outlast_the_end_of_the_login(private):
     log_in(private)
     private.leave(private.find(".editor .primary").click)
     (old,) = private.stored(**BEARER)
-    for act in (".list .actions button", ".notice button"):
+    for act in (".list [formaction*=delete]", ".notice button"):
         forget_login(private)
         private.leave(private.find(act).click)
         log_in(private)
