@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -124,12 +124,12 @@ def _check_bookmarks(
 
 
 def _check_numbers(
-    folder: Path, deleted: Iterable[str], number_of: NumberOf
+    folder: Path, deleted: Collection[str], number_of: NumberOf
 ) -> Iterator[Finding]:
-    """Yield each file whose id has the number of another or deleted one."""
+    """Yield each bookmark whose id has the number of another or deleted one."""
     ids_by_number = {number_of(id): id for id in deleted}
     for path in _paths(folder):
-        if _check_name(path):
+        if path.stem in deleted or _check_name(path):
             continue
         first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
         if first_id != path.stem:

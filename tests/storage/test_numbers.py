@@ -84,6 +84,12 @@ def test_new_ids_of_one_transaction_have_different_numbers(store, monkeypatch):
 SAME = ("id-3985819", "id-4420602")
 
 
+def check_numbers(data, number_of=linkding_number):
+    """Return the findings about numbers."""
+    findings = check(data, 30, number_of)
+    return [finding for finding in findings if "same number" in finding.problem]
+
+
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_check_names_ids_with_the_same_number(data, is_deleted):
     store = Store(data)
@@ -91,12 +97,20 @@ def test_check_names_ids_with_the_same_number(data, is_deleted):
     new(store, SAME[1])
     if is_deleted:
         delete_bookmark(store, first)
-    (finding,) = check(data, linkding_number)
+    (finding,) = check_numbers(data)
     assert finding.path.stem == SAME[1]
     assert finding.problem == f"has an id with the same number as {SAME[0]}"
-    assert check(data) == []
+    assert check_numbers(data, unique_number) == []
     status, lines = check_command(data)  # No file is damaged, so this is no failure.
-    assert (status, lines) == (0, [str(finding)])
+    assert status == 0
+    assert str(finding) in lines
+
+
+def test_check_names_no_ids_of_deleted_bookmarks_alone(data):
+    store = Store(data)
+    for id in SAME:
+        delete_bookmark(store, new(store, id))
+    assert check_numbers(data) == []
 
 
 def test_an_imported_bookmark_gets_no_number_of_another(run, data, tmp_path, monkeypatch):
