@@ -305,6 +305,41 @@ def test_the_bookmarklet_gets_through_with_2000_selected_characters(front, chara
     assert character * 1000 in page.body.decode() and character * 2000 in page.body.decode()
 
 
+@pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
+def test_no_response_to_the_owner_answers_a_visitor_nor_the_other_way(tmp_path, proxy):
+    owner = {"Authorization": "Bearer 0123"}
+    whole = {"title": "", "description": ""}
+    public = {**whole, "uri": "https://public.example/", "tags": ["x"]}
+    private = {**whole, "uri": "https://secret.example/", "tags": ["x", "private"]}
+    with ExitStack() as stack:
+        options = ("--base-url", PUBLIC, "--public-read")
+        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="0123"))
+        front = stack.enter_context(proxy(tmp_path, service))
+        for id in ("gone", "secret-gone", "secret", "public"):
+            bookmark = private if "secret" in id else public
+            assert front.send("PUT", f"/{id}", bookmark, **owner).status == 201
+            if "gone" in id:
+                assert front.send("DELETE", f"/{id}", **owner).status == 204
+        for path in ("/", "/?tag=x", "/feed", "/tags", "/tags.json", "/public", "/public/tags"):
+            for accept in ("*/*", "text/html") * 2:
+                tags = set()
+                for view, other in (({}, owner), (owner, {})):
+                    response = front.get(path, Accept=accept, **view)
+                    assert view or b"secret" not in response.body
+                    etag = response.headers.get("ETag")
+                    if etag:
+                        assert etag not in tags
+                        tags.add(etag)
+                        again = front.get(path, Accept=accept, If_None_Match=etag, **other)
+                        assert again.status == 200
+        for _ in range(3):
+            for id, seen, known in (
+                ("secret", 404, 200), ("secret-gone", 404, 410), ("gone", 410, 410),
+            ):  # fmt: skip
+                assert front.get(f"/{id}", **owner).status == known
+                assert front.get(f"/{id}").status == seen
+
+
 @pytest.mark.parametrize("public_read", [(), ("--public-read",)], ids=["private", "public"])
 @pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
 def test_a_browser_logs_in_and_out(tmp_path, proxy, public_read):
