@@ -19,6 +19,7 @@ RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
     "restored": "put back",
+    "erased": "deleted for good",
 }
 
 

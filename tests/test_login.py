@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import json
 import re
 import time
 from urllib.parse import urlsplit
@@ -361,19 +360,21 @@ def test_a_deletion_has_to_be_confirmed_after_the_login(client):
     app.get("/a", status=410)
 
 
-def test_the_largest_bookmark_can_be_put_back_after_the_login(client):
+def test_a_bookmark_can_be_put_back_after_the_login(client):
     app = client()
-    fields = {"uri": "x:y", "title": "", "description": "😀" * 65_536, "tags": []}
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    app.put("/a", body, headers=BEARER | {"Content-Type": "application/json"}, status=201)
-    headers = BEARER | BROWSER
-    page = app.get("/a", headers=headers, status=200).forms[2].submit(headers=headers, status=200)
-    (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
-    app.reset()
-    page = form.submit(headers=BROWSER | OWN, status=401)
+    whole = {"uri": "x:y", "title": "Its title", "description": "", "tags": []}
+    app.put_json("/a", whole, headers=BEARER, status=201)
+    app.delete("/a", headers=BEARER, status=204)
+    page = app.post("/-/restore", {"selected": "a"}, headers=BROWSER | OWN, status=401)
     _, form = submit_again(app, page)
     form.submit(headers=BROWSER | OWN, status=303)
-    assert app.get("/", status=200).json[0]["description"] == fields["description"]
+    assert app.get("/", status=200).json[0]["title"] == "Its title"
+
+
+def test_the_trash_needs_the_token_even_if_reading_is_public(data):
+    app = webtest.TestApp(make_app(data, token=TOKEN, public_read=True))
+    assert "Recently deleted" not in app.get("/-/trash", headers=BROWSER, status=401).text
+    app.get("/-/trash", headers=BEARER, status=200)
 
 
 @pytest.mark.parametrize(

@@ -334,15 +334,10 @@ def test_a_500_is_logged_and_discloses_nothing(app, filled, monkeypatch, caplog)
     assert "Traceback" in caplog.text
 
 
-DELETED = (
-    '[{"uri": "x:y", "title": "", "description": "", "tags": [], '
-    '"created": "2001-01-01T00:00:00Z"}]'
-)
-
-
 @pytest.mark.parametrize("path, form", [
     ("/-/add", {"uri": "x:y"}), ("/-/edit/a", {"uri": "x:y"}), ("/-/delete/a", {}),
-    ("/-/restore", {"_deleted": DELETED}), ("/-/selected", {"selected": "a", "do": "read"}),
+    ("/-/restore", {"selected": "a"}), ("/-/trash", {"selected": "a"}),
+    ("/-/selected", {"selected": "a", "do": "read"}),
     ("/-/tags", {"tag": "x", "tags": "y", "expected": "1"}),
     ("/-/retag", {"tag": "x", "do": "add", "tags": "y"}),
 ])  # fmt: skip

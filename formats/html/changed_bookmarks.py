@@ -8,8 +8,9 @@ from formats.html import frame
 from formats.html.editor import shown_version, texts_of, values_html
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_SHOWN, host_html
+from formats.html.trash import trash_link
 from formats.listing import Site
-from storage.bookmark import WRITABLE_FIELDS, Bookmark
+from storage.bookmark import Bookmark
 from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
 
@@ -18,6 +19,7 @@ class ChangedBookmarks(msgspec.Struct):
     """What a form did to several bookmarks."""
 
     is_deletion: bool
+    is_kept: bool = True  # What was deleted can be put back.
     done: list[Bookmark] = []  # As they were before.
     newer: list[Entry] = []  # Those that have changed since the form was opened.
     # The others that were left alone, with None for one that cannot be read.
@@ -78,24 +80,20 @@ def _participle(changes: ChangedBookmarks) -> str:
 
 
 def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
-    """Return what was deleted, with a form to put it back.
-
-    The hidden field of the form is the only copy of the values.
-    """
+    """Return what was deleted, with a form to put it back."""
     deleted = changes.done
     if not changes.is_deletion or not deleted:
         return ""
-    names = (*WRITABLE_FIELDS, "created")
-    values = []
-    for bookmark in deleted:
-        values.append({name: getattr(bookmark, name) for name in names})
-    hidden = [("_deleted", msgspec.json.encode(values).decode()), ("_list", list_query)]
+    what = f"<p>Deleted: {_what(deleted)}</p>\n"
+    if not changes.is_kept:
+        return what
+    hidden = [("selected", bookmark.id) for bookmark in deleted]
+    hidden.append(("_list", list_query or ""))
     label = "Put them back"
     if len(deleted) == 1:
         label = "Put it back"
     form = frame.post_form(f"{site.path}/-/restore", hidden, f"<button>{label}</button>")
-    what = _what(deleted)
-    return f"<p>Deleted: {what}</p>\n{form}"
+    return f"{what}{form}<p>{trash_link(site)}</p>\n"
 
 
 def _what(deleted: Sequence[Bookmark]) -> str:

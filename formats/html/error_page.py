@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
+from formats.html.trash import trash_link
 from formats.listing import Site
 
 _HEADINGS: Mapping[int, str] = {
@@ -68,7 +69,10 @@ def write_problem(problem: Problem, site: Site) -> bytes:
     Clients without a token get it too.
     """
     site = replace(site, count_unread=int)
-    main = problem_html(problem) + list_link(site)
+    main = problem_html(problem)
+    if problem.deleted and not site.is_visitor:
+        main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
+    main += list_link(site)
     return write_page(problem.heading, main, site).encode()
 
 

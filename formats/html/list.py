@@ -8,7 +8,7 @@ from urllib.parse import quote_plus, urlencode
 from formats.html import frame
 from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
-from formats.html.list_forms import bar, retag_menu
+from formats.html.list_forms import SELECT, bar, retag_menu
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
@@ -76,7 +76,7 @@ def _head(listing: Listing) -> str:
     nothing = ""
     if not listing.selection.entries:
         nothing = f'<div class="nothing">\n{_nothing_here(listing)}</div>\n'
-    select = _SELECT
+    select = SELECT
     if listing.site.is_visitor:
         select = ""
     return (
@@ -86,12 +86,6 @@ def _head(listing: Listing) -> str:
         f"{retag_forms}{sort_menu}{select}</div>\n"
         f"{notice}{nothing}"
     )
-
-
-# Touch screens show the checkboxes while this one is checked; × in the bar unchecks it too.
-_SELECT = (
-    '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
-)
 
 
 def _total(listing: Listing) -> str:

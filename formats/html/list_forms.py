@@ -10,6 +10,10 @@ from formats.listing import Listing, Parameters
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
+# Touch screens show the checkboxes while this one is checked; × in the bar unchecks it too.
+SELECT = (
+    '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
+)
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 
 

@@ -94,7 +94,7 @@
   });
 
   // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
-  const results = ["changed", "failed", "restored"].filter((name) => parameters.has(name));
+  const results = ["changed", "failed", "restored", "erased"].filter((name) => parameters.has(name));
   results.forEach((name) => parameters.delete(name));
   const query = parameters.size ? "?" + parameters : "";
   if (results.length) history.replaceState(null, "", location.pathname + query + location.hash);
@@ -244,8 +244,7 @@
 
   const bar = find("#many");
   const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
-  const focusItem = (item) => item && find("h2 a, .more, .actions a", item).focus();
-  const DELETED = "bookmarks-deleted";
+  const focusItem = (item) => item && find("h2 a, .more, .actions > *", item)?.focus();
   const here = location.pathname + location.search;
   let sent = 0, answered = 0; // Numbers of forms.
 
@@ -399,12 +398,6 @@
     return added;
   }
 
-  // After "Back" and a reload, the notice of the last deletion is there again.
-  const kept = find(".gone", parse(setting("sessionStorage", DELETED) || ""));
-  if (kept?.dataset.here === here && arrival?.type !== "navigate") {
-    find(".list")?.insertBefore(kept, document.getElementById(kept.dataset.next));
-  }
-
   // Show the notice in place of the bookmarks that were deleted. The place is as high as the first
   // of them, so that nothing else moves. A notice of something else stands where the form is.
   function showNotice(notice, item) {
@@ -414,8 +407,6 @@
     if (first) {
       rest.forEach((deleted) => deleted.remove());
       const place = make("li", { className: "gone" }, notice);
-      Object.assign(place.dataset, { here, next: first.nextElementSibling?.id });
-      setting("sessionStorage", DELETED, place.outerHTML);
       place.classList.toggle("current", first.matches(".current"));
       place.style.minHeight = `${first.getBoundingClientRect().height}px`;
       first.replaceWith(place);
@@ -437,25 +428,24 @@
     await refresh(page);
   }
 
-  // Put bookmarks back in place of their notice, which is the only copy of them. Return false if the
-  // page of the answer is another copy, or if other bookmarks have the addresses by now.
+  // Put bookmarks back in place of their notice.
   async function putBack(form, button) {
     const place = form.closest("li");
-    const deleted = find("[name=_deleted]", form);
     const { response, page } = await send(form, button);
+    if (response.status === 401) return false;
     findAll(".notice ~ .notice", place).forEach((old) => old.remove());
-    if (find("[name=_deleted]", page)) return false;
-    if (!response.ok) {
-      const login = make("a", { href: `${path}/-/login`, target: "_blank" }, "Log in in another tab.");
-      const next = response.status === 401 ? login : "Try again later.";
-      return place.append(find(".notice", page) || warning("This is not put back. ", next));
+    const notice = noticeOf(page);
+    if (notice) {
+      notice.autofocus = false; // The attribute works only while a page is loaded.
+      if (response.ok) place.replaceChildren(notice);
+      else place.append(notice);
+      notice.focus();
     }
-    if (!new URL(response.url).searchParams.has("restored")) return false;
-    if (setting("sessionStorage", DELETED)?.includes(deleted.outerHTML)) setting("sessionStorage", DELETED, "");
     const [first] = await refresh(page);
+    if (notice) return;
     first?.classList.toggle("current", place.matches(".current"));
     place.replaceWith(...(first ? [] : [make("li", {}, "Put back.")]));
-    return focusItem(first);
+    focusItem(first);
   }
 
   // Send a form as a page, unless the service does not answer a request for a file: then the page
@@ -471,7 +461,6 @@
       return false;
     }
     setting("sessionStorage", SENT, keyOf(form));
-    if (form.action.endsWith("/-/logout")) setting("sessionStorage", DELETED, "");
     isSentAsPage = true;
     form.requestSubmit(button);
     isSentAsPage = false;
@@ -491,7 +480,7 @@
     const place = button.closest("li") || form; // Another item can be deleted at the same time.
     if (place.ariaBusy) return;
     place.ariaBusy = "true";
-    const isPutBack = form.closest(".gone") && find("[name=_deleted]", form);
+    const isPutBack = form.closest(".gone") && form.action.endsWith("/-/restore");
     const act = form === bar ? actInPlace : isPutBack ? putBack : null;
     const isDone = act && await act(form, button) !== false;
     if (!isDone && await sendAsPage(form, button)) setTimeout(free, 5000, place);

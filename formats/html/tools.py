@@ -24,6 +24,7 @@ def write_tools(view: View, total: int) -> str:
         main += _section("Add from any page", bookmarklet(site))
         main += _section("Import", import_form(site))
         main += _section("Similar addresses", _similar(site))
+        main += _section("Recently deleted", _deleted(site))
     return write_page("Tools", main, site)
 
 
@@ -57,3 +58,8 @@ def _downloads(site: Site, filter: Parameters) -> str:
 def _similar(site: Site) -> str:
     link = link_button("Find similar addresses", f"{site.path}/-/similar")
     return f"<p>Bookmarks that you may have twice.</p>\n<p>{link}</p>\n"
+
+
+def _deleted(site: Site) -> str:
+    link = link_button("Recently deleted", f"{site.path}/-/trash")
+    return f"<p>Bookmarks that you can put back.</p>\n<p>{link}</p>\n"

@@ -1,18 +1,14 @@
-"""The forms that change or delete the bookmarks of a list, and those that put them back."""
+"""The forms that change or delete the bookmarks of a list."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
-import msgspec
 from webob import Request
 
-from formats.form import MAX_FIELDS
 from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
 from formats.html.editor import UNREAD, shown_version
 from formats.html.refused_form import write_not_done
 from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
-from formats.http.request import MAX_FILE
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from formats.listing import list_address
@@ -58,7 +54,8 @@ def _change(
 ) -> Response:
     """Do what a button means to these bookmarks, but only to the versions that the page showed."""
     change = _Change(action, fields)
-    changes = ChangedBookmarks(change.is_deletion)
+    is_kept = service.store.trash.keep_deleted != 0
+    changes = ChangedBookmarks(change.is_deletion, is_kept)
     try:
         for outcome in change_in_batches(service.store, ids, change):
             change.count(outcome, changes)
@@ -146,56 +143,3 @@ def _retagging(action: str, fields: Fields) -> Retagging:
         case "unread":
             return Retagging(Query(), add=(UNREAD,))
     raise Malformed("The form must say what to do: add, remove, read, unread or delete.")
-
-
-# --- Putting deleted bookmarks back ---
-
-
-@form_handler(write_not_done, MAX_FILE)
-def restore(service: Service, request: Request, fields: Fields) -> Response:
-    """POST /-/restore: put deleted bookmarks back, or open the one that has the address again."""
-    deleted = _parse_deleted(fields.get("_deleted", ""))
-    deleted.reverse()  # Of bookmarks of the same second, a list shows new ids before old.
-    restored = []
-    existing = []
-    for outcome in change_in_batches(service.store, deleted, _restore_one):
-        match outcome:
-            case Failed(_, error):
-                raise error
-            case Done(_, _Restored(id, is_new=True)):
-                restored.append(id)
-            case Done(_, _Restored(id)):
-                existing.append(id)
-    site = service.site(request)
-    list_query = fields.get("_list")
-    if list_query is None or not restored:
-        last = [*existing, *restored][-1]
-        return see_other(site.bookmark(last))
-    results = {"restored": len(restored)}
-    return see_other(list_address(site.url, list_query, restored[-1], results))
-
-
-def _restore_one(folder: Transaction, deleted: rules.Fields) -> "_Restored":
-    holder = folder.holder(deleted["uri"])
-    if holder:
-        return _Restored(holder.bookmark.id, is_new=False)
-    # With the old time, clients that ask for recent changes would miss the bookmark.
-    fields = deleted | {"modified": rules.now()}
-    entry = folder.put(rules.create(fields, folder.mint()))
-    return _Restored(entry.bookmark.id, is_new=True)
-
-
-class _Restored(NamedTuple):
-    id: str
-    is_new: bool  # If not, this bookmark had the address already.
-
-
-def _parse_deleted(text: str) -> list[rules.Fields]:
-    """Return the fields of each bookmark in the form of a deletion. Raises Malformed or Invalid."""
-    deleted: list[dict[str, object]] = []
-    with suppress(msgspec.MsgspecError, RecursionError):  # Of deep nesting.
-        deleted = msgspec.json.decode(text, type=list[dict[str, object]])
-    have_uris = all("uri" in values for values in deleted)
-    if not have_uris or not 0 < len(deleted) <= MAX_FIELDS:  # A form deletes at most as many.
-        raise Malformed(f"The form must have 1 to {MAX_FIELDS:,} deleted bookmarks.")
-    return [rules.clean(values) for values in deleted]

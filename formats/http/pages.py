@@ -16,7 +16,7 @@ from formats.html import import_report, refused_form
 from formats.html.assets import assets
 from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
-from formats.http import login_actions, problems
+from formats.http import login_actions, problems, trash_actions
 from formats.http.conditional import require_conditions, respond_asset
 from formats.http.form_handler import Fields, form_handler, respond_page
 from formats.http.list_actions import (
@@ -24,7 +24,6 @@ from formats.http.list_actions import (
     delete,
     mark_as_read,
     mark_as_unread,
-    restore,
 )
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
@@ -148,9 +147,10 @@ DOOR = Door(
         Route("/-/read/{bookmark}", {"POST": mark_as_read}),
         Route("/-/unread/{bookmark}", {"POST": mark_as_unread}),
         Route("/-/selected", {"POST": change_selected}),
-        Route("/-/restore", {"POST": restore}),
+        Route("/-/restore", {"POST": trash_actions.restore}),
         Route("/-/retag", {"POST": change_list}),
         Route("/-/tags", {"POST": change_tags}),
+        Route("/-/trash", {"GET": trash_actions.show_trash, "POST": trash_actions.erase}),
         Route("/-/tools", {"GET": show_tools}),
         Route("/-/similar", {"GET": show_similar}),
         Route("/-/keep/{bookmark}", {"POST": keep}),

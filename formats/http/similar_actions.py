@@ -32,7 +32,7 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     if not 0 < len(other_ids) < MAX_GROUP:
         raise Malformed(f"The form must name 1 to {MAX_GROUP - 1} other bookmarks.")
     shown = set(fields.get("_shown", "").split())
-    changes = ChangedBookmarks(is_deletion=True)
+    changes = ChangedBookmarks(True, service.store.trash.keep_deleted != 0)
     status = OK
     with service.store.transaction() as folder:
         kept = folder.get(bookmark)

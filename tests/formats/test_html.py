@@ -331,11 +331,17 @@ def delete_with_a_form(app, id, query=""):
     return delete_form(app.get(f"/{id}{query}", headers=PAGE, status=200)).submit(status=200)
 
 
+def restore_form(page):
+    """Return the form that puts deleted bookmarks back."""
+    (form,) = [form for form in page.forms.values() if form.action.endswith("/-/restore")]
+    return form
+
+
 def put_back(app, response):
     """Send the form of the page of a deletion; return the new bookmark."""
-    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    form = restore_form(response)
     address = form.submit(status=303).headers["Location"]
-    return app.get(address.partition("?")[0], status=200).json
+    return app.get("/" + address.partition("#b-")[2], status=200).json
 
 
 def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
@@ -369,36 +375,122 @@ def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
     id = add("https://a.example/", title="Old")["id"]
     response = delete_with_a_form(app, id, "?_list=tag%3Dx")
     new = add("HTTPS://a.example", title="New")
-    assert put_back(app, response) == new
+    page = restore_form(response).submit(headers=PAGE, status=409)
+    assert "Not put back, because it is saved again: New" in page.html.main.text
+    assert f"/{new['id']}" in Page(page.text).links()
     assert app.get("/", status=200).json == [new]
 
 
 def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
     old = add("https://a.example/", created="2001-02-03T04:05:06Z")
     response = delete_with_a_form(app, old["id"], "?_list=tag%3Dx")
-    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    form = restore_form(response)
     with monkeypatch.context() as broken:
         broken.setattr(app.app.store, "transaction", lambda: 1 / 0)
         response = form.submit(headers=PAGE, status=500)
     assert "/?tag=x" in Page(response.text).links()
-    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    form = restore_form(response)
     address = form.submit(status=303).headers["Location"]
     (new,) = app.get("/", status=200).json
     assert new["created"] == "2001-02-03T04:05:06Z"
     assert address == f"http://localhost/?tag=x&restored=1#b-{new['id']}"
 
 
-DEEP = '[{"x": ' + "[" * 1100  # A recursive parser stops in it.
+@pytest.mark.parametrize("fields, status", [
+    ({"x": ""}, 422), ({"selected": ""}, 409), ({"selected": "../a"}, 409),
+    ({"selected": "active"}, 409),
+])  # fmt: skip
+@pytest.mark.parametrize("path", ["/-/restore", "/-/trash"])
+def test_a_form_without_a_deleted_bookmark_does_nothing(app, path, fields, status):
+    app.put_json("/active", {"uri": "x:y", "title": "", "description": "", "tags": []}, status=201)
+    if path == "/-/trash" and status == 409:
+        status = 303  # Another request may have been faster.
+    app.post(path, fields, headers=PAGE, status=status)
+    assert len(app.get("/").json) == 1
 
 
-@pytest.mark.parametrize("deleted", ["", "[]", "{", "[1]", "[[[[", DEEP])
-def test_a_forged_form_puts_nothing_back(app, deleted):
-    app.post("/-/restore", {"_deleted": deleted}, headers=PAGE, status=400)
-    fields = '{"uri": "none", "title": "", "description": "", "tags": [], "created": "x"}'
-    page = app.post("/-/restore", {"_deleted": f"[{fields}]"}, headers=PAGE, status=422)
-    assert page.forms[1]["_deleted"].value == f"[{fields}]"  # With `created`, to try again.
-    too_many = f"[{','.join([fields] * (MAX_FIELDS + 1))}]"
-    app.post("/-/restore", {"_deleted": too_many}, headers=PAGE, status=400)
+# --- The page of recently deleted bookmarks ---
+
+
+def delete_samples(app, number):
+    for n in range(number):
+        fields = {"uri": f"https://{n}.example/", "title": f"T{n} <b>"}
+        fields |= {"description": "", "tags": []}
+        app.put_json(f"/a{n}", fields, status=201)
+        app.delete(f"/a{n}", status=204)
+
+
+def test_the_trash_lists_what_any_client_has_deleted(app):
+    delete_samples(app, 3)
+    assert "/-/trash" in Page(app.get("/-/tools", headers=PAGE, status=200).text).links()
+    page = app.get("/-/trash", headers=PAGE, status=200)
+    assert_harmless(Page(page.text))
+    items = page.html.select(".list > li")
+    assert sorted(item.h2.text for item in items) == ["T0 <b>", "T1 <b>", "T2 <b>"]
+    assert all(".example deleted" in item.select_one(".meta").text for item in items)
+    assert "30 days" in page.html.main.text and items[0].time["datetime"]
+
+
+@pytest.mark.parametrize("address", ["/-/restore", "/-/trash"])
+def test_checked_bookmarks_of_the_trash_are_put_back_or_erased(app, data, address):
+    delete_samples(app, 3)
+    chosen = [("selected", "a0"), ("selected", "a2"), ("_shown", "")]
+    response = app.post(address, chosen, headers=PAGE, status=303)
+    page = app.get(response.headers["Location"], headers=PAGE, status=200)
+    (item,) = page.html.select(".list > li")
+    assert item["id"] == "b-a1"
+    stored = {b["title"] for b in app.get("/").json}
+    if address == "/-/restore":
+        assert "2 bookmarks put back." in page.html.main.text and stored == {"T0 <b>", "T2 <b>"}
+    else:
+        assert "2 bookmarks deleted for good." in page.html.main.text and stored == set()
+        assert [path.name for path in (data / "bookmarks").iterdir()] == ["a1.json"]
+
+
+def test_the_button_of_one_bookmark_puts_back_this_one_alone(app):
+    delete_samples(app, 2)
+    app.post("/-/restore", [("selected", "a0"), ("only", "a1")], headers=PAGE, status=303)
+    assert [b["title"] for b in app.get("/").json] == ["T1 <b>"]
+
+
+def test_the_trash_has_pages(app, monkeypatch):
+    for module in ("html.trash", "http.trash_actions"):
+        monkeypatch.setattr(f"formats.{module}.PAGE_SIZE", 2)
+    delete_samples(app, 5)
+    page = app.get("/-/trash", headers=PAGE, status=200)
+    numbers = []
+    while page:
+        numbers.append(len(page.html.select(".list > li")))
+        assert "5 bookmarks" in page.html.main.text
+        links = page.html.select("[rel=next]")
+        page = app.get(links[0]["href"], headers=PAGE, status=200) if links else None
+    assert numbers == [2, 2, 1]
+    app.get("/-/trash?offset=x", headers=PAGE, status=400)
+
+
+def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
+    delete_samples(app, 3)
+    add("https://1.example/", title="New")
+    chosen = [("selected", id) for id in ("a0", "a1", "unknown")]
+    page = app.post("/-/restore", chosen, headers=PAGE, status=200)
+    assert page.html.h1.text == "1 bookmark put back"
+    assert "saved again: New" in page.html.main.text
+    assert "not in Recently deleted any more: 1 bookmark." in page.html.main.text
+    assert {b["title"] for b in app.get("/").json} == {"New", "T0 <b>"}
+
+
+def test_a_service_that_keeps_nothing_offers_no_way_back(data):
+    app = webtest.TestApp(make_app(data, keep_deleted=0))
+    app.put_json("/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, status=201)
+    page = delete_with_a_form(app, "a")
+    assert "Deleted:" in page.html.main.text and "/-/restore" not in page.text
+    assert list((data / "bookmarks").iterdir()) == []
+
+
+def test_the_page_of_a_deleted_bookmark_leads_to_the_trash(app, add):
+    id = add()["id"]
+    app.delete(f"/{id}", status=204)
+    assert "/-/trash" in Page(app.get(f"/{id}", headers=PAGE, status=410).text).links()
 
 
 def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
@@ -471,7 +563,7 @@ def test_checked_bookmarks_are_deleted_and_put_back(app, many):
     assert [b["title"] for b in app.get("/", status=200).json] == [
         "T0", "T2", "T3", "T5", "T6", "T8", "T9"
     ]  # fmt: skip
-    (form,) = [f for f in response.forms.values() if "_deleted" in f.fields]
+    form = restore_form(response)
     assert form.text.count("Put them back") == 1
     address = form.submit(status=303).headers["Location"]
     assert "3 bookmarks put back." in app.get(address, headers=PAGE, status=200).text
@@ -1052,7 +1144,7 @@ def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
     monkeypatch.undo()
     assert "50 bookmarks left alone: Another program has the lock." in page.text
     assert len(app.get("/").json) == 50
-    (form,) = [form for form in page.forms.values() if "_deleted" in form.fields]
+    form = restore_form(page)
     form.submit(status=303)
     assert len(app.get("/").json) == 250
 

@@ -115,7 +115,8 @@ def pages(service, login_pages):
         "checked but gone": send(
             home + "/-/selected", "POST", {"selected": gone, "do": "delete"}
         ),
-        "not put back": send(home + "/-/restore", "POST", {"_deleted": "[]"}),
+        "trash": send(home + "/-/trash"),
+        "not put back": send(home + "/-/restore", "POST", {"selected": "unknown"}),
         "list after a change of tags": send(home + "/?tag=web&changed=2&failed=1"),
         "tags not changed": send(
             f"{home}/-/retag", "POST", {"tag": "web", "do": "add", "tags": "x", "expected": "99"}

@@ -1,7 +1,5 @@
 """Acting in the list in place, in a real browser: what stays, what is added, and failures."""
 
-import json
-import urllib.request
 
 import pytest
 from samples import SAMPLES
@@ -79,39 +77,21 @@ def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
     delete_two_of_three(browser)
     browser.leave(browser.find(".gone .delete button").click)
     assert "Deleted: T004 changed" in browser.find(".notice").text
-    browser.leave(browser.driver.back)
-    browser.find(".gone form[action$=restore] button").click()
-    browser.wait(lambda: len(browser.stored()) == 4)
 
 
 # --- The notice of a deletion ---
 
 
-def test_putting_one_back_keeps_the_notice_of_another_over_a_reload(browser):
-    add(browser, 4)
-    browser.open()
-    for number, title in enumerate(["T002", "T001"], 1):
-        press(browser, title)
-        browser.wait(lambda number=number: len(browser.titles()) == 4 - number)
-    browser.find(".gone button").click()
-    browser.wait(lambda: browser.titles() == ["T003", "T002", "T000"])
-    browser.leave(browser.driver.refresh)
-    assert notices(browser) == ["Deleted: T001 1.example"]
-
-
-def test_the_only_bookmark_is_put_back_after_a_reload_too(each_browser):
+def test_the_only_bookmark_is_put_back(each_browser):
     browser = each_browser
     browser.post("https://a.example/", title="Only")
     browser.open()
-    for is_loaded_again in (False, True):
-        press(browser, "Only")
-        browser.wait(lambda: "no bookmarks yet" in browser.find("h1").text)
-        assert not browser.find(".total").is_displayed() and browser.find("#uri").is_displayed()
-        if is_loaded_again:
-            browser.leave(browser.driver.refresh)
-        browser.find(".gone button").click()
-        browser.wait(lambda: browser.titles() == ["Only"])
-        assert browser.find(".total").text == "1 bookmark" and not browser.all(".ways, .notice")
+    press(browser, "Only")
+    browser.wait(lambda: "no bookmarks yet" in browser.find("h1").text)
+    assert not browser.find(".total").is_displayed() and browser.find("#uri").is_displayed()
+    browser.find(".gone button").click()
+    browser.wait(lambda: browser.titles() == ["Only"])
+    assert browser.find(".total").text == "1 bookmark" and not browser.all(".ways, .notice")
 
 
 def test_the_notice_is_on_no_other_page(browser):
@@ -293,36 +273,6 @@ def test_putting_back_without_an_answer_keeps_the_notice(browser):
         browser.find(".gone button").click()
         browser.wait(lambda: len(notices(browser)) == 2)
     assert notices(browser)[0].startswith("Deleted: T001")
-
-
-def test_what_is_too_large_to_be_kept_at_a_login_keeps_its_notice(browser, serve):
-    browser.command("Network.clearBrowserCookies")
-    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
-    browser.expect(401)
-    body = json.dumps([{"uri": f"x:{n}", "description": "é" * 60_000} for n in range(12)]).encode()
-    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/-/import", body, headers))
-    browser.open()
-    browser.fill(token=TOKEN)
-    browser.leave(browser.find("main .primary").click)
-    browser.find("[name=selected]").click()
-    browser.find(".bar label input").click()
-    press_in_bar(browser, "Delete")
-    browser.wait(lambda: browser.titles() == [])
-    cookies = browser.driver.get_cookies()
-    browser.command("Network.clearBrowserCookies")
-    browser.find(".gone button").click()
-    assert browser.find(".gone .notice + .notice a").text == "Log in in another tab."
-    for cookie in cookies:
-        browser.driver.add_cookie(cookie)
-    browser.find(".gone button").click()
-    browser.wait(lambda: len(browser.titles()) == 12)
-    press(browser, "x:3")
-    browser.wait(lambda: len(browser.titles()) == 11)
-    browser.leave(browser.link("Log out").click)
-    browser.leave(browser.find("main button").click)
-    assert not browser.driver.execute_script("return sessionStorage['bookmarks-deleted']")
-    browser.console_messages()  # Chromium reports that it has cleared its cache.
 
 
 # --- Checking several, and keys ---

@@ -252,7 +252,7 @@ def test_a_page_says_what_was_stored_before_a_folder_cannot_be_synced(
     assert said in heading + text and "The change may be stored or not" in text
     if "selected" in path:
         assert "Not known to be" in text and "50 bookmarks." in text
-    assert (b"_deleted" in response.body) == (fields["do"] == "delete")
+    assert (b"/-/restore" in response.body) == (fields["do"] == "delete")
 
 
 READS = ("/", "/old", "/old/title", "/?q=old", "/?format=html", "/feed", "/tags.json")

@@ -1,0 +1,114 @@
+"""The page of recently deleted bookmarks, and the answer if some are not put back."""
+
+from collections.abc import Sequence
+
+from formats.html import frame
+from formats.html.frame import cut, e, number_of_bookmarks
+from formats.html.list_forms import SELECT, UNCHECK
+from formats.html.parts import MAX_TITLE_SHOWN, date_html, host_of
+from formats.listing import Site, View
+from storage.bookmark import Bookmark
+from storage.trash import DeletedBookmark
+
+PAGE_SIZE = 100
+
+
+def write_trash(
+    deleted: Sequence[DeletedBookmark], total: int, offset: int, days: int | None, view: View
+) -> str:
+    """Return the page; `days` is how long a deleted bookmark can be put back."""
+    site = view.site
+    items = "".join([_item(bookmark, site) for bookmark in deleted])
+    path = e(site.path)
+    buttons = (
+        f'<button class="primary" formaction="{path}/-/restore">Put back</button>\n'
+        '<p role="status"></p>\n<button class="wrong">Delete for good</button>\n'
+    )
+    # The script expects the versions of the items, which a deleted bookmark does not have.
+    hidden = [("_shown", "")]
+    form = frame.post_form(
+        f"{site.path}/-/trash", hidden, buttons + UNCHECK, 'class="bar" id="many"'
+    )
+    begin = frame.begin("Recently deleted", site)
+    notice = frame.changed_notice(view.values)
+    pages = _pages(site, total, offset)
+    return (
+        f'{begin}<main id="main" class="single trash">\n'
+        '<div class="head">\n<h1>Recently deleted</h1>\n'
+        f'<p class="total" role="status">{number_of_bookmarks(total)}</p>\n{SELECT}</div>\n'
+        f"{notice}<p>{_rule(days)}</p>\n{form}"
+        f'<ol class="list">\n{items}</ol>\n{pages}</main>\n{frame.END}'
+    )
+
+
+def _rule(days: int | None) -> str:
+    if days == 0:
+        return "This service keeps nothing of a deleted bookmark."
+    if days is None:
+        return "Deleted bookmarks can be put back."
+    period = "a day"
+    if days > 1:
+        period = f"{days:,} days"
+    return f"Deleted bookmarks can be put back for {period}."
+
+
+def _item(deleted: DeletedBookmark, site: Site) -> str:
+    b = deleted.bookmark
+    title = e(cut(b.title, MAX_TITLE_SHOWN))
+    host = e(host_of(b.uri))
+    date = date_html(deleted.deleted)
+    return (
+        f'<li id="b-{b.id}" dir="auto">\n'
+        f'<input type="checkbox" form="many" name="selected" value="{b.id}" '
+        f'aria-label="Select">\n<h2><span>{title}</span></h2>\n'
+        '<p class="meta"><span class="actions"><button form="many" '
+        f'formaction="{e(site.path)}/-/restore" name="only" value="{b.id}">Put back</button></span>'
+        f"{host} deleted {date}</p>\n</li>\n"
+    )
+
+
+def _pages(site: Site, total: int, offset: int) -> str:
+    links = ""
+    if offset > 0:
+        links += _page_link("Newer", site, max(offset - PAGE_SIZE, 0), "prev")
+    if offset + PAGE_SIZE < total:
+        links += _page_link("Older", site, offset + PAGE_SIZE, "next")
+    if not links:
+        return ""
+    return f'<nav class="pages" aria-label="Pages">\n{links}</nav>\n'
+
+
+def _page_link(label: str, site: Site, offset: int, relation: str) -> str:
+    address = f"{e(site.path)}/-/trash?limit={PAGE_SIZE}&amp;offset={offset}"
+    return f'<a class="button" href="{address}" rel="{relation}">{label}</a>\n'
+
+
+def trash_link(site: Site) -> str:
+    """Return a link to the page of recently deleted bookmarks."""
+    return f'<a href="{e(site.path)}/-/trash">Recently deleted</a>'
+
+
+def write_not_restored(
+    restored: int, saved_again: Sequence[Bookmark], missing: int, site: Site
+) -> str:
+    """Return the page that says which bookmarks are not put back, and why."""
+    heading = "Not put back"
+    if restored:
+        heading = f"{number_of_bookmarks(restored)} put back"
+    content = ""
+    for bookmark in saved_again:
+        title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+        content += (
+            "<p>Not put back, because it is saved again: "
+            f'<a href="{e(site.path)}/{bookmark.id}"><bdi>{title}</bdi></a></p>\n'
+        )
+    if missing:
+        content += (
+            f"<p>Not put back, because not in {trash_link(site)} any more: "
+            f"{number_of_bookmarks(missing)}.</p>\n"
+        )
+    main = (
+        '<div class="notice alert" role="alert" tabindex="-1" autofocus>\n'
+        f"{content}</div>\n<p>{trash_link(site)}</p>\n"
+    )
+    return frame.write_page(heading, main, site)

@@ -1,0 +1,102 @@
+"""The page of recently deleted bookmarks, and the forms that put them back or erase them."""
+
+from contextlib import suppress
+
+from webob import Request
+
+from formats.html.refused_form import write_not_done
+from formats.html.trash import PAGE_SIZE, write_not_restored, write_trash
+from formats.http.form_handler import Fields, form_handler, respond_page
+from formats.http.request import query_parameters
+from formats.http.response import OK, Response, see_other
+from formats.http.routing import Service
+from formats.listing import list_address, with_query
+from storage import trash
+from storage.batch import Done, Failed, change_in_batches
+from storage.bookmark import Bookmark
+from storage.errors import Conflict, Invalid, NotFound, StorageError
+from storage.query import parse_query
+from storage.transaction import Transaction
+
+
+def show_trash(service: Service, request: Request) -> Response:
+    """GET /-/trash: recently deleted bookmarks, the latest deletion first."""
+    parameters = query_parameters(request)
+    offset = parse_query(parameters, PAGE_SIZE).offset
+    deleted, total = service.store.trash.find(PAGE_SIZE, offset)
+    view = service.view(request, parameters)
+    days = service.store.trash.keep_deleted
+    return respond_page(write_trash(deleted, total, offset, days, view))
+
+
+@form_handler(write_not_done)
+def restore(service: Service, request: Request, fields: Fields) -> Response:
+    """POST /-/restore: put deleted bookmarks back, and return to the list or the trash."""
+    ids = _chosen(fields)
+    ids.reverse()  # Of bookmarks of the same second, a list shows new ids before old.
+    restored = []
+    saved_again = []
+    missing = 0
+    for outcome in change_in_batches(service.store, ids, _restore_one):
+        match outcome:
+            case Done(_, Conflict(id=id)):
+                saved_again.append(id)
+            case Done(_, Bookmark(id=id)):
+                restored.append(id)
+            case Failed(_, NotFound()):
+                missing += 1
+            case Failed(_, error):
+                raise error
+    site = service.site(request)
+    if saved_again or missing:
+        holders = _bookmarks(service, saved_again)
+        page = write_not_restored(len(restored), holders, missing, site)
+        status = OK
+        if not restored:
+            status = "409 Conflict"
+        return respond_page(page, status)
+    results = {"restored": len(restored)}
+    if "_list" in fields:
+        return see_other(list_address(site.url, fields["_list"], restored[-1], results))
+    return see_other(with_query(f"{site.url}/-/trash", list(results.items())))
+
+
+def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
+    try:
+        return trash.restore(folder, id).bookmark
+    except Conflict as error:
+        return error
+
+
+def _bookmarks(service: Service, ids: list[str]) -> list[Bookmark]:
+    found = []
+    for id in ids:
+        with suppress(StorageError):
+            found.append(service.store.get(id).bookmark)
+    return found
+
+
+@form_handler(write_not_done)
+def erase(service: Service, request: Request, fields: Fields) -> Response:
+    """POST /-/trash: remove the files of deleted bookmarks for good."""
+    erased = 0
+    for outcome in change_in_batches(service.store, _chosen(fields), trash.erase):
+        match outcome:
+            case Done():
+                erased += 1
+            case Failed(_, NotFound()):  # Another request was faster.
+                pass
+            case Failed(_, error):
+                raise error
+    address = f"{service.site(request).url}/-/trash"
+    return see_other(with_query(address, [("erased", erased)]))
+
+
+def _chosen(fields: Fields) -> list[str]:
+    """Return the ids of a form. Raises Invalid if there are none."""
+    if fields.get("only"):  # The button of one bookmark, whatever is checked.
+        return [fields["only"]]
+    ids = list(dict.fromkeys(fields.get("selected", ())))
+    if not ids:
+        raise Invalid([("Bookmarks", "are missing: check some in the list")])
+    return ids
