@@ -6,6 +6,7 @@ A line of a list without links is an address alone or with its title, in one of 
     uri | title                                OneTab
     uri title, or uri - title                  qutebrowser
     title uri                                  qutebrowser's quickmarks
+    uri "tag" "another tag"                    newsboat
 
 In Markdown and Org every link of a line is an entry, and headings become tags. Rows of CSV, which
 look like addresses that contain a comma, are refused.
@@ -166,6 +167,7 @@ _LIST_MARKER = re.compile(
 )
 _WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # `https://a.example/b`, not `mailto:b`
 _BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Also of `https://a.example/b c`.
+_QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
@@ -219,6 +221,21 @@ def _read_onetab(line: str) -> _Fields | None:
     return {"uri": uri.rstrip(), "title": title.strip()}
 
 
+def _read_newsboat(line: str) -> _Fields | None:
+    uri, _, tags = line.partition(" ")
+    if not _WEB_URI.fullmatch(uri) or uri.endswith((":", ",", ";")):
+        return None
+    if not _QUOTED_TAGS.fullmatch(tags.lstrip()):
+        return None
+    fields: _Fields = {"uri": uri, "tags": []}
+    for tag in tags.split('"')[1::2]:
+        if tag.startswith("~"):
+            fields["title"] = tag[1:]
+        elif not tag.startswith("!"):  # `!` hides the feed.
+            fields["tags"].append(tag)
+    return fields
+
+
 def _read_uri_and_title(line: str) -> _Fields | None:
     uri, _, title = line.partition(" ")
     uri = uri.rstrip(":,;")
@@ -246,4 +263,4 @@ def _read_title_and_uri(line: str) -> _Fields | None:
 # No text but a list has one of these forms.
 _FORMS = (_read_own, _read_onetab, _read_uri)
 # A line with blanks and two addresses has two readings.
-_FORMS_WITH_BLANKS = (_read_uri_and_title, _read_title_and_uri, _read_uri)
+_FORMS_WITH_BLANKS = (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri)

@@ -851,6 +851,15 @@ EXPECTED = {
             ),
         ],
     ),
+    # newsboat.
+    "newsboat-urls.txt": (
+        "text",
+        [
+            (2, {"uri": "https://a.example/feed", "title": "A title", "tags": ["tag one"]}),
+            (3, {"uri": "https://b.example/feed"}),
+            (4, {"uri": '"query:Unread:unread = \\"yes\\""'}, "does not begin with a uri"),
+        ],
+    ),
     # Omnivore.
     "omnivore.json": (
         "json",

@@ -79,6 +79,7 @@ def read(text):
         ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
         ("https://a.example: A", {"uri": "https://a.example", "title": "A"}),
         ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
+        ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
     ],
 )
 def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
