@@ -32,7 +32,7 @@ NUMBERS = ("created", "updated", "unchanged", "ignored", "skipped")
 MULTIPART = "multipart/form-data; boundary=b"
 MEDIA_TYPES = {
     "json": "application/json", "xbel": "application/x-xbel", "csv": "text/csv",
-    "netscape": "text/html", "text": "text/plain",
+    "netscape": "text/html", "text": "text/plain", "opera": "text/plain",
     "outline": "text/plain", "shortcut": "text/plain",
 }  # fmt: skip
 COMPLETE = ("json", "xbel", "csv", "netscape")  # Formats with every field.

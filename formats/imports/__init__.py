@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import PurePath
 
 from formats.charset import count_guessed_bytes
-from formats.imports import csv, json, netscape, outline, shortcut, text, xbel
+from formats.imports import csv, json, netscape, opera, outline, shortcut, text, xbel
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry, note_of_unread_values
 from formats.xml import declared_charset
@@ -17,6 +17,7 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "xbel": xbel.read_file,
     "csv": csv.read_file,
     "netscape": netscape.read_file,
+    "opera": opera.read_file,
     "outline": outline.read_file,
     "shortcut": shortcut.read_file,
     "text": text.read_file,
@@ -48,14 +49,14 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
     try:
         yield from _limit_worthless(entries)
     except Malformed as error:
-        # An error of the XML parser has a position.
+        # An error of the XML parser has a position. Line 0 stands for the whole file.
         line, _ = getattr(error.__cause__, "position", (0, 0))
         yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
     yield from _note_guessed_charset(data, format)
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    """Yield the note on bytes whose charset the file does not name."""
+    """Yield the number of bytes whose charset the file does not name, if there are any."""
     label = ""
     if format in CHARSET_READERS:
         label = CHARSET_READERS[format](data)

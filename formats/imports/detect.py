@@ -6,11 +6,12 @@ import re
 from formats.charset import decode
 from formats.imports.csv import is_header, read_header
 from formats.imports.netscape import is_bookmark_file
+from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNING
 from formats.imports.text import is_list
 from storage.errors import Malformed
 
-_READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, shortcuts and lists of addresses"
+_READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
 # The first bytes of files that users try to import but that cannot be read, and the message.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
@@ -56,6 +57,8 @@ def detect_format(data: bytes) -> str:
         return "json"
     if beginning.lstrip().startswith("<"):
         return _detect_markup(beginning)
+    if beginning.lstrip().startswith(OPERA_BEGINNING):
+        return "opera"
     if SHORTCUT_BEGINNING.match(beginning):
         return "shortcut"
     return _detect_plain_text(beginning)

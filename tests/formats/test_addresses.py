@@ -13,6 +13,7 @@ FILES_WITH_ADDRESS = {
     "xbel": lambda uri: f'<xbel><bookmark href="{uri}"/></xbel>',
     "csv": lambda uri: f'url,title\n"{uri}",A\n',
     "text": lambda uri: f"{uri}\tA\n- [A]({uri})\n* [[{uri}][A]]\n",
+    "opera": lambda uri: f"Opera Hotlist version 2.0\n\n#URL\n\tURL={uri}\n",
     "netscape": lambda uri: f'<DT><A HREF="{uri}">A</A>\n',
 }
 

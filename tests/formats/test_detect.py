@@ -59,6 +59,7 @@ from storage.errors import Malformed
         (b"[[[{}]]]", "json"),
         (b'<?xml version="1.0"?><opml>', "outline"),
         (b"* [[https://a.example/]]\n", "text"),
+        (b"Opera Hotlist version 2.0\nOptions: encoding = utf8, version=3\n", "opera"),
         ("https://a.example/".encode("utf-16"), "text"),
         ("<xbel>".encode("utf-16-be"), "xbel"),
     ],

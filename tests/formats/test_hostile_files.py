@@ -73,6 +73,7 @@ def test_a_mutated_file_is_read_or_malformed(path):
 def test_any_bytes_are_read_or_malformed(format, data):
     assert_readable(format, data)
     assert_readable(format, b"url,title\n" + data)
+    assert_readable(format, b"Opera Hotlist version 2.0\n#URL\n" + data)
     with suppress(Malformed):
         assert detect_format(data) in FILE_READERS
 
@@ -106,6 +107,7 @@ def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
         ("text", "a:b\n", "x\n"),
         ("csv", "url\na:b\n", ",\n"),
         ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
+        ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
     ],
 )
 def test_the_number_of_entries_without_a_bookmark_is_limited(

@@ -887,6 +887,35 @@ EXPECTED = {
             (5, {"uri": "https://d.example/", "title": ""}),
         ],
     ),
+    # Opera 12, with its trash.
+    "opera-trash.adr": (
+        "opera",
+        [
+            (11, *NO_BOOKMARK),
+            (18, *NO_BOOKMARK),
+            (25, {"uri": "https://a.example/", "title": "A"}),
+        ],
+    ),
+    # Opera 12.
+    "opera.adr": (
+        "opera",
+        [
+            (
+                11,
+                {
+                    "uri": "http://a.example/?a=1&b=2%203",
+                    "title": 'A – "quoted" = B',
+                    "description": "First line\nsecond line",
+                    "tags": ["Dev"],
+                    "created": "2011-09-11T20:56:10Z",
+                },
+            ),
+            (22, *NO_BOOKMARK),
+            (31, {"uri": "http://b.example/", "title": "B", "tags": ["Dev", "Python"]}),
+            (41, {"title": "No address", "created": "2011-09-28T21:20:17Z"}, "has no uri"),
+            (47, *NO_BOOKMARK),
+        ],
+    ),
     # Markdown as people write it.
     "people.md": (
         "text",
@@ -1704,6 +1733,13 @@ def read_text(file):
     return (FOLDER / file).read_bytes().decode(charset).replace("\r\n", "\n")
 
 
+def test_only_top_folders_of_opera_may_be_its_own():
+    text = "Opera Hotlist version 2.0\n\n#FOLDER\n\tNAME=Bookmarks\n\n"
+    text += "#FOLDER\n\tNAME=Favorites\n\n#URL\n\tURL=a:b\n\n-\n\n-\n"
+    (entry,) = FILE_READERS["opera"](text.encode())
+    assert entry.fields["tags"] == ["Favorites"]
+
+
 # --- Shortcuts ---
 
 
@@ -1739,3 +1775,11 @@ def test_a_post_without_an_address_is_named_by_its_description():
     data = b'<posts><post description="A title" tag="x"/></posts>'
     (entry,) = FILE_READERS["outline"](data)
     assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
+
+
+def test_a_record_of_opera_may_have_any_number_of_blank_lines():
+    large = "#URL\n\tURL=a:b\n" + "\n" * 3_000_000
+    text = f"Opera Hotlist version 2.0\n\n{large}#URL\n\tURL=a:c\n"
+    first, second = FILE_READERS["opera"](text.encode())
+    assert (first.place, first.fields) == (3, {"uri": "a:b"})
+    assert (second.place, second.fields) == (3_000_005, {"uri": "a:c"})

@@ -57,6 +57,11 @@ REPETITIONS = [
     ),
     *(("shortcut", b"", part) for part in (b"URL=", b"URL", b"\n", b" ", b"<key>URL</key> ")),
     *(("shortcut", b"", part) for part in (b"URL=a:b\n", b"<key>URL</key><string>a:b\n", b"Name=")),
+    *(
+        ("opera", b"Opera Hotlist version 2.0\n", part)
+        for part in (b"#", b"-", b"-\n", b"#A\n", b"#FOLDER\n", b"#URL\nURL=a:b\n", b"\n=", b" ")
+    ),
+    *(("opera", b"Opera Hotlist version 2.0\n#URL\n", part) for part in (b"\n", b"- ", b"a=b\n")),
 ]
 
 
@@ -86,6 +91,8 @@ def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
         ("text", b"- [a](b:c) [d](e:f) ", b"a://b "),
         ("text", b"a://b ", b'"a" '),
         ("text", b"a://b\tc\t", b"ab,"),
+        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"\n"),
+        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"a=\n"),
     ],
 )
 def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, part):

@@ -1,0 +1,65 @@
+"""Read the bookmarks of Opera up to version 12 (`bookmarks.adr`)."""
+
+import io
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from formats.charset import decode
+from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
+from formats.imports.folders import Folders, folder_tags
+from formats.imports.roles import fields_of_roles, group_by_role
+from storage.errors import Malformed
+
+OPERA_BEGINNING = "Opera Hotlist version 2"
+_IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
+_LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
+# The tag of entries in the trash folder; no other tag has a control character.
+_TRASH = "\0"
+
+
+class _Record(NamedTuple):
+    kind: str  # Such as `#URL`, or `-` for the end of a folder.
+    line: int
+    members: list[tuple[str, str]]  # Their names and values.
+
+
+def read_file(data: bytes) -> Iterator[ImportedEntry]:
+    """Yield each entry, in order. Folders become tags. Raises Malformed for other files."""
+    text = decode(data)
+    if not text.lstrip().startswith(OPERA_BEGINNING):
+        raise Malformed("The first line is not Opera Hotlist version 2.0.")
+    folders = Folders()
+    for record in _records(text):
+        if record.kind == "-":
+            folders.close_to(folders.depth - 1)
+        elif record.kind == "#FOLDER":
+            folders.open(_folder_tags(record, is_top=folders.depth == 0))
+        elif record.kind in _IGNORED_RECORDS or _TRASH in folders.tags:
+            yield ignored_entry(record.line)
+        else:
+            values_by_role = group_by_role(record.members)  # The role of a member URL is `uri`.
+            fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
+            yield entry_with_uri(record.line, fields)
+
+
+def _records(text: str) -> Iterator[_Record]:
+    record = None
+    for number, line in enumerate(io.StringIO(text), 1):
+        line = line.strip()
+        name, equals, value = line.partition("=")
+        if line == "-" or line.startswith("#"):
+            if record:
+                yield record
+            record = _Record(line, number, [])
+        elif record and equals:
+            record.members.append((name, value.replace(_LINE_BREAK, "\n")))
+    if record:
+        yield record
+
+
+def _folder_tags(folder: _Record, is_top: bool) -> tuple[str, ...]:
+    members = dict(folder.members)
+    if members.get("TRASH FOLDER") == "YES":
+        return (_TRASH,)
+    # Browsers create their own folders only at the top.
+    return folder_tags(members.get("NAME", ""), may_be_built_in=is_top)
