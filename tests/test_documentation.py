@@ -183,7 +183,7 @@ def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, 
     text = json.dumps(bookmark)
     subprocess.run(command, input=text, text=True, check=True, timeout=120)
     assert app.get(f"/{bookmark['id']}", status=200).json == bookmark
-    assert check(data) == []
+    assert check(data, keep_deleted=30) == []
     temporary = re.search(r"{folder}/bookmarks/(\..*\.tmp)", blocks(page, "python")[0])[1]
     temporary = temporary.replace("{name}", "a.json")
     assert is_temporary(temporary.replace("{os.urandom(8).hex()}", os.urandom(8).hex()))
@@ -558,7 +558,7 @@ def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):
     run_in_bash("mkdir backup; cp -r data /backup/; cp -r /backup/data data", tmp_path)
     assert (data / "data" / "bookmarks").exists()
     assert app.get("/").json == before
-    assert check(data) == []
+    assert check(data, keep_deleted=30) == []
 
 
 def test_without_its_tombstone_an_id_is_active_again_when_its_file_comes_back(app, data):
