@@ -86,7 +86,12 @@ class Firefox:
     """A headless Firefox with the profile in `folder`, and the Selenium `driver` of it."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "user.js").write_text('user_pref("marionette.port", 0);\n')
+        # A mouse, which can hover: a headless Firefox may have no pointer.
+        (folder / "user.js").write_text(
+            'user_pref("marionette.port", 0);\n'
+            'user_pref("ui.primaryPointerCapabilities", 6);\n'
+            'user_pref("ui.allPointerCapabilities", 6);\n'
+        )
         port = folder / "MarionetteActivePort"
         port.unlink(missing_ok=True)  # An earlier process with this profile has written it.
         self._log = (folder / "log").open("wb")

@@ -340,16 +340,28 @@ def test_a_list_that_back_shows_acts_in_place(browser, filled):
 
 
 def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled):
+    browser.open()
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.command("Emulation.setDeviceMetricsOverride", **size)
     browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    hits = """
+        const target = arguments[0];
+        target.scrollIntoView({block: 'center', inline: 'center'});
+        const box = target.getBoundingClientRect();
+        const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+        return [-21, 21].every((way) => target.contains(document.elementFromPoint(x, y + way)));
+    """
     for path, selector in [
-        ("/tags", ".controls a"), ("/?q=none", ".nothing a"), ("/", "#more a, .bar label"),
+        ("/tags", ".controls a"), ("/?q=none", ".nothing a"),
+        ("/", "#more a, .list .more, .select, #tags-of-list a, .sort summary"),
     ]:  # fmt: skip
         browser.open(path)
-        if box := browser.all(".list [name=selected]"):
-            box[0].click()
-        assert all(target.rect["height"] >= 44 for target in browser.all(selector)), path
+        coarse = "return matchMedia('(pointer: coarse)').matches"
+        browser.wait(lambda: browser.driver.execute_script(coarse), seconds=10)
+        for target in browser.all(selector)[:5]:
+            assert browser.driver.execute_script(hits, target), target.text
+    browser.find(".select").click()
+    browser.find(".list [name=selected]").click()
     covered = "scrollTo(0, 1e6); const bottom = (s) => document.querySelector(s)"
-    covered += ".getBoundingClientRect(); return bottom('.bar').top - bottom('#more ~ p').bottom"
+    covered += ".getBoundingClientRect(); return bottom('#more').top - bottom('.bar').bottom"
     assert browser.driver.execute_script(covered) > 0
