@@ -114,7 +114,7 @@ def test_a_host_that_is_no_name_is_400(hosts, root, host):
 def test_a_browser_gets_a_page_for_an_unknown_host(hosts):
     response = hosts.get("/", headers=at("carol.example.com", Accept="text/html"), status=404)
     assert response.content_type == "text/html"
-    assert "carol.example.com" in response
+    assert "No bookmark and no page has this address." in response
 
 
 def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):

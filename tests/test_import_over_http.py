@@ -120,6 +120,7 @@ def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
     body = path.read_bytes()
     report = upload(app, body)
     assert post_file(other, detect_format(body), body) == report
+    (tmp_path / "command" / "bookmarks").mkdir(parents=True)
     status = main(["import", str(path), "--data", str(tmp_path / "command")])
     printed = capsys.readouterr()
     assert status == bool(report["skipped"])

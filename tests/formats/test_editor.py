@@ -35,7 +35,7 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     id = add(URI, title="Mine", tags=["a"], created="2024-05-06T07:08:09Z")["id"]
     response = app.get(f"/-/add?uri={URI}&title=Theirs", headers=PAGE, status=200)
     form = editor(response)
-    assert "You saved this page on 2024-05-06." in text(response)
+    assert "You saved this page on 6 May 2024." in text(response)
     assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
     assert "Theirs" not in response.text
     assert "autofocus" in form["tags"].attrs
@@ -78,7 +78,7 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     form["tags"], form["description"] = "b, A", "More"
     response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
-    assert "You saved Saved on 2024-05-06." in text(response)
+    assert "You saved Saved on 6 May 2024." in text(response)
     assert "You typed: Typed" in text(response)
     again = editor(response)
     assert again.action == f"/-/edit/{id}"
