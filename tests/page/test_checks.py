@@ -59,7 +59,6 @@ def login_pages(tmp_path_factory):
         "login": send(service.address + "/-/login"),
         "ended login": send(service.address + "/-/add", "POST", kept),
         "wrong token": send(service.address + "/-/login", "POST", kept | {"token": "wrong"}),
-        "kept form": send(service.address + "/-/login", "POST", kept | {"token": "secret"}),
     }
     service.stop()
 
@@ -105,6 +104,7 @@ def pages(service, login_pages):
         "merging tags": send(home + "/-/tags", "POST", {"tag": "web", "tags": "design"}),
         "tags refused": send(home + "/-/tags", "POST", {"tag": "web", "tags": ""}),
         "tools": send(home + "/-/tools?tag=web"),
+        "similar addresses": send(home + "/-/similar"),
         "nothing checked": send(home + "/-/selected", "POST", {"do": "add", "tags": "x"}),
         "checked with a wrong tag": send(
             home + "/-/selected", "POST", {"selected": id, "do": "add", "tags": "x" * 300}
