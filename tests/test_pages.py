@@ -72,7 +72,8 @@ def test_bookmarks_of_one_second_keep_their_order_when_they_are_put_back(app, ad
     before = [bookmark["uri"] for bookmark in app.get("/").json]
     form = app.get("/", headers=PAGE).forms["many"]
     boxes = [("selected", bookmark["id"]) for bookmark in app.get("/").json[:4]]
-    page = app.post("/-/selected", [*form.submit_fields("do", submit_value="delete"), *boxes], status=200)
+    fields = form.submit_fields("do", submit_value="delete")
+    page = app.post("/-/selected", [*fields, *boxes], status=200)
     (restore,) = [f for f in page.forms.values() if f.action == "/-/restore"]
     response = restore.submit(status=303)
     assert [bookmark["uri"] for bookmark in app.get("/").json] == before
