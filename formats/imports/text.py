@@ -85,11 +85,12 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _read_list(text: str) -> Iterator[ImportedEntry]:
     for number, line in _lines(text):
         if not line.startswith("#"):
-            entries = _read_line(number, line)
-            yield from entries
-            if not entries and any(map(str.isalnum, line)):
+            entry = None
+            for entry in _read_line(number, line):
+                yield entry
+            if not entry and any(map(str.isalnum, line)):
                 yield ImportedEntry(number, {"uri": line}, _NOT_READ)
-            elif not entries:
+            elif not entry:
                 yield ignored_entry(number)  # Such as `---`.
 
 
@@ -107,24 +108,26 @@ def _read_document(
                 headings.open(())
             headings.open(heading.tags)
         elif not line.startswith(comments):
-            entries = _read_line(number, line, headings.tags)
-            yield from entries
-            if not entries:
+            entry = None
+            for entry in _read_line(number, line, headings.tags):
+                yield entry
+            if not entry:
                 yield ignored_entry(number)
 
 
-def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> list[ImportedEntry]:
-    """Return an entry for each link in the line, which get these tags of headings."""
+def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
+    """Yield an entry for each link in the line, which get these tags of headings."""
     if len(line) > MAX_ENTRY:
-        return [ImportedEntry(number, {"uri": line}, TOO_LARGE)]
-    entries = []
+        yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
+        return
+    found = False
     for fields in _find_links(line):
         if tags:
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
-        entries.append(entry_with_uri(number, fields))
-    if not entries and "://" in line:
-        return [ImportedEntry(number, {"uri": line}, _TWO_READINGS)]
-    return entries
+        yield entry_with_uri(number, fields)
+        found = True
+    if not found and "://" in line:
+        yield ImportedEntry(number, {"uri": line}, _TWO_READINGS)
 
 
 # --- Tables ---
