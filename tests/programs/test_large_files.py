@@ -209,7 +209,8 @@ def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
     assert 0 < stored < 30_000
     summary = f"{stored} created, 0 updated, 0 unchanged, 0 ignored, 0 skipped"
     said = f"bookmarks: interrupted. Stored so far: {summary}."
-    assert messages == f"{said} Run the same command again to import the rest.\n"
+    new_folder = f"bookmarks: {data} is a new data folder.\n"
+    assert messages == f"{new_folder}{said} Run the same command again to import the rest.\n"
     assert process.returncode == 130
     output, _ = run("import", "--dry-run", file, data=data)
     assert output.startswith(f"{30_000 - stored} created, 0 updated, {stored} unchanged")
