@@ -306,7 +306,13 @@
   addEventListener("reset", () => setTimeout(showSelection));
   showSelection(); // Firefox keeps checked boxes over a reload.
 
-  const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+  function parse(html) {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    // The attribute works only while a page is loaded.
+    findAll("[autofocus]", page).forEach((element) => { element.autofocus = false; });
+    return page;
+  }
+
   const warning = (...texts) => make("div", { className: "notice alert", role: "alert", tabIndex: -1 }, ...texts);
 
   // Return the response and its page, or null without an answer.
@@ -401,7 +407,6 @@
   // Show the notice in place of the bookmarks that were deleted. The place is as high as the first
   // of them, so that nothing else moves. A notice of something else stands where the form is.
   function showNotice(notice, item) {
-    notice.autofocus = false; // The attribute works only while a page is loaded.
     const ids = (notice.dataset.deleted || "").split(" ");
     const [first, ...rest] = ids.map((id) => document.getElementById(`b-${id}`)).filter(Boolean);
     if (first) {
@@ -436,7 +441,6 @@
     findAll(".notice ~ .notice", place).forEach((old) => old.remove());
     const notice = noticeOf(page);
     if (notice) {
-      notice.autofocus = false; // The attribute works only while a page is loaded.
       if (response.ok) place.replaceChildren(notice);
       else place.append(notice);
       notice.focus();
