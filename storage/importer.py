@@ -26,6 +26,7 @@ from storage.transaction import Transaction
 
 # The limits of a report.
 MAX_REPORTED_ENTRIES = 10_000
+MAX_LINKED_BOOKMARKS = 100
 MAX_VALUE_LENGTH = 200  # In characters, of a uri or title.
 MAX_PATH_LENGTH = 1_000
 
@@ -93,6 +94,7 @@ class Importer:
 
     def __init__(self, store: Store, require: Condition | None = None) -> None:
         self.report = ImportReport()
+        self.first_created: list[Bookmark] = []  # At most MAX_LINKED_BOOKMARKS.
         self._store = store
         self._require = require
 
@@ -126,14 +128,16 @@ class Importer:
             match outcome:
                 case Failed((place, fields, _), error):
                     self._skip(place, fields, str(error))
-                case Done((place, fields, _), (what_happened, notes)):
-                    self._count(what_happened)
+                case Done((place, fields, _), (bookmark, what_happened, notes)):
+                    self._count(bookmark, what_happened)
                     if notes:
                         self._note(place, fields, notes)
 
-    def _count(self, what_happened: str) -> None:
+    def _count(self, bookmark: Bookmark, what_happened: str) -> None:
         if what_happened == "created":
             self.report.created += 1
+            if len(self.first_created) < MAX_LINKED_BOOKMARKS:
+                self.first_created.append(bookmark)
         elif what_happened == "updated":
             self.report.updated += 1
         else:
@@ -166,25 +170,26 @@ class Importer:
         self.report.entries.append(entry)
 
 
-def _import_one(folder: Transaction, entry: _Entry) -> tuple[str, list[str]]:
+def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list[str]]:
     """Put the bookmark of an entry into the transaction.
 
-    Return what happened to it, and notes about changed values.
+    Return it, what happened to it, and notes about changed values.
     """
     _, values, _ = entry
     now = timestamp(time.time())
     fields, notes = _clean_entry(values)
     before = folder.holder(fields["uri"])
     if before is None:
-        folder.put(create(fields, _choose_id(folder, fields), now))
-        return "created", notes
+        created = create(fields, _choose_id(folder, fields), now)
+        folder.put(created)
+        return created, "created", notes
     after = merge(before.bookmark, fields, now)
     folder.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
     if after is before.bookmark:
-        return "unchanged", notes
-    return "updated", notes
+        return after, "unchanged", notes
+    return after, "updated", notes
 
 
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:

@@ -240,6 +240,19 @@ def test_a_browser_gets_the_report_as_a_page(app):
     page.mustcontain("2 added, 1 ignored, 1 skipped", "/relative")
 
 
+def test_the_page_of_a_report_links_the_first_hundred_created_bookmarks(app):
+    entries = [{"uri": f"https://{n}.example/", "title": f"T{n} <"} for n in range(103)]
+    body = json.dumps(entries).encode()
+    headers = {"Accept": "text/html", "Content-Type": "application/json"}
+    page = app.post("/-/import", body, headers)
+    created = {bookmark["uri"]: bookmark["id"] for bookmark in app.get("/").json}
+    for n in range(100):
+        assert f'href="/{created[f"https://{n}.example/"]}"><bdi>T{n} &lt;' in page.text
+    page.mustcontain("And 3 more.", no="T100")
+    again = app.post("/-/import", body, headers)
+    again.mustcontain("103 known already", no="Added")
+
+
 @pytest.mark.parametrize("value", [b"\\u0000", b"\\uffff"])
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
 def test_the_report_replaces_invalid_characters_of_a_skipped_entry(app, value, accept):

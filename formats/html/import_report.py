@@ -1,17 +1,21 @@
 """The report of an import, as a page."""
 
 from formats.html.error_page import people_text
-from formats.html.frame import e, list_link, write_page
+from formats.html.frame import cut, e, list_link, write_page
+from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.listing import Site
-from storage.importer import ImportReport
+from storage.bookmark import Bookmark
+from storage.importer import Importer, ImportReport
 
 
-def write(report: ImportReport, site: Site) -> str:
-    """Return a page with the numbers, and with the place and reason of each reported entry."""
+def write(importer: Importer, site: Site) -> str:
+    """Return a page with the numbers, the reported entries and links to new bookmarks."""
+    report = importer.report
     summary = _summary(report)
     entries = _entries(report)
     not_read = _not_read(report)
-    main = f'<p role="status">{summary}</p>\n{entries}{not_read}{list_link(site)}'
+    created = _created(importer, site)
+    main = f'<p role="status">{summary}</p>\n{entries}{not_read}{created}{list_link(site)}'
     return write_page("Imported", main, site)
 
 
@@ -42,6 +46,25 @@ def _not_read(report: ImportReport) -> str:
         names.append(f"<bdi>{e(name)}</bdi> ({number:,})")
     all_names = ", ".join(names)
     return f"<p>Not read, with the number of values: {all_names}</p>\n"
+
+
+def _created(importer: Importer, site: Site) -> str:
+    linked = importer.first_created
+    if not linked:
+        return ""
+    items = "".join([_link(bookmark, site) for bookmark in linked])
+    more = ""
+    number_of_others = importer.report.created - len(linked)
+    if number_of_others:
+        more = f"<p>And {number_of_others:,} more.</p>\n"
+    return f'<h2>Added</h2>\n<ol>\n{items}</ol>\n{more}'
+
+
+def _link(bookmark: Bookmark, site: Site) -> str:
+    address = e(f"{site.path}/{bookmark.id}")
+    title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+    host = host_html(bookmark.uri)
+    return f'<li><a href="{address}"><bdi>{title}</bdi></a> {host}</li>\n'
 
 
 def _summary(report: ImportReport) -> str:

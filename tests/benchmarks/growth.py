@@ -17,8 +17,9 @@ from statistics import median
 import collection
 import servers
 import table
-from load import Connection, first, get, post
 from servers import Server
+
+from load import Connection, first, get, post
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _HEAD = (
