@@ -28,8 +28,7 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The format of an exported file by its suffix. The format `html` is the service's
-# own page, which nothing can import.
+# The format of an exported file. The format `html`, a page, cannot be imported.
 EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".txt": "text",
@@ -37,21 +36,17 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# An export replaces other files by a rename. With `>> FILE`, the link /dev/stdout
-# leads to FILE, and replacing FILE would lose its old lines.
+# With `>> FILE`, /dev/stdout leads to FILE, and replacing it would lose its lines.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STANDARD_OUTPUT = 1  # File descriptors.
 _STANDARD_INPUT = 0
-_WHOLE_FILE = 0  # The line number in the report of an error that concerns the whole file.
+_WHOLE_FILE = 0  # In place of a line.
 
 # --- check ---
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print all problems of the folder, also repaired ones.
-
-    Return 1 if harmful ones remain.
-    """
+    """Print all problems of the folder. Return 1 if harmful ones remain."""
     data = Path(options.data)
     remaining = check(data, options.keep_deleted, linkding_number)
     if options.repair:
@@ -77,7 +72,6 @@ def check_files(options: argparse.Namespace) -> int:
 
 
 def _print_similar(store: Store) -> None:
-    """Print each group of bookmarks with similar addresses; a line has the id and the address."""
     newest_first = store.select(Query()).entries
     for group in find_similar(reversed(newest_first)):
         print("similar:")
@@ -89,10 +83,7 @@ def _print_similar(store: Store) -> None:
 
 
 def import_files(options: argparse.Namespace) -> int:
-    """Import files, print the skipped entries, and return 1 if there are any.
-
-    Raises StorageError.
-    """
+    """Import files; return 1 if entries were skipped. Raises StorageError."""
     with _folder_to_import_into(options) as folder:
         importer = Importer(_open_or_make(options, folder))
         try:
@@ -112,7 +103,7 @@ def import_files(options: argparse.Namespace) -> int:
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
     """Yield the data folder, or a temporary one in a dry run that must not create it."""
     data = Path(options.data)
-    # Without its parent, an import fails, so a dry run fails too.
+    # Without its parent, an import and a dry run fail.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -121,11 +112,10 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    """Import a file and print its skipped entries."""
-    from tqdm import tqdm  # Importing tqdm takes time, which the service and other commands save.
+    from tqdm import tqdm  # Importing it takes time, which other commands save.
 
     reported_before = len(importer.report.entries)
-    # The value None of `disable` makes tqdm show nothing if the output is no terminal.
+    # With the value None of `disable`, tqdm shows nothing without a terminal.
     progress = tqdm(
         _read_file(name, format), desc=Path(name).name[-30:], unit=" entries", disable=None
     )
@@ -137,7 +127,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file, or one that says why the file cannot be read."""
+    """Yield the entries of a file, or one that says why there are none."""
     try:
         yield from read_entries(_read(name), format, "" if name == "-" else name)
     except Malformed as error:
@@ -147,7 +137,6 @@ def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
 
 
 def _read(name: str) -> bytes:
-    """Return the content of a file, or of standard input for `-`. Raises OSError."""
     if name != "-":
         return Path(name).read_bytes()
     with open(_STANDARD_INPUT, "rb", closefd=False) as file:
@@ -156,23 +145,19 @@ def _read(name: str) -> bytes:
 
 @contextmanager
 def _deferred_interrupts() -> Iterator[None]:
-    """Let Ctrl-C (SIGINT) end the program only after the block.
-
-    The report, which is printed even then, counts all that the block has stored.
-    """
+    """Let Ctrl-C end the program only after the block, so that the report is right."""
     received_signals: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    # `handler` is the constant SIG_IGN if a script runs the command in its background.
+    # In the background of a script, `handler` is the constant SIG_IGN.
     if received_signals and callable(handler):
         handler(signal.SIGINT, None)
 
 
 def _describe(name: str, skipped: ReportedEntry) -> str:
-    """Return one line; an error of the whole file has no place and no value."""
     place = name
     if skipped.place:
         place = f"{name}:{skipped.place}"
@@ -195,15 +180,14 @@ def export(options: argparse.Namespace) -> int:
     listing = Listing(_open_existing(options).select(query))
     try:
         write_file(options.file, formats.LISTS[format](listing))
-    except BrokenPipeError:  # `run` ends the command without a message.
+    except BrokenPipeError:
         raise
-    except OSError as error:  # `str(error)` may name a temporary file, so use only `strerror`.
+    except OSError as error:  # Its text may name a temporary file.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
 
 def _format_of(file: str) -> str:
-    """Return the name of the format for the suffix of a file; json for standard output."""
     if file in _STANDARD_OUTPUT_NAMES:
         return "json"
     suffix = Path(file).suffix.lower()
@@ -215,10 +199,7 @@ def _format_of(file: str) -> str:
 
 
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
-    """Write a file, or standard output for `-` and `/dev/stdout`. Raises OSError.
-
-    A file is replaced when all is written, so that an error leaves the old file as it is.
-    """
+    """Write a file, or standard output. Raises OSError, and leaves an old file then."""
     path = Path(name)
     if name in _STANDARD_OUTPUT_NAMES:
         with open(_STANDARD_OUTPUT, "wb", closefd=False) as file:
@@ -227,13 +208,13 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # A symbolic link stays, and the file that it leads to is replaced. For links
-        # in a circle, Path.resolve raises a RuntimeError before Python 3.13.
+        # A symbolic link stays. For links in a circle, Path.resolve would raise a
+        # RuntimeError before Python 3.13.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a temporary file, then rename it to the path, in place of an old file."""
+    """Write a temporary file, then rename it."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
@@ -241,7 +222,7 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
                 shutil.copymode(path, part)
             file.writelines(chunks)
         part.replace(path)
-    finally:  # An error, and Ctrl-C, must leave no temporary file behind.
+    finally:
         part.unlink(missing_ok=True)
 
 
@@ -274,7 +255,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def _added(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
-    """Return the fields that put a title in place, and tags and a text behind the stored ones."""
+    """Return the fields with tags and description behind the stored ones."""
     added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
     if fields["title"]:
         added["title"] = fields["title"]
@@ -320,14 +301,13 @@ def change_tags(options: argparse.Namespace) -> int:
 
 
 def _open(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder, for a dry run one that stores nothing."""
     if options.dry_run:
         return Rehearsal(folder, options.one_machine, linkding_number)
     return Store(folder, options.one_machine, linkding_number)
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder; say if the data folder is new, which may be misspelt."""
+    """Return the store of a folder; say if the data folder, maybe misspelt, is new."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new:
@@ -336,7 +316,7 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_existing(options: argparse.Namespace) -> Store:
-    """Return the store of the data folder: a new one would look like an empty collection."""
+    """Return the store of a folder: a new one would look like an empty collection."""
     folder = Path(options.data, "bookmarks")
     if not folder.is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")

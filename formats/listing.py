@@ -1,4 +1,4 @@
-"""Data that a page, a list or a feed shows beside its bookmarks: addresses, filter, totals."""
+"""What a page, a list or a feed shows beside its bookmarks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +13,7 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# What a form has done, as the notice of the next list says it. The query of that list has the
-# number of bookmarks, by these names.
+# What a form has done, for the notice of the next list, whose query has the numbers.
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
@@ -22,9 +21,7 @@ RESULTS: Mapping[str, str] = {
     "erased": "deleted for good",
 }
 
-
 _RANGE = ("limit", "offset")
-# The parameters that select bookmarks, for all lists and for the page of a list.
 _OF_LISTS = ("tag", "q", "uri", "sort", "format")
 _OF_PAGES = ("tag", "q", "sort", *_RANGE)
 
@@ -32,13 +29,10 @@ _OF_PAGES = ("tag", "q", "sort", *_RANGE)
 class Site(msgspec.Struct, frozen=True):
     """The service as its links and pages need it."""
 
-    # The whole address without a slash at its end: `https://example.com/marks`.
-    url: str = ""
-    # Only its path, `/marks`, for links that stay on the same host.
-    path: str = ""
-    has_login: bool = False  # Pages link to the one that logs in and out.
+    url: str = ""  # Such as `https://example.com/marks`.
+    path: str = ""  # Such as `/marks`, for links that stay on the same host.
+    has_login: bool = False
     is_visitor: bool = False  # Pages have nothing that needs a login.
-    # Return the number of bookmarks to read later.
     count_unread: Callable[[], int] = lambda: 0
     # Return the tags of other bookmarks whose uri has the same host.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
@@ -86,7 +80,7 @@ class Listing:
     @cached_property
     def filter(self) -> Parameters:
         """The parameters tag and q, without empty and repeated ones."""
-        tags: dict[str, str] = {}  # By folded tag.
+        tags: dict[str, str] = {}  # By the folded tag.
         words = []
         for name, value in self.view.parameters:
             if name == "q":
@@ -103,7 +97,7 @@ class Listing:
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`, if the list has another order than the usual one."""
+        """The parameter `sort`, unless the list has the usual order."""
         if self.query.sort == NEWEST_FIRST:
             return []
         return [("sort", self.query.sort)]
@@ -113,7 +107,6 @@ class Listing:
         """If the list has several pages: their addresses by link relation (RFC 8288)."""
         limit = self.query.limit
         if not limit or self._is_only_page(limit):
-            # Proxies limit the length of headers.
             return {}
         parameters = [*_known(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
         base = with_query(self.site.url + self.path, parameters)
@@ -138,7 +131,7 @@ class Listing:
         last = max(self._count - 1, 0) // limit * limit
         offsets = {"first": 0}
         if offset > 0:
-            # For an offset beyond the end, the previous page is the last page.
+            # Before an offset beyond the end comes the last page.
             offsets["prev"] = max(min(offset - limit, last), 0)
         if offset + limit < self._count:
             offsets["next"] = offset + limit
@@ -178,15 +171,14 @@ def list_address(
 ) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id`.
 
-    `results` are numbers of RESULTS. A forged `list_query` cannot lead to another
-    page: only the parameters of a list are kept.
+    A forged query cannot lead to another page. `results` are numbers of RESULTS.
     """
     parameters = _known(parse_qsl(list_query or ""), _OF_PAGES)
     for name, number in results.items():
         parameters.append((name, str(number)))
     address = with_query(f"{base}/", parameters)
     if id:
-        address += f"#b-{id}"  # In a list, the item of a bookmark has this id.
+        address += f"#b-{id}"
     return address
 
 

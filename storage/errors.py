@@ -1,13 +1,10 @@
-"""Errors of storage.
-
-None derives from ValueError or OSError, so that handlers for those do not catch it.
-"""
+"""Errors of storage, none of which is a ValueError or OSError."""
 
 from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base of all errors."""
+    """Any of these errors."""
 
 
 class NotFound(StorageError):
@@ -35,14 +32,11 @@ class Unreadable(StorageError):
         )
 
 
-MAX_ERRORS = 20  # All errors of a body of 1 MiB may take 9 MiB.
+MAX_ERRORS = 20  # A body of 1 MiB may have 9 MiB of errors.
 
 
 class Invalid(StorageError):
-    """Values that break rules.
-
-    `errors` has pairs such as ("uri", "is required"), at most `MAX_ERRORS`.
-    """
+    """Values break rules: `errors` has pairs such as ("uri", "is required")."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         self.errors = list(errors[:MAX_ERRORS])
@@ -62,11 +56,7 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """A condition of a change is not met; `current` may be what is stored now."""
-
-    def __init__(self, detail: str, current: object = None) -> None:
-        super().__init__(detail)
-        self.current = current
+    """A condition of a change is not met."""
 
 
 class Busy(StorageError):
@@ -78,7 +68,7 @@ class Full(StorageError):
 
 
 class Unavailable(StorageError):
-    """The data folder cannot be used, such as on a failing disk."""
+    """The data folder cannot be used."""
 
 
 class OutcomeUnknown(Unavailable):

@@ -1,7 +1,6 @@
 """Durable file operations: read, stage, publish and sync.
 
-A new file is written and synced before it gets its name in one atomic step. Then
-the folder is synced, so that the name survives a power cut.
+A new file is synced before it gets its name, and the folder after that.
 """
 
 import errno
@@ -20,17 +19,16 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # A bookmark needs less than 1 MiB, but other programs may add members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-ABANDONED_SECONDS = 3600.0  # Writing a file takes seconds at most.
+ABANDONED_SECONDS = 3600.0  # Writing a file takes seconds.
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
-# The temporary names that Staged makes.
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
-# Reading any other file would fail, too.
+# Any other file would have the same error.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 # Of os.link on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -50,7 +48,7 @@ class ReadFailed(BadFile):
 
 
 def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
-    """Return a regular file's bytes and the status that it had before they were read.
+    """Return a file's bytes, and its status from before they were read.
 
     Raises FileNotFoundError, BadFile, or Unavailable if no file can be read.
     """
@@ -72,7 +70,6 @@ def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_re
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    """Return all bytes of an open file, which had this size when it was opened."""
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
@@ -97,7 +94,7 @@ def _read_error(error: OSError) -> StorageError:
 def open_file(
     path: str | Path, flags: int = _READ_FLAGS, folder: int | None = None
 ) -> Iterator[int]:
-    """Open a file for a block and yield its descriptor. Raises OSError."""
+    """Open a file for a block. Raises OSError."""
     descriptor = os.open(path, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -116,7 +113,7 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file; an error loses nothing of one that was only read or is synced."""
+    """Close a file that was only read, or is synced: an error loses nothing."""
     with suppress(OSError):
         os.close(descriptor)
 
@@ -149,16 +146,15 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """New content for a name in an open folder, hidden until it is published.
 
-    Where the file system supports O_TMPFILE the new file has no name, so that a
-    crash leaves nothing behind. The end of the context discards what was not
-    published. Raises Full or Unavailable.
+    With O_TMPFILE the file has no name, and a crash leaves nothing behind. The
+    end of the context discards what was not published. Raises Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_nameless = True  # `_open` unsets it if O_TMPFILE does not work.
+        self._is_nameless = True  # `_open` may unset it.
         with translate_disk_errors():
             self.descriptor = self._open()
             try:
@@ -168,7 +164,6 @@ class Staged:
                 raise
 
     def _open(self) -> int:
-        """Open a new file without a name, or with a temporary name."""
         flags = os.O_WRONLY | os.O_CLOEXEC
         if _O_TMPFILE:
             try:
@@ -236,7 +231,6 @@ _NAME_IS_TAKEN = "Another program has just added this file. Try again."
 
 
 def _write_bytes(descriptor: int, data: bytes) -> None:
-    """Write all of the data."""
     rest = memoryview(data)
     while rest:
         written = os.write(descriptor, rest)
@@ -244,7 +238,7 @@ def _write_bytes(descriptor: int, data: bytes) -> None:
 
 
 def remove(name: str, folder: int) -> None:
-    """Remove a file of an open folder if it exists. Raises Full or Unavailable."""
+    """Remove a file if it exists. Raises Full or Unavailable."""
     with translate_disk_errors(), suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
 
@@ -253,15 +247,15 @@ def remove(name: str, folder: int) -> None:
 
 
 def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
-    """Open a folder for a block and return its descriptor. Raises OSError."""
+    """Open a folder for a block. Raises OSError."""
     return open_file(path, _FOLDER_FLAGS, folder)
 
 
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
-    """Make the names of an open folder durable, then sync an open file again.
+    """Make the names of an open folder durable. Raises OutcomeUnknown.
 
-    On XFS that has shut down because of an error, only the file's sync fails:
-    without it, 10 acknowledged writes were lost. Raises OutcomeUnknown.
+    Then sync an open file again: on XFS that has shut down only this fails, and
+    10 acknowledged writes were lost without it.
     """
     try:
         os.fsync(folder)
@@ -277,7 +271,7 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Syncs in threads share the commits of the file system's journal.
+    Syncs in threads share commits of the journal.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:
@@ -290,7 +284,7 @@ def sync(descriptors: Sequence[int]) -> None:
 def file_system(descriptor: int) -> str:
     """Return the type of an open file's file system, such as `ext4`; empty if unknown.
 
-    Raises OSError where there is no /proc.
+    Raises OSError without /proc.
     """
     if sys.platform != "linux":
         return ""
@@ -312,7 +306,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a missing folder durably. Raises Full or Unavailable.
 
-    Only its owner may open it, because who can open a folder can lock it.
+    Only its owner may open it, and so lock it.
     """
     if path.is_dir():
         return
@@ -340,9 +334,7 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a temporary name."""
-    if not name.startswith("."):  # Faster than the pattern.
-        return False
+    """Return whether this is a temporary name of Staged."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
@@ -350,6 +342,6 @@ def is_abandoned(path: Path) -> bool:
     """Return whether the writer of a temporary file must have died."""
     try:
         changed_at = path.lstat().st_mtime
-    except FileNotFoundError:  # Its writer is alive.
+    except FileNotFoundError:
         return False
     return changed_at < time.time() - ABANDONED_SECONDS

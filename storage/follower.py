@@ -20,11 +20,10 @@ from storage.watch import Watch
 log = logging.getLogger("bookmarks")
 
 BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
-# A file that the system could not read is read again after this time.
+# A file whose reading failed is read again after this time.
 RETRY_SECONDS = 1.0
-# For more changes, and for more than a part of the collection, making a new
-# index is faster: from 600 of 10,000 bookmarks on, 4,300 of 100,000, and 13,000
-# of 500,000.
+# For more changes, and more than this part of the collection, a new index is
+# faster: from 600 of 10,000 bookmarks, 4,300 of 100,000, 13,000 of 500,000.
 MIN_CHANGES_TO_REBUILD = 500
 _PART_TO_REBUILD = 1 / 30
 
@@ -34,9 +33,8 @@ _File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id.
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/`.
 
-    A bookmark stays in the index while the system cannot read its file: clients
-    would take its absence for a deletion. Callers hold `mutex`, except for
-    `change_count` and `is_up_to_date`.
+    A bookmark stays while the system cannot read its file: clients would take
+    its absence for a deletion. Callers hold `mutex` unless a method needs none.
     """
 
     def __init__(
@@ -48,40 +46,37 @@ class Follower:
         self.number_of = number_of
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        self.change_count = 0  # Grows with every change of the index.
+        self.change_count = 0  # Of the index. Reading it needs no mutex.
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
     def reset(self) -> None:
-        """Drop the index and the watch: the next refresh reads all files."""
+        """Drop the index and the watch; the next refresh reads all files."""
         self.watch.close()
         self._forget()
-        # The next refresh compares all files instead of reading events.
-        self._must_rescan = True
+        self._must_rescan = True  # The next refresh compares all files.
 
     def _forget(self) -> None:
         self.index = Index({}, self.number_of)
-        # The latest ctime of a file or folder: removing a file changes that of
-        # its folder.
-        self._changed_at = 0.0
+        self._changed_at = 0.0  # The latest ctime of a file or folder.
         # By id: why its file cannot be used.
         self._errors: dict[str, StorageError] = {}
-        # By id: the address of a bookmark whose file has become invalid. No
-        # other bookmark may get it: an editor may be writing the file.
+        # By id: the address of a bookmark whose file has become invalid. An
+        # editor may be writing it, so no other bookmark may get the address.
         self._last_uri_keys: dict[str, str] = {}
-        # When to read files again that failed, by the monotonic clock.
+        # When to read failed files again, by the monotonic clock.
         self._retry_at = 0.0
         self._known = (KnownFiles(), KnownFiles())
 
     @property
     def state(self) -> State:
-        """The validators of the whole collection as of the last refresh."""
+        """The validators of the collection as of the last refresh."""
         return State(self.index.version, self._changed_at)
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if self._has_invalid_file(id):
-            self.reread(id)  # It may have been corrected by a hard link.
+            self.reread(id)  # A hard link may have corrected it.
         error = self._errors.get(id)
         if error:
             raise Unreadable(id, str(error))
@@ -93,7 +88,7 @@ class Follower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         """Return the ids of the bookmarks that have a uri with this key.
 
-        The oldest comes first, and those whose files are invalid come last.
+        The oldest comes first, those whose files are invalid last.
         """
         entries = self.index.of_uri_key(key)
         ids = [entry.bookmark.id for entry in entries]
@@ -113,22 +108,18 @@ class Follower:
 
         Needs no mutex.
         """
-        # Another thread sets `_must_rescan` before it takes events.
+        # In this order, because `refresh` sets `_must_rescan` before it takes events.
         if not self.watch.has_no_event():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, without inotify."""
+        """Return whether each refresh compares all files, for want of inotify."""
         return not (self._must_rescan or self.watch.is_open)
 
     def refresh(self) -> Index:
-        """Return the index after bringing it up to date.
-
-        Raises Unavailable if the folders cannot be read.
-        """
-        # Events can be read only once: if this method raises, the next
-        # refresh has to rescan.
+        """Return the up-to-date index. Raises Unavailable."""
+        # Events can be read only once: after an error, rescan.
         must_rescan = self._must_rescan
         self._must_rescan = True
         folder = self.watch.first_folder_identity
@@ -143,10 +134,7 @@ class Follower:
         return self.index
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the up-to-date index for a list of bookmarks.
-
-        Raises Unavailable also if reading every file failed.
-        """
+        """Return the index. Raises Unavailable also if reading every file failed."""
         index = self.refresh()
         if not index.entries and self._failed_ids():
             raise Unavailable(
@@ -155,26 +143,19 @@ class Follower:
         return index
 
     def refresh_one(self, id: str) -> None:
-        """Bring the index up to date for one id at least.
-
-        Raises Unavailable.
-        """
+        """Bring at least this id up to date. Raises Unavailable."""
         if self.compares_each_time():
             self.reread(id)
         else:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of one id again.
-
-        The kernel reports no write through a hard link in another folder.
-        """
+        """Read the files of an id, which a hard link may have changed unseen."""
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_File]:
-        """Yield the file of each event."""
         for kind, file_name in events:
             id = id_of(file_name)
             if id:
@@ -185,13 +166,10 @@ class Follower:
                     yield kind, id_of_error
 
     def _find_changed_files(self) -> Iterator[_File]:
-        """Yield each file that has changed since it was last read.
-
-        Raises OSError if a folder cannot be listed.
-        """
+        """Yield each file that has changed since it was last read. Raises OSError."""
         bookmarks, tombstones = self.folders
-        # Failed files wait for the next retry. The file of a deleted bookmark
-        # does not count while its tombstone is unchanged.
+        # Failed files wait for the next retry, and the file of a deleted
+        # bookmark for a change of its tombstone.
         skipped = {*self._failed_ids(), *self._known[TOMBSTONES]}
         for id in self._known[BOOKMARKS].find_changed(bookmarks):
             if id not in skipped:
@@ -208,7 +186,7 @@ class Follower:
         return self._known[TOMBSTONES].find_changed(folder)
 
     def _files_to_retry(self) -> list[_File]:
-        """Return the files that could not be read, once in `RETRY_SECONDS`."""
+        """Return the failed files, once in `RETRY_SECONDS`."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
@@ -219,7 +197,6 @@ class Follower:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
     def _failed_ids(self) -> list[str]:
-        """Return the ids whose files the system may read later."""
         failed = []
         for id, error in self._errors.items():
             if isinstance(error, files.ReadFailed):
@@ -253,10 +230,10 @@ class Follower:
     def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
         """Return `_ids_of` the files, and note when their folders changed.
 
-        Raises Unavailable for an error of a folder, not of a single file.
+        Raises Unavailable for an error of a folder.
         """
         try:
-            # Before reading: a change meanwhile makes the time later.
+            # Before reading, so that a later change has a later time.
             folders_changed_at = self._folders_changed_at()
             ids = self._ids_of(changed)
         except OSError as reason:
@@ -267,7 +244,7 @@ class Follower:
         return ids
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
-        """Set the item of each id, or remove the ids whose item is None."""
+        """Set the item of each id; None removes it."""
         part = len(self.index.items) * _PART_TO_REBUILD
         if len(items) > max(MIN_CHANGES_TO_REBUILD, part):
             all_items = {**self.index.items, **items}
@@ -277,10 +254,7 @@ class Follower:
             self.index.change(id, item)
 
     def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Return the ids of files, each with whether it may have a tombstone.
-
-        They keep their order, in which reading is faster.
-        """
+        """Return the ids of files in order, each with whether it may be deleted."""
         ids: dict[str, bool] = {}
         for kind, id in changed:
             may_be_deleted = (
@@ -306,7 +280,7 @@ class Follower:
     ) -> Item | StorageError | None:
         """Return what a file says, or why it cannot be used; None if missing.
 
-        The result is the item in the index if the file has not changed.
+        For an unchanged file, it is the item in the index.
         """
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:
@@ -336,7 +310,7 @@ class Follower:
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
 
     def _item_of_failed(self, id: str, error: StorageError) -> Item | None:
-        """Return the item that an id has in spite of an error of its file."""
+        """Return the item that an id keeps in spite of an error."""
         last = self.index.items.get(id)
         if not isinstance(error, files.ReadFailed):
             if isinstance(last, Entry):
@@ -347,17 +321,14 @@ class Follower:
         return last
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark is gone whose tombstone may be unreadable."""
+        """Return whether a bookmark is gone; its tombstone may be unreadable."""
         bookmarks, tombstones = self.folders
         name = id + SUFFIX
         has_tombstone = os.path.lexists(tombstones / name)
         return has_tombstone or files.is_missing(bookmarks / name)
 
     def _record_error(self, id: str, found: Item | StorageError | None) -> bool:
-        """Remember the error of an id; return whether it is another one.
-
-        The same error again makes no cached response stale.
-        """
+        """Remember the error of an id; return whether it is another one."""
         old = self._errors.pop(id, None)
         new = None
         if isinstance(found, StorageError):
@@ -370,7 +341,7 @@ class Follower:
     def _folders_changed_at(self) -> float:
         """Return when files were last added, replaced or removed."""
         bookmarks, tombstones = self.folders
-        # Removing the folder of tombstones changes the time of its parent.
+        # Removing that folder changes its parent.
         other = tombstones
         if not tombstones.exists():
             other = tombstones.parent
@@ -381,7 +352,7 @@ def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     """Return the index entry of a bookmark whose file holds `data`."""
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:
-        tags = bookmark.tags  # One tuple for both saves 100 bytes a bookmark.
+        tags = bookmark.tags  # Sharing the tuple saves 100 bytes a bookmark.
     return Entry(
         bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at
     )

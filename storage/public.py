@@ -1,7 +1,4 @@
-"""What visitors may read: the one place that decides it.
-
-A visitor's request has no valid token or login.
-"""
+"""What visitors may read: the one place that decides it."""
 
 import time
 from threading import RLock
@@ -15,18 +12,15 @@ _NO_VERSION = -1  # Before the first refresh.
 class PublicFollower:
     """Follow the public items of a folder, for the `Reader` of visitors.
 
-    It has the members of `Follower` that readers use, so that no reader can ask
-    for more. Private bookmarks, their tombstones, and files that were never
-    read do not exist for it, and its validators do not move with them.
+    It has the members of `Follower` that readers use, and no others. Its
+    validators do not move with private bookmarks and their tombstones.
     """
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
         self.change_count = 0
-        # The validators of the public items as of the last refresh.
-        self.state = State(_NO_VERSION, 0.0)
-        # The follower's `change_count` at that refresh.
-        self._looked_at = -1
+        self.state = State(_NO_VERSION, 0.0)  # Of the public items.
+        self._looked_at = -1  # The follower's `change_count` at the last look.
 
     @property
     def mutex(self) -> RLock:
@@ -35,56 +29,50 @@ class PublicFollower:
 
     @property
     def index(self) -> Index:
-        """The index of the public items."""
+        """The public items."""
         return self._follower.index.public
 
     def find(self, id: str) -> Entry | None:
-        """Return the public bookmark of this id, or None.
-
-        Raises Gone or Unreadable for a public one.
-        """
+        """Return the public bookmark of this id, or None. Raises Gone or Unreadable."""
         if id not in self.index.items:
             return None
         return self._follower.find(id)
 
     def ids_of_uri_key(self, key: str) -> list[str]:
-        """Return the ids of the public bookmarks that have a uri with this key."""
+        """Return the ids of public bookmarks that have a uri with this key."""
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
     # --- Refreshing ---
 
     def is_up_to_date(self) -> bool:
-        """Return whether no file has changed since the last refresh.
-
-        Needs no mutex.
-        """
+        """Return whether no file has changed since the last refresh."""
         if not self._follower.is_up_to_date():
             return False
         return self._looked_at == self._follower.change_count
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, without inotify."""
+        """Return whether each refresh compares all files."""
         return self._follower.compares_each_time()
 
     def refresh_one(self, id: str) -> None:
-        """Bring the index up to date for one id at least. Raises Unavailable."""
+        """Bring at least this id up to date. Raises Unavailable."""
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:  # The time must not tell whether the id has a file.
             self._follower.refresh()
 
     def refresh(self) -> Index:
-        """Return the up-to-date index of the public items. Raises Unavailable."""
+        """Return the up-to-date index. Raises Unavailable."""
         self._follower.refresh()
         return self._look()
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Do the same, but raise Unavailable also if reading every file failed."""
+        """Return the index. Raises Unavailable also if reading every file failed."""
         self._follower.refresh_or_raise_if_all_reads_failed()
         return self._look()
 
     def _look(self) -> Index:
-        """Return the index of the public items, and notice if it has changed."""
+        """Return the index, and notice if it has changed."""
         index = self.index
         if self._looked_at != self._follower.change_count:
             state = self._state_of(index)

@@ -11,17 +11,13 @@ from storage.query import Query
 from storage.selection import Selection, TagCounts, candidates
 from storage.uri import host_of, uri_key
 
-MAX_HOST_TAGS = 30  # The form leaves out those that are entered already.
-# Counting the tags of a list of 100,000 bookmarks for each of its pages takes
-# 40 ms. A selection has at most 16 KiB of search and 55 tags.
+MAX_HOST_TAGS = 30
+# Counting tags again for each page of 100,000 bookmarks would take 40 ms.
 _MAX_COUNTED_SELECTIONS = 50
 
 
 class Reader:
-    """The bookmarks and tombstones that a follower has in its index.
-
-    Most methods see each change that any process finished before the call.
-    """
+    """The bookmarks in a follower's index, with every change that is finished."""
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
@@ -30,10 +26,7 @@ class Reader:
         self._counted_at = follower.change_count
 
     def get(self, id: str) -> Entry:
-        """Return the bookmark of this id.
-
-        Raises NotFound, Gone or Unreadable.
-        """
+        """Return a bookmark. Raises NotFound, Gone or Unreadable."""
         with self._follower.mutex:
             self._follower.refresh_one(id)
             entry = self._follower.find(id)
@@ -47,10 +40,7 @@ class Reader:
             self.get(id)
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest of several.
-
-        Raises Unreadable.
-        """
+        """Return the bookmark of this uri, the oldest of several. Raises Unreadable."""
         with self._follower.mutex:
             self._follower.refresh()
             ids = self._follower.ids_of_uri_key(uri_key(uri))
@@ -65,19 +55,13 @@ class Reader:
             return index.ids_of_number(number)
 
     def state(self) -> State:
-        """Return the validators of the collection.
-
-        Raises Unavailable if no file can be read.
-        """
+        """Return the validators of the collection. Raises Unavailable."""
         with self._follower.mutex:
             self._follower.refresh_or_raise_if_all_reads_failed()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
-        """Return what the query selects, with the state of the collection.
-
-        Raises Unavailable if no file can be read.
-        """
+        """Return what the query selects. Raises Unavailable."""
         with self._follower.mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             return Selection(
@@ -90,7 +74,7 @@ class Reader:
             )
 
     def _counts_of_this_state(self) -> dict[tuple[Query, int], TagCounts]:
-        """Return the cache of counted tags, a new one after a change."""
+        """Return the cache of counted tags, emptied after a change."""
         is_stale = self._counted_at != self._follower.change_count
         if is_stale or len(self._counted) >= _MAX_COUNTED_SELECTIONS:
             self._counted = {}
@@ -98,10 +82,7 @@ class Reader:
         return self._counted
 
     def tag_counts(self) -> tuple[TagCounts, int, State]:
-        """Return each tag with its number of bookmarks, most used first.
-
-        Return also the number of bookmarks without tags, and the state.
-        """
+        """Return the tags, most used first, the number of untagged, and the state."""
         with self._follower.mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             untagged = index.count(UNTAGGED)
@@ -111,11 +92,11 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """The number of index changes, by which cached responses expire."""
+        """The number of changes, by which cached responses expire."""
         return self._follower.change_count
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, without inotify."""
+        """Return whether each refresh compares all files."""
         return self._follower.compares_each_time()
 
     def refresh(self) -> int:
@@ -155,10 +136,7 @@ class Reader:
 def _entries_of_host(
     entries: Sequence[Entry], host: str, excluded_key: str
 ) -> list[Entry]:
-    """Return the entries whose uri has the host, without one uri.
-
-    With 100,000 bookmarks this takes 6 ms.
-    """
+    """Return the entries whose uri has the host, without one uri."""
     # Searching for the text first is six times as fast as parsing every uri.
     similar = [entry for entry in entries if host in entry.uri_key]
     found = []

@@ -1,4 +1,4 @@
-"""Search expressions, the parameter `q`: a subset of linkding's grammar, and `-` for `not`.
+"""Search expressions, the parameter `q`.
 
     any  = all { 'or' all }
     all  = one { [ 'and' ] one }
@@ -17,14 +17,12 @@ from storage.bookmark import MAX_TAGS, fold, normalize
 from storage.errors import BadQuery
 from storage.uri import normalize_host
 
-# Each term costs a pass over the collection. With this limit a search can still name every tag of
-# a bookmark.
-MAX_TERMS = MAX_TAGS
+MAX_TERMS = MAX_TAGS  # Each costs a pass over the collection.
 
 # A phone types curly quotes.
 _QUOTE = '["“”„«»]'
 _NO_QUOTE = '[^"“”„«»]'
-# A word or tag has the parentheses that are opened directly behind a character of it.
+# A parenthesis directly behind a character belongs to the word or tag.
 _RUN = r"""
     [^\s()]+
     (?: \( (?: [^\s()] | \( [^\s()]* \) )* \) [^\s()]* )*
@@ -48,55 +46,55 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 class Text(msgspec.Struct, frozen=True):
-    """A bookmark's folded text contains this folded word or phrase."""
+    """The folded text contains this folded word or phrase."""
 
     text: str
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """A bookmark has this folded tag."""
+    """This is one of the folded tags."""
 
     tag: str
 
 
 class OnlyTags(msgspec.Struct, frozen=True):
-    """A bookmark has no other tags than these folded ones."""
+    """There are no other folded tags than these."""
 
     tags: frozenset[str]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A bookmark's uri has this normalized host, or one below it."""
+    """The uri has this normalized host, or one below it."""
 
     host: str
 
 
 class CreatedSince(msgspec.Struct, frozen=True):
-    """A bookmark was created on or after a date, `2024-03-01`, or its beginning, `2024-03`."""
+    """It was created on or after a date, or its beginning such as `2024-03`."""
 
     date: str
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """A bookmark was created before such a date."""
+    """It was created before such a date."""
 
     date: str
 
 
 class All(msgspec.Struct, frozen=True):
-    """A bookmark meets all parts."""
+    """All parts are met."""
 
     parts: tuple["Search", ...]
 
 
 class Any(msgspec.Struct, frozen=True):
-    """A bookmark meets at least one of the parts."""
+    """At least one part is met."""
 
     parts: tuple["Search", ...]
 
 
 class Not(msgspec.Struct, frozen=True):
-    """A bookmark does not meet the part."""
+    """The part is not met."""
 
     part: "Search"
 
@@ -109,14 +107,13 @@ KEYWORDS: Keywords = {"untagged": OnlyTags(frozenset()), "unread": Tag("unread")
 
 
 class _NotAnExpression(BadQuery):
-    """The text breaks the grammar: a list searches for its words, a change of tags is refused."""
+    """The text breaks the grammar."""
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Return the search of an expression; of any other text, a search for all of its words.
+    """Return the search of an expression, or else for all words of the text.
 
-    None, for a text without any word, selects every bookmark. Raises BadQuery if there are more
-    than `MAX_TERMS` terms.
+    None selects every bookmark. Raises BadQuery for more than `MAX_TERMS` terms.
     """
     try:
         return parse_expression(text, keywords)
@@ -125,10 +122,10 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Return the search of an expression; None, of an empty one, selects every bookmark.
+    """Return the search of an expression; None selects every bookmark.
 
-    Raises BadQuery for any other text, of which a search for the words could select the wrong
-    bookmarks to change.
+    Raises BadQuery for any other text: a search for its words could select the
+    wrong bookmarks to change.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 
@@ -137,8 +134,7 @@ def _parse_words(text: str) -> Search | None:
     words: list[Text] = []
     for word in text.split():
         folded = fold_text(word)
-        if folded:  # Nothing is left of a word of accents alone.
-            # A word of nothing but parentheses and quotes, such as `("`, stays.
+        if folded:  # Nothing is left of a word of accents alone. A word `("` stays.
             words.append(Text(folded.strip('()"') or folded))
     _require_few_terms(len(words))
     if not words:
@@ -147,7 +143,7 @@ def _parse_words(text: str) -> Search | None:
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
-    """Return the folded words and phrases to mark in the results of a search."""
+    """Return the folded words and phrases to mark in the results."""
     match search:
         case Text(word) if not is_negated:
             return [word]
@@ -164,18 +160,16 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents, typography and line breaks.
 
-    Each character is folded by itself, so that a match in the folded text can be marked in the
-    original text.
+    Each character is folded by itself, so that pages can mark a match.
     """
     if text.isascii():
-        # With spaces for line breaks, a phrase also matches across two lines of a description.
         return text.lower().replace("\n", " ")
     return text.translate(_FOLDED)
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Fold a tag that a client sent, to compare it with a bookmark's folded tags."""
-    # Folding turns the mark U+0345 into a letter, so NFC must order the marks around it before.
+    """Return a client's tag in the form of folded tags."""
+    # Folding turns the mark U+0345 into a letter, so NFC must order the marks before.
     return fold(normalize(text.strip()))
 
 
@@ -224,10 +218,7 @@ def _is_ignored(character: str, category: str) -> bool:
 
 
 class _FoldedCharacters(dict[int, str]):
-    """The folded text of each character by its code point, made at its first use.
-
-    With it, folding a text takes half the time.
-    """
+    """The folded text of each character by code point, which halves the time."""
 
     def __missing__(self, code_point: int) -> str:
         folded = _fold_character(chr(code_point))
@@ -243,7 +234,7 @@ _FOLDED = _FoldedCharacters()
 
 
 def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
-    """Yield the terms, operators and parentheses of a text. Raises _NotAnExpression."""
+    """Yield terms, operators and parentheses. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value = match[kind]
@@ -271,7 +262,7 @@ def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
 
 
 def _site_or_date(word: str) -> Term | None:
-    """Return the term of a word such as `site:example.org`; None for any other word."""
+    """Return the term of a word such as `site:example.org`."""
     name, _, value = word.partition(":")
     match name.lower():
         case "site" if _HOST.fullmatch(value):
@@ -310,7 +301,7 @@ class _Parser:
         self._rest = tokens[::-1]  # The next token is the last.
 
     def parse(self) -> Search | None:
-        """Return the search of the whole text. Raises _NotAnExpression."""
+        """Return the search. Raises _NotAnExpression."""
         if not self._rest:
             return None
         search = self._any()
@@ -354,7 +345,7 @@ class _Parser:
         return term
 
     def _next(self) -> Term | str:
-        """Return the next token, "" at the end."""
+        """Return the next token, empty at the end."""
         if not self._rest:
             return ""
         return self._rest[-1]

@@ -1,4 +1,4 @@
-"""The store of a data folder that threads and processes share: transactions."""
+"""The store of a data folder, which threads and processes share."""
 
 import logging
 import os
@@ -46,12 +46,11 @@ class Store(Reader):
         number_of: NumberOf = unique_number,
         keep_deleted: int | None = None,
     ) -> None:
-        """Open the folder and create missing folders.
+        """Open the folder and create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to the folder. A
-        new bookmark gets an id whose `number_of` no other id has. The files
-        of deleted bookmarks are kept for `keep_deleted` days, with None for
-        ever. Raises Unavailable or Full.
+        `one_machine` promises that no other machine writes to it. New ids
+        differ in their `number_of`. Deleted bookmarks are kept for
+        `keep_deleted` days, with None for ever.
         """
         super().__init__(Follower(folder, one_machine, number_of))
         self.trash = Trash(self._follower, keep_deleted)
@@ -65,10 +64,7 @@ class Store(Reader):
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        """Make new locks and a new watch, which no child shares with its parent.
-
-        Another thread of the parent may have held one during the fork.
-        """
+        """Make new locks, which a thread may have held during a fork, and a new watch."""
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
@@ -85,11 +81,10 @@ class Store(Reader):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Lock the folder for a block, and store its changes at the end.
+        """Lock the folder for a block, and store its changes durably at the end.
 
-        If the block raises, nothing is changed. If the transaction itself
-        raises Busy, Full or Unavailable, some changes may be stored, each of
-        them completely. Without an error all are durable.
+        If the block raises, nothing is changed. If storing raises Busy, Full or
+        Unavailable, some changes may be stored, each of them completely.
         """
         if not self.compares_each_time():
             self.refresh()  # Reading a new folder takes long: do not lock yet.
@@ -108,10 +103,7 @@ class Store(Reader):
                 self.trash.expire(folders)
 
     def expire(self) -> None:
-        """Remove the files of bookmarks that were deleted too long ago.
-
-        An error is only logged.
-        """
+        """Remove bookmarks that were deleted too long ago. An error is only logged."""
         try:
             self.refresh()
             while self.trash.has_expired():
@@ -132,7 +124,7 @@ class Store(Reader):
                 if folders.identity == watched:
                     yield folders
                     return
-            # Another folder has taken the place of the locked one: lock that.
+            # Another folder has taken its place: lock that.
 
 
 class Rehearsal(Store):

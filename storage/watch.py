@@ -34,8 +34,8 @@ if sys.platform == "linux":
     # The queue was full, or the kernel stopped watching a deleted folder.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# Inotify does not report every change on these types: another machine or mount
-# may write. `fuse` and `fuse.sshfs` are among them, but not `fuseblk`.
+# Inotify reports no change that another machine or mount makes on these types.
+# `fuseblk` is a local disk.
 _SHARED_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|"
     r"fuse(\.|$)|overlay|aufs|gpfs|mmfs|beegfs|orangefs|pvfs2|wekafs|panfs|"
@@ -56,23 +56,19 @@ _Identity = tuple[int, int]  # The device and inode of a folder.
 class Watch:
     """Watch some folders by inotify, where the system has it.
 
-    The kernel queues an event inside the system call that changes a folder:
-    `read_events` returns every change that was finished before. A forked child
-    has to open another watch.
+    The kernel queues an event inside the system call that changes a folder, so
+    `read_events` misses no finished change.
     """
 
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Watch nothing yet. Only the first folder must exist.
-
-        `one_machine` promises that no other machine writes to the file system.
-        """
+        """Watch nothing yet. Only the first folder must exist."""
         # Examining a text is faster than examining a `Path`.
         self._folders = [str(folder) for folder in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # The positions in `folders`, by watch descriptor.
+        # By watch descriptor.
         self._positions: dict[int, int] = {}
         # Of the folders when the watch was opened.
         self._identities: list[_Identity | None] = [None for _ in folders]
@@ -88,12 +84,11 @@ class Watch:
         return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
-        """Return the position in `folders` and the file name of each change.
+        """Return the folder's position and the file name of each change.
 
         An empty name stands for the folder itself. None means that the caller
-        has to compare all files: at the first call, after a folder was
-        replaced, after an overflow, and without inotify. Raises Unavailable if
-        the first folder is missing or a folder is a link.
+        has to compare all files. Raises Unavailable if the first folder is
+        missing or a folder is a link.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -110,9 +105,9 @@ class Watch:
         return changes
 
     def has_no_event(self) -> bool:
-        """Return True only if `read_events` would return an empty list.
+        """Return whether surely nothing has changed. Raises Unavailable.
 
-        Needs no mutex. Raises Unavailable as `read_events` does.
+        Needs no mutex.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
         if inotify is None or self._is_folder_replaced():
@@ -123,10 +118,7 @@ class Watch:
             return False
 
     def _is_folder_replaced(self) -> bool:
-        """Return whether a path leads to another folder than the watched one.
-
-        No event reports the new folder.
-        """
+        """Return whether another folder is at a path, which no event reports."""
         identities = [_identity(folder) for folder in self._folders]
         return identities != self._identities
 
@@ -170,9 +162,9 @@ class Watch:
 
 
 def _size_of_queue(inotify: "INotify") -> int:
-    """Return the number of bytes in the queued events.
+    """Return the size of the queued events in bytes.
 
-    Raises OSError or ValueError if the watch is closed.
+    Raises OSError or ValueError after closing.
     """
     # The kernel writes a C int into the buffer.
     size = fcntl.ioctl(inotify, termios.FIONREAD, bytes(4))
@@ -182,7 +174,7 @@ def _size_of_queue(inotify: "INotify") -> int:
 def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
     """Return whether inotify reports every change in a folder; if not, warn.
 
-    Raises OSError if the folder cannot be opened.
+    Raises OSError.
     """
     with files.open_folder(folder) as descriptor:
         type = files.file_system(descriptor)
@@ -194,7 +186,7 @@ def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
 
 @functools.cache
 def warn_once(text: str) -> None:
-    """Log a warning once in a process, however many folders it opens."""
+    """Log a warning once in a process."""
     log.warning(text)
 
 

@@ -9,15 +9,14 @@ from storage.bookmark import replace_invalid_xml_chars
 from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # In characters. Longer titles of pages are cut.
-Note = tuple[str, str]  # Below a field: its CSS class, such as `error`, and its text as HTML.
-HiddenFields = Sequence[tuple[str, str | None]]  # A form lacks those whose value is None.
+MAX_HEADING = 120  # In characters.
+Note = tuple[str, str]  # Below a field: a CSS class, such as `error`, and HTML.
+HiddenFields = Sequence[tuple[str, str | None]]  # None leaves the field out.
 
 
 def e(text: str) -> str:
-    """Return the text escaped for a page. No text may get into a page in any other way."""
-    # `isprintable` is fast, and no printable character is invalid in XML.
-    if not text.isprintable():
+    """Return the text escaped. No text may get into a page in any other way."""
+    if not text.isprintable():  # Printable characters are valid in XML.
         text = replace_invalid_xml_chars(text)
     return escape(text)
 
@@ -28,7 +27,7 @@ def begin(title: str, site: Site) -> str:
 
 
 def begin_list(title: str, listing: Listing) -> str:
-    """Return the page of a list up to its main part, with links that keep the filter."""
+    """Return the page of a list up to its main part."""
     site = listing.site
     add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
     return _begin(title, site, listing.filter, listing.order, add_address)
@@ -55,7 +54,7 @@ def _begin(
         f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{brand}{search}'
-        # Narrow screens show this button in place of the links, and it opens them.
+        # Narrow screens show this button in place of the links.
         '<button class="more" popovertarget="pages">Pages</button>\n'
         f'<nav id="pages" popover aria-label="Pages of the service">{unread_link}'
         f'<a href="{path}/tags">Tags</a>\n'
@@ -71,7 +70,7 @@ def begin_login(title: str, site: Site) -> str:
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
-    """Return a page of one column. The heading, as HTML, is the title unless it is given."""
+    """Return a page of one column; `heading` is HTML, by default the title."""
     return begin(title, site) + single_column(heading or e(title), main)
 
 
@@ -84,15 +83,14 @@ def single_column(heading: str, main: str) -> str:
 
 
 def _head(title: str, site: Site) -> str:
-    # The script reads the path of the service from `data-path`.
-    path = e(site.path)
+    path = e(site.path)  # The script reads it from `data-path`.
     shown_title = e(cut(title, MAX_HEADING))
     icon = served_name("icon.svg")
     touch_icon = served_name("touch.png")
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
-    # The script shortens dates. Nothing moves, because the browser shows the page after that.
+    # The script blocks rendering: it shortens dates, and nothing must move then.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -164,12 +162,12 @@ _HELP = (
 
 
 def feed_address(site: Site, filter: Parameters) -> str:
-    """Return the address of the feed of the bookmarks that `filter` selects."""
+    """Return the address of the feed of a list."""
     return with_query(f"{site.path}/feed", filter)
 
 
 def list_link(site: Site, list_query: str | None = None) -> str:
-    """Return a link back to the list with this query, or else to all bookmarks."""
+    """Return a link back to the list with this query."""
     link = link_button("Back to the list", list_address(site.path, list_query))
     return f"<p>{link}</p>\n"
 
@@ -180,12 +178,12 @@ def link_button(label: str, address: str) -> str:
 
 
 def submit_button(label: str, link: str = "") -> str:
-    """Return the button that sends a form, with links and other buttons beside it."""
+    """Return the button that sends a form, with HTML beside it."""
     return f'<p class="buttons"><button class="primary">{label}</button> {link}</p>\n'
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:
-    """Return attributes for the field `id`, and the HTML of its note, both empty without a text."""
+    """Return attributes for the field `id` and the HTML of its note."""
     kind, text = note
     if not text:
         return "", ""
@@ -196,9 +194,9 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 
 
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
-    """Return a form that is sent to the address `action`, with hidden fields."""
+    """Return a form that is sent to the address `action`."""
     hidden_inputs = _hidden_inputs(hidden)
-    # URL-encoding would triple non-ASCII text, and make long bookmarks too large.
+    # URL-encoding would make long bookmarks too large.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -214,7 +212,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return a notice such as `3 changed`, from the numbers that a form has put into the query."""
+    """Return a notice from the numbers that a form has put into the query."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")
@@ -235,7 +233,7 @@ def number_of_bookmarks(number: int) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return the text, or its beginning if it is longer than `limit` characters."""
+    """Return the text, cut to `limit` characters."""
     if len(text) <= limit:
         return text
     return text[:limit].rstrip() + "…"

@@ -6,7 +6,7 @@ from formats.html.frame import cut, e
 from formats.html.mark import Escape
 from storage.bookmark import Bookmark
 
-# In characters. Pages cut longer titles and uris; the form shows them whole.
+# In characters. Only the form shows longer ones whole.
 MAX_TITLE_SHOWN = 300
 MAX_URI_SHOWN = 200
 
@@ -22,7 +22,7 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Uris of other schemes are shown as text: a click on `javascript:` would run on this page.
+# Others are shown as text: a click on `javascript:` would run on this page.
 LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
@@ -30,7 +30,7 @@ LINKED_SCHEMES = frozenset(
 
 
 def title_link(b: Bookmark, escape_text: Escape = e) -> str:
-    """Return the title as a link to the uri, or both as text if the scheme must not be linked."""
+    """Return the title as a link to the uri, or both as text."""
     title = escape_text(cut(b.title, MAX_TITLE_SHOWN))
     scheme, _, _ = b.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
@@ -40,7 +40,7 @@ def title_link(b: Bookmark, escape_text: Escape = e) -> str:
 
 
 def host_of(uri: str) -> str:
-    """Return the host of a uri as pages show it, or an empty text if the uri has no host."""
+    """Return the host of a uri as pages show it; empty if there is none."""
     match = _HOST.match(uri)
     if not match:
         return ""
@@ -48,7 +48,7 @@ def host_of(uri: str) -> str:
 
 
 def host_html(uri: str) -> str:
-    """Return the host of a uri as HTML, or an empty text if the uri has no host."""
+    """Return the host of a uri as HTML; empty if there is none."""
     host = host_of(uri)
     if not host:
         return ""
@@ -59,10 +59,10 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    """Return the date of a timestamp such as 2024-01-02T03:04:05Z as HTML.
+    """Return the date of a timestamp as HTML.
 
-    The script writes a recent date as the number of days since then. The service does not, because
-    a page that changes each day could not be cached.
+    The script makes recent dates relative: a page that changes each day could not
+    be cached.
     """
     minute = timestamp[:16]
     year = timestamp[:4]

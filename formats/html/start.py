@@ -6,9 +6,8 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# If the browser blocks the window of the form, the form replaces the page. encodeURIComponent
-# throws an error for half a surrogate pair: [...t] cuts between code points, and toWellFormed
-# replaces a half.
+# If the browser blocks the window of the form, the form replaces the page. For half a surrogate
+# pair, which toWellFormed replaces, encodeURIComponent throws an error.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
@@ -17,7 +16,7 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 
 
 def introduction(site: Site) -> str:
-    """Return the page of an empty collection: one field, and two ways to add many bookmarks."""
+    """Return what the page of an empty collection says."""
     path = e(site.path)
     from_page = bookmarklet(site)
     from_file = import_form(site)
@@ -35,12 +34,9 @@ def introduction(site: Site) -> str:
 
 
 def bookmarklet(site: Site) -> str:
-    """Return the text that explains how to save a page of any site.
-
-    On a phone, users install the service as an app, and share pages to this app.
-    """
+    """Return how to save a page of any site, with a computer or a phone."""
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
-    # Browsers percent-decode a javascript: address before they run it, so % must not be in `safe`.
+    # Browsers decode the address before they run it, so % must not be in `safe`.
     address = quote(code, safe=":/()*'!,;=&+?.")
     return (
         '<div class="on-desktop">\n<p>'
@@ -54,7 +50,7 @@ def bookmarklet(site: Site) -> str:
 
 
 def import_form(site: Site) -> str:
-    """Return the form that imports a file of bookmarks."""
+    """Return the form that imports a file."""
     content = (
         '<label for="file">'
         "A file that a browser or another service has exported</label>\n"

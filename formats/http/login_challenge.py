@@ -1,6 +1,6 @@
-"""The login page, which a browser gets in place of a page that needs a login.
+"""The login page in place of a page that needs a login.
 
-It keeps a form that was sent without a login, the pending form, to be sent again.
+It keeps the pending form, one that was sent without a login.
 """
 
 import re
@@ -19,14 +19,14 @@ from storage.errors import Invalid, Malformed
 LOGIN_PATH = "/-/login"
 MAX_TOKEN_AND_NEXT = 65_536  # In bytes, of these fields of a login form.
 _TARGET = re.compile("/[!-~]*")  # A path and query for a header.
-# After `//` or `/\`, browsers expect a host. The login page would redirect without end.
+# After `//` or `/\`, browsers expect a host.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
-# The browser may have quoted characters already, with `%`.
+# With `%`: the browser may have quoted characters already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, site: Site) -> Response:
-    """Return the login page in place of the requested page; the caller sets the status."""
+    """Return the login page in place of the requested page."""
     pending_fields: Parameters = []
     target = _requested_page(request)
     if request.method == "POST":
@@ -46,32 +46,31 @@ def _read_pending_form(request: Request) -> Parameters:
 def read_form_at_login(request: Request) -> Parameters:
     """Return the fields of a pending form, or of a login form with one.
 
-    Raises HTTPError, Malformed or Invalid.
+    Raises as `read_form`.
     """
     return read_form(request, MAX_BODY + MAX_TOKEN_AND_NEXT)
 
 
 def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the target in a login form, and the fields of the pending form."""
+    """Return the target in a login form, and the pending fields."""
     pending_fields = [(name, value) for name, value in fields if name not in ("token", "next")]
     return check_target(dict(fields).get("next", "")), pending_fields
 
 
 def check_target(target: str) -> str:
-    """Return the path to show after the login, `/` for an unsafe one."""
+    """Return the path to show after the login, `/` for an unsafe path."""
     if not _TARGET.fullmatch(target) or target.startswith(_UNSAFE_BEGINNINGS):
         return "/"
     return target
 
 
 def referring_page(request: Request, site: Site) -> str:
-    """Return the path of the page whose link or form made the request."""
+    """Return the path of the page that made the request."""
     referrer = request.environ.get("HTTP_REFERER", "")
     return check_target(referrer.removeprefix(site.url))
 
 
 def _requested_page(request: Request) -> str:
-    """Return the path and query of the request."""
     environ: Mapping[str, str] = request.environ
     # WSGI has decoded the bytes as Latin-1.
     path = quote(environ.get("PATH_INFO", "").encode("latin-1")) or "/"

@@ -16,9 +16,9 @@ from formats.http.credentials import has_login, has_token
 from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError
 
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})  # A page of another site may send these.
-MAX_HOST = 261  # A name of 255 octets (RFC 1035 section 2.3.4), a colon, a port of five digits.
-# RFC 3986 section 3.2.2, but names in the DNS have no percent-encoding.
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_HOST = 261  # A name of 255 octets (RFC 1035), a colon and a port.
+# RFC 3986 section 3.2.2, without percent-encoding.
 HOST = re.compile(
     r"""
     ( \[ [0-9A-Fa-f:.]+ \]    # an IPv6 address
@@ -29,10 +29,9 @@ HOST = re.compile(
 )
 # The paths that need no token. Their handlers do not use the store.
 _PUBLIC_PATH = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
-# All other pages below `/-/` lead to a change, so visitors log in first.
+# All other pages below `/-/` lead to a change.
 _VISITORS_PAGE = "/-/tools"
-# Challenges, the values of WWW-Authenticate. For BEARER alone, no browser opens
-# a password dialog.
+# Challenges. For BEARER alone, no browser opens a password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
@@ -60,16 +59,13 @@ class AccessControl:
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def is_owner(self, request: Request) -> bool:
-        """Return whether the request may see everything: it has a valid token or login.
-
-        Without tokens everybody may. All others are visitors.
-        """
+        """Return whether the request may see everything, unlike a visitor's."""
         return not self.tokens or self._is_authenticated(request.environ)
 
     def check(self, request: Request, is_owner: bool) -> bool:
-        """Return whether the request may use the store; if not, its path needs no token.
+        """Return whether the request may use the store.
 
-        Raises HTTPError for a request that is not allowed.
+        If not, its path needs no token. Raises HTTPError if it is refused.
         """
         self._check_host(request)
         if self.tokens:
@@ -87,18 +83,16 @@ class AccessControl:
         if is_owner and scheme in ("bearer", "token"):
             return True  # A page of another site cannot send this header.
         if environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            # An old browser may send the cookie for another site's form without
-            # naming the site. HTTP Basic has the same risk, but scripts use it
-            # without Origin.
+            # Old browsers send the cookie with another site's form, without
+            # Origin. So do scripts with HTTP Basic, which must work.
             is_cookie = is_owner and not authorization
             self._check_site(request, needs_proof=is_cookie)
         if is_owner or self._is_public_reading(environ):
             return True
         if _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
             return False
-        # For Basic, a browser might open its dialog. The request of an extension
-        # has Sec-Fetch-Site or, over plain http to another machine, a token with
-        # the scheme Bearer or Token. Pages never have this challenge.
+        # For Basic, a browser would open its dialog over an extension, whose
+        # requests have one of these.
         challenge = _BASIC_OR_BEARER
         if "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token"):
             challenge = BEARER
@@ -124,9 +118,9 @@ class AccessControl:
         return environ["REQUEST_METHOD"] in ("GET", "HEAD")
 
     def _check_site(self, request: Request, needs_proof: bool = False) -> None:
-        """Raise HTTPError if a header says that a page of another site sent the request.
+        """Raise HTTPError if a page of another site sent the request.
 
-        With `needs_proof`, a header must say that a page of this service sent it.
+        With `needs_proof`, a header must show that a page of this service did.
         """
         is_own_site = _is_own_site(request, self.base_url)
         if is_own_site is False or (needs_proof and not is_own_site):
@@ -134,21 +128,15 @@ class AccessControl:
 
     def _check_host(self, request: Request) -> None:
         host = requested_host(request)
-        if not self.tokens and not self._is_own_host(host):
+        if self.tokens or not host:  # Browsers always send Host.
+            return
+        if not _is_own_host(host, self.base_url):
             detail = _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
 
-    def _is_own_host(self, host: str | None) -> bool:
-        """Return whether no page of another site can have sent a request to this host.
-
-        DNS rebinding makes the host of that page lead to this service. Only
-        browsers can be misled so, and they always send Host.
-        """
-        return not host or _is_own_host(host, self.base_url)
-
 
 def requested_host(request: Request) -> str | None:
-    """Return the header Host, None if HTTP/1.0 leaves it out. Raises HTTPError if it is wrong."""
+    """Return the header Host, None without one in HTTP/1.0. Raises HTTPError."""
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
@@ -206,8 +194,8 @@ def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     origins = [f"{configured.scheme}://{configured.netloc}"]
-    # Of one host only the scheme of `base_url` is right: over http, others can
-    # send pages of this host.
+    # Over http, others can send pages of this host, so its scheme must be that
+    # of `base_url`.
     if requested.netloc != configured.netloc:
         origins.append(f"{requested.scheme}://{requested.netloc}")
     return origins

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
-MAX_ENTRY = 1024 * 1024  # Every valid bookmark is smaller, even escaped.
+MAX_ENTRY = 1024 * 1024  # Valid bookmarks are smaller, even escaped.
 MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
@@ -23,10 +23,10 @@ URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file, whose values are not checked yet.
+    """An entry of a file, unchecked.
 
-    With the skip reason NOT_READ it is no entry but a note on the whole file: `fields` then has the
-    numbers of unread values by the names of their columns or members.
+    With the skip reason NOT_READ, `fields` has the numbers of unread values in the
+    whole file by the names of their columns or members.
     """
 
     place: Place
@@ -40,7 +40,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # The report quotes a text that is no uri as it stands in the file.
+        # A report quotes any other text as it stands.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -51,7 +51,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 def _encode_white_space(uri: str) -> str:
     """Return the uri as browsers read it (https://url.spec.whatwg.org/#url-parsing)."""
-    if len(uri) > MAX_URI:  # Encoding takes long, and the importer skips it.
+    if len(uri) > MAX_URI:  # The importer skips it.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)
     return re.sub(r"\s", lambda space: quote(space[0]), uri)
@@ -66,16 +66,16 @@ class UnreadValues(Counter[str]):
     """The numbers of unread values, by the names of columns or members."""
 
     def add(self, name: str, number: int = 1) -> None:
-        """Count the values of a column or member."""
+        """Count some values."""
         if name in self or len(self) < MAX_UNREAD_NAMES:
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield the note with the numbers, if there are any."""
+        """Yield a note, if there are any."""
         if self:
             yield note_of_unread_values(self)
 
 
 def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return the note that so many values of these names are not read."""
+    """Return the note on these numbers, by name."""
     return ImportedEntry(0, dict(numbers), NOT_READ)
