@@ -1,4 +1,4 @@
-"""The files of a folder as they were last read, to find changes without inotify."""
+"""Find changed files without inotify."""
 
 import os
 import time
@@ -11,14 +11,11 @@ from storage.bookmark import ID
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # The signature of a file that the next comparison reports.
+_READ_AGAIN = 0  # This signature counts as changed.
 
 
 class KnownFiles:
-    """A signature of each file `{id}.json` that was read in one folder.
-
-    The signature changes with the file's inode, size or times.
-    """
+    """The files `{id}.json` of a folder, by signatures of their inodes, sizes and times."""
 
     def __init__(self) -> None:
         self._signatures: dict[str, int] = {}
@@ -32,27 +29,23 @@ class KnownFiles:
     def remember(
         self, id: str, status: os.stat_result, reading_began_ns: int
     ) -> None:
-        """Take a file for known, whose reading began at this time."""
+        """Remember the status of a file that was read."""
         self._signatures[id] = _signature(status, reading_began_ns)
 
     def forget(self, id: str) -> None:
-        """Take a file for new, if it is there again."""
+        """Forget a file, which would be new."""
         self._signatures.pop(id, None)
 
     def find_changed(self, folder: Path) -> list[str]:
-        """Return the ids of the files that are new, changed or gone.
-
-        Raises OSError if the folder cannot be listed.
-        """
+        """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(folder) as descriptor:
-            # Raises PermissionError if the folder can be listed, but no file
-            # in it can be read.
+            # Raises PermissionError if no file in the folder can be read.
             os.stat(".", dir_fd=descriptor)
             return [*self._find_new(descriptor), *self._compare(descriptor)]
 
     def _find_new(self, descriptor: int) -> Iterator[str]:
         with os.scandir(descriptor) as entries:
-            # Most disks read close inode numbers faster one after the other.
+            # Most disks read files faster in the order of inodes.
             in_disk_order = sorted(entries, key=os.DirEntry.inode)
         for entry in in_disk_order:
             id = id_of(entry.name)
@@ -60,7 +53,7 @@ class KnownFiles:
                 yield id
 
     def _compare(self, descriptor: int) -> Iterator[str]:
-        """Yield the known files that have changed or are gone."""
+        """Yield the ids of known files that are changed or gone."""
         now_ns = time.time_ns()
         for id, signature in self._signatures.items():
             if signature == _READ_AGAIN:
@@ -70,7 +63,7 @@ class KnownFiles:
                 status = os.stat(
                     id + SUFFIX, dir_fd=descriptor, follow_symlinks=False
                 )
-            except OSError:  # Reading shows whether it is gone or unreadable.
+            except OSError:
                 yield id
                 continue
             if signature != _signature(status, now_ns):
@@ -78,10 +71,7 @@ class KnownFiles:
 
 
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:
-    """Return the signature of a file with this status.
-
-    It is `_READ_AGAIN` if another change may leave the same times.
-    """
+    """Return the signature; `_READ_AGAIN` if another change may leave the same times."""
     changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
     if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
         return _READ_AGAIN
@@ -95,7 +85,7 @@ def _signature(status: os.stat_result, reading_began_ns: int) -> int:
 
 
 def id_of(file_name: str) -> str | None:
-    """Return the id in the file name `{id}.json`, None for any other name."""
+    """Return the id in the name `{id}.json`, None for others."""
     id = file_name.removesuffix(SUFFIX)
     if id == file_name or not ID.fullmatch(id):
         return None

@@ -1,4 +1,4 @@
-"""The lock of a data folder for writers, and the folders by descriptors."""
+"""The lock of a data folder for writers, and its folders by descriptors."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from storage import files
 from storage.errors import Busy, OutcomeUnknown, StorageError, Unavailable
 
-LOCK_SECONDS = 5.0  # A writer that has waited this long raises Busy.
+LOCK_SECONDS = 5.0
 _BUSY = (
     "Another writer has held the lock of the data folder for "
     f"{LOCK_SECONDS:.0f} seconds."
@@ -24,10 +24,7 @@ _PATH_FLAGS = (
 
 
 class OpenFolders:
-    """The folders of a data folder by descriptors, for a transaction.
-
-    If a restore moves another folder to a path, nothing is written there.
-    """
+    """The folders of a data folder, wherever a restore may move them."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
         """Open the folders until `opened` is closed. Raises Unavailable."""
@@ -42,10 +39,7 @@ class OpenFolders:
 
     @property
     def tombstones(self) -> int:
-        """The folder of tombstones, which is created if it is missing.
-
-        Raises Unavailable or Full.
-        """
+        """The folder of tombstones, made if it is missing. Raises Unavailable or Full."""
         if self._tombstones is None:
             problem = "The folder tombstones cannot be used"
             with files.translate_disk_errors(problem):
@@ -74,10 +68,7 @@ class OpenFolders:
         return _identity(self.bookmarks)
 
     def require_in_place(self) -> None:
-        """Raise OutcomeUnknown if another folder has taken the place of one.
-
-        What was written is in the folder that was moved away.
-        """
+        """Raise OutcomeUnknown if a written folder was moved away."""
         for name, descriptor in (
             ("bookmarks", self.bookmarks),
             ("tombstones", self._tombstones),
@@ -101,23 +92,18 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 
 
 class Lock:
-    """An exclusive lock for writers in all threads and processes.
-
-    It locks the folder of bookmarks itself, because a lock file could be
-    replaced while it is in use.
-    """
+    """An exclusive lock on the folder of bookmarks, for all threads and processes."""
 
     def __init__(self) -> None:
         self._turns = _Turns()
-        self._held_at = 0.0  # When a thread of this process last held it.
+        self._held_at = 0.0  # When this process last held it.
         self._locked: set[int] = set()  # Descriptors.
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a block.
 
-        Raises Busy if no thread of this process got the lock for LOCK_SECONDS,
-        Unavailable if it cannot be used.
+        Raises Busy if this process does not get it for LOCK_SECONDS, or Unavailable.
         """
         asked_at = time.monotonic()
 
@@ -141,8 +127,8 @@ class Lock:
     ) -> Iterator[None]:
         """Let one process at a time wait for the lock.
 
-        Otherwise a process that writes all the time would lock the folder
-        again before another one notices that it is free.
+        Otherwise a busy process would lock the folder again before another one
+        notices that it is free.
         """
         with ExitStack() as opened:
             try:
@@ -167,27 +153,22 @@ class Lock:
             raise
 
     def _unlock(self, folder: int) -> None:
-        # If this process forked meanwhile, its child shares the lock, and
-        # closing the folder alone would not release the lock.
+        # Closing the folder would not release a lock that a forked child shares.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked.discard(folder)
 
     def close_in_child(self) -> None:
-        """Close the folders in a forked child, which shares their locks.
-
-        Otherwise the child would keep the locks if its parent is killed.
-        """
+        """Close the locked folders in a forked child, which would keep the locks."""
         for descriptor in self._locked:
             with suppress(OSError):
                 os.close(descriptor)
 
 
 class _Turns:
-    """A lock that the threads of a process get in the order in which they ask.
+    """A lock that threads get in the order in which they ask.
 
-    A thread that asks again at once for a `threading.Lock` mostly gets it before
-    the threads that wait.
+    A thread that asks again for a `threading.Lock` mostly gets it before others.
     """
 
     def __init__(self) -> None:
@@ -197,7 +178,7 @@ class _Turns:
 
     @contextmanager
     def take(self, is_late: Callable[[], bool]) -> Iterator[None]:
-        """Take the lock for a block. Raises Busy if `is_late` before."""
+        """Take the lock for a block, or raise Busy once `is_late`."""
         self._wait(is_late)
         try:
             yield
@@ -226,7 +207,7 @@ class _Turns:
 
 
 def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
-    """Lock the open file. Raises Busy if `is_late` before, Unavailable if it cannot be locked."""
+    """Lock the open file. Raises Busy once `is_late`, or Unavailable."""
     pause = 0.0001  # Most writers hold the lock for less than a millisecond.
     while True:
         try:

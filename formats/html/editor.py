@@ -42,7 +42,7 @@ _INPUTS = {
         "Tags",
         'dir="auto" autocapitalize="none" data-completes="tags"',
         "Separate tags with commas.",
-        is_multiline=True,  # The field grows with its text.
+        is_multiline=True,
     ),
     "description": _Input("Description", is_multiline=True),
 }
@@ -53,13 +53,12 @@ LABELS = {name: input.label for name, input in _INPUTS.items()}
 _LINE = 60  # In characters, of a field of several lines.
 _MAX_LINES = 8
 _MIN_LINES_OF_DESCRIPTION = 5
-MAX_ADDED_TEXT_SHOWN = 300  # In characters, of the text of `quote_checkbox`.
-_MAX_VALUE_SHOWN = 1000  # In characters, of a value that is shown as text.
+MAX_ADDED_TEXT_SHOWN = 300  # In characters, beside `quote_checkbox`.
+_MAX_VALUE_SHOWN = 1000  # In characters.
 MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
-# An address as people type it, without https://. A text such as `mailto.x:abc` is none: no port
-# follows the colon, so `mailto.x` is a scheme.
+# An address as people type it, without https://. In `mailto.x:abc`, no port follows.
 _WITHOUT_SCHEME = re.compile(
     r"""
     ( localhost
@@ -83,19 +82,19 @@ def _complete_address(text: str) -> str:
 class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark: the texts in its fields, and its hidden fields."""
 
-    id: str = ""  # Of the bookmark that the form changes; empty if it adds one.
-    # By field; without the tag UNREAD. A form opened before an upgrade lacks new fields.
+    id: str = ""  # Of the bookmark; empty to add one.
+    # By field, without the tag UNREAD. A form from before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False
     opened: str = ""  # The digest of each field that the form was opened with.
-    list_query: str | None = None  # Of the list to return to; None if there is none.
-    closes_window: str = ""  # "1" if the bookmarklet has opened the window of the form.
+    list_query: str | None = None  # Of the list to return to, if any.
+    closes_window: str = ""  # "1" in a window of the bookmarklet.
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
         """Return the form that a browser has sent, or that a query fills in."""
         tags = fields.get("tags", ())
-        # Not `fold_tag`, because a tag may still be too long to be normalized.
+        # A tag may still be too long for `fold_tag`.
         others = [tag for tag in tags if tag.casefold() != UNREAD]
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
@@ -113,7 +112,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def text(self, name: str) -> str:
-        """Return the text in the field of this name."""
+        """Return the text of a field."""
         return self.texts.get(name, "")
 
     def showing(self, entry: Entry) -> "BookmarkForm":
@@ -126,7 +125,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
             texts=texts_of(bookmark) | {"tags": ", ".join(others)},
             unread=len(others) < len(bookmark.tags),
         )
-        # The service keeps no old versions. The values would make the form twice as large.
+        # Digests, because the values would make the form twice as large.
         digests = _digests(form.fields())
         opened = [f"{name}:{digest}" for name, digest in digests.items()]
         return replace(form, opened=" ".join(opened))
@@ -139,9 +138,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         return fields
 
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
-        """Return the fields that the user has changed since the form was opened (three-way merge).
+        """Return the fields that the user has changed (three-way merge).
 
-        Return also the names of those that another client has changed, too, to other values.
+        Return also the names of those that another client has changed otherwise.
         """
         opened: dict[str, str] = {}
         for part in self.opened.split():
@@ -161,14 +160,13 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _sent_text(value: object) -> str:
-    """Return the text of a field that a browser has sent."""
     if isinstance(value, list):
         return ", ".join(value)
     return str(value).replace("\r\n", "\n")  # Browsers send CRLF.
 
 
 def texts_of(bookmark: Bookmark) -> dict[str, str]:
-    """Return a bookmark's values as texts, by the names of the form's fields."""
+    """Return a bookmark's values as texts of the form's fields."""
     texts = {}
     for name in LABELS:
         value = getattr(bookmark, name)
@@ -179,7 +177,6 @@ def texts_of(bookmark: Bookmark) -> dict[str, str]:
 def _digests(fields: Fields) -> dict[str, str]:
     digests = {}
     for name, value in fields.items():
-        # 8 bytes keep a form short, and two values hardly ever have the same digest.
         digest = hashlib.blake2b(msgspec.json.encode(value), digest_size=8)
         digests[name] = digest.hexdigest()
     return digests
@@ -189,7 +186,7 @@ _40_BITS = 2**40 - 1  # They distinguish the versions of one bookmark.
 
 
 def shown_version(entry: Entry) -> str:
-    """Return the id and version of a bookmark, by which a form says what its page has shown."""
+    """Return the id and version by which a form says what its page has shown."""
     return f"{entry.bookmark.id}:{entry.version & _40_BITS:010x}"
 
 
@@ -208,8 +205,8 @@ def edit_form(
 ) -> str:
     """Return the HTML of a form that adds or changes a bookmark.
 
-    `notes` are shown below the fields of these names. `checkbox` and `link` are HTML below the
-    fields and beside the button; the default link leads back to the list.
+    `notes` are those below the fields. `checkbox` and `link` are HTML; the default
+    link leads back to the list.
     """
     if link is None:
         link = cancel_link(site, form)
@@ -223,7 +220,7 @@ def edit_form(
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
-    # Without autocomplete="off", a reload could put old typed text into a newer version's form.
+    # Without autocomplete="off", a reload could put old text into the form of a newer version.
     return post_form(path, hidden, "".join(parts), 'class="editor" autocomplete="off"')
 
 
@@ -244,7 +241,7 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
     input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     if is_multiline:
         rows = _rows(name, value)
-        # HTML parsers drop one line break after the start tag, so write one before the value.
+        # HTML parsers drop a line break after the start tag.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
     return (
@@ -269,7 +266,7 @@ def other_value(label: str, value: str) -> Note:
 
 
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
-    """Return checkboxes that add tags which other bookmarks of the same host have."""
+    """Return checkboxes for tags of other bookmarks of the same host."""
     uri = form.text("uri")
     folded_tags = {UNREAD, *map(fold, split_tags(form.text("tags")))}
     unused = [tag for tag in site.host_tags(uri) if fold(tag) not in folded_tags]
@@ -284,7 +281,7 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    """Return a checkbox that adds this text to the stored description."""
+    """Return a checkbox that adds a text to the description."""
     checked = " checked" if is_checked else ""
     shown = e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))
     return (
@@ -296,14 +293,14 @@ def quote_checkbox(sent_description: str, is_checked: bool) -> str:
 
 
 def cancel_link(site: Site, form: BookmarkForm) -> str:
-    """Return a link to the bookmark in the list that the user opened the form from."""
-    if form.list_query is None:  # The user did not come from a list.
+    """Return a link back to the list that the form was opened from, if any."""
+    if form.list_query is None:
         return ""
     return link_button("Cancel", list_address(site.path, form.list_query, form.id))
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return the values of the form's fields with their labels; cut long ones."""
+    """Return the values with the labels of their fields."""
     rows = []
     for name, value in values:
         if value and name in LABELS:
@@ -316,7 +313,7 @@ def values_html(values: Iterable[tuple[str, str]]) -> str:
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:
-    """Return a form that deletes the bookmark, unless it has changed since the page was made."""
+    """Return a form that deletes this version of the bookmark."""
     hidden = [("_shown", shown_version(entry)), ("_list", list_query)]
     action = f"{site.path}/-/delete/{entry.bookmark.id}"
     return post_form(action, hidden, "<button>Delete</button>", 'class="delete"')

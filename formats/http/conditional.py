@@ -29,7 +29,7 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# In the environment of a visitor's request. Its responses have other entity tags.
+# In the environment of a visitor's request.
 VISITOR_VARIABLE = "bookmarks.visitor"
 # RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -42,9 +42,9 @@ def respond(
     chunks: Iterable[bytes],
     name: str = "",
 ) -> Response:
-    """Return a representation of a resource, or 304 if the client has it already.
+    """Return a representation of a resource, or 304. Raises PreconditionFailed.
 
-    `name` distinguishes representations in one format. Raises PreconditionFailed.
+    `name` distinguishes representations in one format.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if VISITOR_VARIABLE in request.environ:
@@ -73,7 +73,7 @@ def respond_asset(request: Request, asset: Asset) -> Response:
 
 
 def _state_tag(resource: Resource) -> str:
-    """Return the part of an entity tag that all representations share."""
+    """Return what the entity tags of all representations share."""
     return f"{resource.version:032x}"
 
 
@@ -82,7 +82,7 @@ def _last_modified(resource: Resource) -> int:
     return int(min(resource.changed_at, time.time()))
 
 
-@functools.lru_cache(maxsize=1024)  # Saves 20 µs. All lists have the same date.
+@functools.lru_cache(maxsize=1024)  # Saves 20 µs.
 def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)
 
@@ -93,7 +93,7 @@ def _http_date(seconds: int) -> str:
 def require_conditions(request: Request, resource: Resource | None) -> None:
     """Raise PreconditionFailed unless the conditions of a change hold.
 
-    `resource` is None if it does not exist (RFC 9110 section 13.2.2).
+    The resource may be None, missing (RFC 9110 section 13.2.2).
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
@@ -122,10 +122,7 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
-    """Return whether the client of a GET has this representation.
-
-    Raises PreconditionFailed.
-    """
+    """Return whether the client has this representation. Raises PreconditionFailed."""
     environ = request.environ
     if environ.keys().isdisjoint(CONDITION_VARIABLES):
         return False
@@ -144,7 +141,7 @@ def _is_not_modified(
 
 
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
-    """Return whether one of the tags in a header has the resource's current version.
+    """Return whether one of the tags has the current version.
 
     The representation may differ: who has read a page may send JSON.
     """
@@ -152,18 +149,18 @@ def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
         return False
     if header.strip() == "*":
         return True
-    # The rest of a tag, after a dot, is that of one representation.
+    # The rest of a tag is that of one representation.
     state_tags = [tag.partition(".")[0] for tag in tags]
     return _state_tag(resource) in state_tags
 
 
 def _opaque_tags(header: str) -> list[str]:
-    """Return all entity tags in a header, without their quotes."""
+    """Return all entity tags, without quotes."""
     return [tag for _, tag in _ENTITY_TAG.findall(header)]
 
 
 def _strong_tags(header: str) -> list[str]:
-    """Return the entity tags in a header without weak ones, such as `W/"tag"`."""
+    """Return the entity tags without weak ones, such as `W/"tag"`."""
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not weak]
 
 
@@ -173,7 +170,7 @@ def _strong_tags(header: str) -> list[str]:
 def _is_unchanged_since(date: float, resource: Resource) -> bool:
     """Return whether the resource has surely not changed since the date.
 
-    For a second after a change, an older version may have the same date.
+    For a second, an older version may have the same date.
     """
     if _last_modified(resource) > date:
         return False
@@ -181,7 +178,7 @@ def _is_unchanged_since(date: float, resource: Resource) -> bool:
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return a header's date in seconds, None if it is absent, invalid or in the future."""
+    """Return a header's date in seconds, None without a valid one in the past."""
     # WebOb's parser takes 31 February for 3 March.
     try:
         date = parsedate_to_datetime(request.environ.get(name, ""))

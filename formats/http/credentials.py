@@ -16,15 +16,15 @@ from storage.errors import Invalid
 from storage.watch import warn_once
 
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
-MIN_TOKEN_LENGTH = 16  # In characters. A shorter token only causes a warning.
+MIN_TOKEN_LENGTH = 16  # In characters. A shorter one causes a warning.
 _HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
-LOGIN_SECONDS = 365 * 24 * 3600  # A year.
+LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
     with suppress(OSError):  # Reading the tokens raises the error.
-        if os.stat(file).st_mode & 0o077:  # Of the group or of others.
+        if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
 
@@ -39,7 +39,7 @@ def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
 
 
 def read_tokens(file: Path) -> tuple[bytes, ...]:
-    """Return the tokens in the token file of a host. Raises StorageError or OSError."""
+    """Return the tokens in a file. Raises StorageError or OSError."""
     data, _ = files.read(os.path.realpath(file))  # Refuses a pipe.
     tokens = encode_tokens(parse_tokens(data, str(file)))
     warn_of_readable_tokens(str(file))
@@ -78,10 +78,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
 
 
 def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether an Authorization header has one of the tokens.
-
-    In the scheme Basic (RFC 7617), the token is the password.
-    """
+    """Return whether an Authorization header has one of the tokens."""
     scheme, _, credentials = authorization.partition(" ")
     # WSGI has decoded the header as Latin-1.
     sent = credentials.strip().encode("latin-1", "replace")
@@ -105,7 +102,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that equals the sent one, or None."""
     found = None
-    # Compare with every token, so that the time does not show which one is right.
+    # Compare all, so that the time does not show which one is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -114,7 +111,7 @@ def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
 
 # --- The login cookie ---
 
-# The value of a login cookie, as `make_login` makes it.
+# The value of a login cookie.
 _LOGIN = re.compile(
     r"""
     (?P<signed>
@@ -130,11 +127,7 @@ _LOGIN = re.compile(
 
 
 def make_login(token: bytes) -> str:
-    """Return the value of a cookie that proves a login with the token.
-
-    It has an HMAC under the token, so that the service stores nothing and removing
-    the token ends the login.
-    """
+    """Return the value of a cookie that proves a login, until the token is removed."""
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
 
@@ -152,13 +145,12 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # With a wrong clock, the login may be of the far future.
+    # By a wrong clock, it may be of the far future.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False
     is_valid = False
-    # Compare with every token, so that the time does not show which one is right.
-    for token in tokens:
+    for token in tokens:  # Compare all, as in `find_token`.
         signature = _sign(match["signed"], token)
         if hmac.compare_digest(match["signature"], signature):
             is_valid = True

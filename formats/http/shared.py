@@ -4,17 +4,17 @@ import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# Of the sentence around an address: these characters at its end are no part of it.
+# These characters at the end of an address are the sentence's.
 _PUNCTUATION = ".,;:!?'\"’”»"
-# Nor are these, unless the address has the opening bracket too.
+# So are these, unless the address has the opening bracket.
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the form's values for the shared `title`, `text` and `uri`; each may be absent.
+    """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Most apps share no `url`, but a text that contains the address. The rest of the text becomes the
-    title if the app shares no title, and otherwise the description.
+    Most apps share only a text with the address. The rest is the title, or beside
+    a title the description.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -22,7 +22,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     if not uri:
         uri = _find_address(text) or _find_address(title)
     description = _remove_address(text, uri)
-    if description == title:  # An app may share the same words as title and text.
+    if description == title:
         description = ""
     if not title and "\n" not in description:  # A title has one line.
         title = description
@@ -31,7 +31,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a shared text, without the punctuation that follows it."""
+    """Return the first web address in a text, without punctuation behind it."""
     match = _ADDRESS.search(text)
     if not match:
         return ""
@@ -49,6 +49,6 @@ def _ends_with_punctuation(address: str) -> bool:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return a shared text without the address at its start or end: "Title - URL" gives "Title"."""
+    """Return the text around an address: that of "Title - URL" is "Title"."""
     rest = text.removeprefix(address).removesuffix(address)
     return rest.strip(" \n:-–")

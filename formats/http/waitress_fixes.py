@@ -8,7 +8,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# In bytes, beside 3/8 of the content: a chunk of 16 bytes has 6 bytes of framing.
+# In bytes, beside 3/8 of the content: 6 bytes for a chunk of 16.
 MAX_FRAMING = 16_384
 MIN_RATE = 1024  # In bytes per second, after the first minute.
 _TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
@@ -20,7 +20,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # HTTPChannel would send `100 Continue` and never respond.
+            # waitress would send `100 Continue` and never respond.
             self.expect_continue = False
         return consumed
 
@@ -29,16 +29,16 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
             super().parse_header(header_plus)
         except ValueError:  # waitress would close the connection without a response.
             raise ParsingError("The request line or Content-Length is malformed") from None
-        # A proxy may go by the other length, and see another request than waitress
-        # in what follows (RFC 9112 section 6.1).
+        # A proxy may go by the other length, and see another request in what
+        # follows (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
             raise ParsingError(_TWO_LENGTHS)
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
-        """Refuse a body with too long chunk sizes, extensions and trailers.
+        """Refuse long chunk extensions and trailers, and tiny chunks.
 
-        A line of 8 MiB, or 8 MiB of one-byte chunks, would take 4 seconds of CPU.
+        8 MiB of them would take 4 seconds of CPU.
         """
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
@@ -50,8 +50,8 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
 
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
-    started = 0.0  # When the first bytes of the current request arrived.
-    size = 0  # The bytes of the current request.
+    started = 0.0  # When the current request began to arrive.
+    size = 0  # Its bytes.
 
     def received(self, data: bytes) -> object:
         if self.request is None:
@@ -59,7 +59,7 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
             self.size = 0
         self.size += len(data)
         result = super().received(data)
-        if self.request is not None:  # A slow request counts as silence, which ends it.
+        if self.request is not None:  # A slow request counts as silence.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result
@@ -68,14 +68,13 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder has no room for a large response. waitress would
-            # keep one core busy for a minute.
+            # The temporary folder is full. waitress would keep a core busy for a minute.
             self.will_close = True
             raise
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
-    """Serve requests that write, and may wait for a lock, in threads of their own."""
+    """Serve requests that write, and may wait for a lock, in other threads."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
