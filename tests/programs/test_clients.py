@@ -215,6 +215,48 @@ def test_feedparser_reads_entries_and_deletions(serve):
     assert third.feed["at_deleted-entry"]["ref"] in [entry.id for entry in first.entries]
 
 
+# --- The documented program that reads titles ---
+
+
+def test_the_documented_program_gives_titles_to_bookmarks_without_one(serve, tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.html").write_text("<title>A &amp; &lt;b\n</title><svg><title>No</title></svg>")
+    (pages / "b.html").write_text("<p>No title")
+    (pages / "named.html").write_text("<title>Of the page</title>")
+    program = documented_block("python", "TITLE")
+    assert len(program.splitlines()) <= 40
+    address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    environment = {**os.environ, "TOKEN": TOKEN}
+    bearer = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+
+    def ask(value=None):
+        data = json.dumps(value).encode() if value else None
+        request = urllib.request.Request(f"{address}/", data, bearer)
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
+
+    with website(pages) as site:
+        for name in ("a.html", "b.html", "missing.html"):
+            ask({"uri": f"{site}/{name}"})
+        ask({"uri": f"{site}/named.html", "title": "Mine"})
+        ask({"uri": "mailto:someone@example.com"})
+        command = [sys.executable, "-W", "error", "-c", program, address]
+        process = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
+        titles = {bookmark["uri"]: bookmark["title"] for bookmark in ask()}
+        assert titles == {
+            f"{site}/a.html": "A & <b",
+            f"{site}/b.html": f"{site}/b.html",
+            f"{site}/missing.html": f"{site}/missing.html",
+            f"{site}/named.html": "Mine",
+            "mailto:someone@example.com": "mailto:someone@example.com",
+        }
+    assert f"{site}/b.html has no title" in process.stdout
+    assert f"{site}/missing.html HTTP Error 404" in process.stderr
+
+
 # --- The documented program that keeps a copy ---
 
 
