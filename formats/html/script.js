@@ -428,7 +428,10 @@
     const notice = noticeOf(page);
     const stale = item ? ".notice" : "main > .notice, li:has(> :checked) .notice";
     findAll(stale, item || document).forEach((old) => old.remove());
-    if (response.ok && !item) form.reset();
+    if (response.ok && !item) {
+      form.reset();
+      focusItem(find(".list > .current")); // The bar is hidden now, with the field that had the focus.
+    }
     if (notice) showNotice(notice, item);
     await refresh(page);
   }
