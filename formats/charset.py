@@ -43,29 +43,16 @@ def _is_utf_8(data: bytes) -> bool:
 
 def _choose_codec(data: bytes, label: str) -> str:
     """Return the codec of a file, empty for UTF-8."""
-    codec = _utf_16_codec(data)
-    if not codec and not data.startswith(codecs.BOM_UTF8):
-        codec = find_codec(label)
-    if codec == "utf-8":
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    codec = find_codec(label)
+    if codec == "utf-8" or data.startswith(codecs.BOM_UTF8):
         return ""
     return codec
 
 
 def _decode_windows_1252(surrogates: re.Match[str]) -> str:
     return surrogates[0].encode("ascii", "surrogateescape").decode("cp1252", "replace")
-
-
-def _utf_16_codec(data: bytes) -> str:
-    """Return the codec of a file that begins like UTF-16, else an empty text."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    # Without a byte order mark, an ASCII character is a byte and a NUL.
-    are_nul = [byte == 0 for byte in data[:4]]
-    if are_nul == [False, True, False, True]:
-        return "utf-16-le"
-    if are_nul == [True, False, True, False]:
-        return "utf-16-be"
-    return ""
 
 
 def find_codec(label: str) -> str:

@@ -22,9 +22,8 @@ from formats.imports.entry import (
 )
 from formats.imports.roles import (
     WORDS_FOR_NO_TAG,
-    fields_of_roles,
-    group_by_role,
     is_read,
+    read_fields,
     role_of,
 )
 from storage.bookmark import FIELDS, from_text, split_tags
@@ -181,7 +180,8 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     if _is_own_header(names):
         fields = _own_fields(names, row.cells)
     else:
-        fields = _fields_by_role(names, row.cells)
+        columns = zip(names, map(str.strip, row.cells), strict=False)
+        fields = read_fields(columns, _tags)
     entry = entry_with_uri(row.line, fields)
     reason = entry.skip_reason
     # The uri goes on over the next lines if its quotation mark is never closed.
@@ -214,15 +214,6 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
         if text:
             fields[name] = from_text(name, text)
     return fields
-
-
-def _fields_by_role(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
-    """Return the fields in a row of another program, by the meaning of its columns."""
-    cells_by_role = group_by_role(zip(names, map(str.strip, cells), strict=False))
-    tags: list[str] = []
-    for cell in cells_by_role.get("tags", ()):
-        tags += _tags(str(cell))
-    return fields_of_roles(cells_by_role, own_tags=tags)
 
 
 def _tags(cell: str) -> list[str]:

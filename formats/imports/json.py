@@ -14,9 +14,8 @@ from formats.imports.entry import (
 from formats.imports.folders import folder_tags
 from formats.imports.roles import (
     WORDS_FOR_NO_TAG,
-    fields_of_roles,
-    group_by_role,
     is_read,
+    read_fields,
     role_of,
 )
 from formats.json import parse_strictly
@@ -123,7 +122,7 @@ class _Walk:
             for index, item in enumerate(value):
                 yield from self.entries_in(item, position.of_item(index))
         elif isinstance(value, str):
-            yield _read_address(value, position)
+            yield _read_object({"uri": value}, position.path, position.tags)
         else:
             yield ImportedEntry(position.path, {}, "is no object")
 
@@ -306,13 +305,6 @@ def _title(members: _Members) -> str:
 # --- Entries ---
 
 
-def _read_address(text: str, position: _Position) -> ImportedEntry:
-    fields: dict[str, object] = {"uri": text}
-    if position.tags:
-        fields["tags"] = list(position.tags)
-    return entry_with_uri(position.path, fields)
-
-
 def _read_object(
     members: _Members, path: str, tags_of_folders: tuple[str, ...]
 ) -> ImportedEntry:
@@ -345,21 +337,22 @@ def _is_no_bookmark(members: _Members) -> bool:
 
 def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an object of another program."""
+    split = _tags
     # Of the programs that write `href`, only Pinboard writes no title.
-    is_pinboard = "href" in members and not members.get("title")
-    if is_pinboard:
+    if "href" in members and not members.get("title"):
         title = members.get("description")
         description = members.get("extended")
         members = members | {"title": title, "description": description}
+        split = _tags_of_pinboard
     if members.get("pinnedBy"):  # Linkwarden
         members = members | {"starred": True}
-    values_by_role = group_by_role([*members.items(), *_inner_members(members)])
-    own_tags: list[object] = []
-    for value in values_by_role.get("tags", ()):
-        if isinstance(value, str) and is_pinboard:
-            value = value.split()
-        own_tags += _tags(value)
-    return fields_of_roles(values_by_role, own_tags, tags_of_folders)
+    return read_fields([*members.items(), *_inner_members(members)], split, tags_of_folders)
+
+
+def _tags_of_pinboard(value: object) -> list[object]:
+    if isinstance(value, str):
+        value = value.split()
+    return _tags(value)
 
 
 def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:

@@ -17,7 +17,7 @@ from formats.imports.html_tokenizer import (
     tokenize,
     unescape,
 )
-from formats.imports.roles import fields_of_roles, group_by_role
+from formats.imports.roles import read_fields
 from formats.netscape import OWN_ATTRIBUTES, is_firefox_query
 from storage.bookmark import from_text, split_tags
 from storage.errors import Malformed
@@ -122,7 +122,7 @@ class _Reader:
         self._texts = self._heading_texts
 
     def begin_description(self, token: Token) -> None:
-        """Handle <DD>: begin the description of the entry. That of a folder is not read."""
+        """Handle <DD>: begin the description of the entry, or of a folder, which is not read."""
         self._texts = None
         if self._link:
             self._texts = self._description
@@ -188,13 +188,8 @@ class _Reader:
         if _is_from_linkding(attributes, self._is_titled_as_linkding):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
-        values_by_role = group_by_role(attributes.items())  # The role of HREF is `uri`.
-        values_by_role["title"] = [one_line(self._title)]
-        values_by_role["description"] = [description]
-        tags: list[str] = []
-        for text in values_by_role.get("tags", ()):
-            tags += split_tags(str(text))
-        fields = fields_of_roles(values_by_role, tags, tags_of_folders=self._folders.tags)
+        members = attributes | {"title": one_line(self._title), "description": description}
+        fields = read_fields(members.items(), split_tags, self._folders.tags)
         # In these attributes, even unlikely numbers are dates.
         for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
             date = parse_date(attributes.get(attribute, ""))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from formats.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role
+from formats.imports.roles import read_fields
+from storage.bookmark import split_tags
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
@@ -37,8 +38,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         elif record.kind in _IGNORED_RECORDS or _TRASH in folders.tags:
             yield ignored_entry(record.line)
         else:
-            values_by_role = group_by_role(record.members)  # The role of a member URL is `uri`.
-            fields = fields_of_roles(values_by_role, own_tags=(), tags_of_folders=folders.tags)
+            fields = read_fields(record.members, split_tags, folders.tags)
             yield entry_with_uri(record.line, fields)
 
 

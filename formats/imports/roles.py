@@ -1,6 +1,7 @@
 """The roles (meanings) of columns and members in files of other programs, by their names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from formats.imports.dates import parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
@@ -77,7 +78,7 @@ def _normalize(name: str) -> str:
     return name.lower().replace(" ", "").replace("_", "").replace("-", "")
 
 
-def group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
+def _group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
     """Return lists of non-empty values by role, those of preferred names first."""
     values_by_role: dict[str, list[object]] = {}
     for name, value in sorted(members, key=_rank_of):
@@ -104,12 +105,19 @@ def is_read(name: str, value: object) -> bool:
     return not value or role != ""
 
 
-def fields_of_roles(
-    values_by_role: Mapping[str, Sequence[object]],
-    own_tags: Sequence[object],
+def read_fields(
+    members: Iterable[tuple[str, object]],
+    split_tags: Callable[[Any], Iterable[object]],
     tags_of_folders: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """Return the fields of an entry. Flags and folders become tags, too."""
+    """Return the fields of an entry with these columns or members.
+
+    `split_tags` returns the tags in a value. Flags and folders become tags, too.
+    """
+    values_by_role = _group_by_role(members)
+    own_tags: list[object] = []
+    for value in values_by_role.get("tags", ()):
+        own_tags += split_tags(value)
     fields: dict[str, object] = {}
     for role in ("uri", "title"):
         texts = _texts(values_by_role, role)

@@ -68,11 +68,11 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
     lines_with_markup = [line for line in beginning if not _read_form(_FORMS, line)]
     if any(map(org.has_link, lines_with_markup)):
         # Properties of Org are lines such as `:ID: x`.
-        return _read_document(text, org.read_heading, comments=("#", ":"))
+        return _read_lines(text, org.read_heading, comments=("#", ":"))
     if any(map(markdown.has_link, lines_with_markup)):
-        return _read_document(text, markdown.read_heading, comments=())
+        return _read_lines(text, markdown.read_heading, comments=())
     _refuse_table(beginning)
-    return _read_list(text)
+    return _read_lines(text, None, comments=("#",))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -82,25 +82,15 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line[: MAX_ENTRY + 1]  # No other thread runs while a pattern is searched.
 
 
-def _read_list(text: str) -> Iterator[ImportedEntry]:
-    for number, line in _lines(text):
-        if not line.startswith("#"):
-            entry = None
-            for entry in _read_line(number, line):
-                yield entry
-            if not entry and any(map(str.isalnum, line)):
-                yield ImportedEntry(number, {"uri": line}, _NOT_READ)
-            elif not entry:
-                yield ignored_entry(number)  # Such as `---`.
-
-
-def _read_document(
-    text: str, read_heading: Callable[[str], Heading | None], comments: tuple[str, ...]
+def _read_lines(
+    text: str, read_heading: Callable[[str], Heading | None] | None, comments: tuple[str, ...]
 ) -> Iterator[ImportedEntry]:
-    """Yield the links of a text with headings, in which prose is ignored."""
+    """Yield the links of a list, or of a text with headings, in which prose is ignored."""
     headings = Folders()
     for number, line in _lines(text):
-        heading = read_heading(line)
+        heading = None
+        if read_heading:
+            heading = read_heading(line)
         if heading:
             headings.close_to(heading.level - 1)
             yield from _read_line(number, heading.text, headings.tags)
@@ -111,8 +101,12 @@ def _read_document(
             entry = None
             for entry in _read_line(number, line, headings.tags):
                 yield entry
-            if not entry:
+            if entry:
+                continue
+            if read_heading or not any(map(str.isalnum, line)):  # Such as `---`.
                 yield ignored_entry(number)
+            else:
+                yield ImportedEntry(number, {"uri": line}, _NOT_READ)
 
 
 def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from formats import xbel
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.roles import fields_of_roles, group_by_role
+from formats.imports.roles import read_fields
 from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
 from storage.bookmark import split_tags
@@ -47,13 +47,11 @@ def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> Importe
     fields = xbel.element_fields(entry)
     if not is_ours:
         fields.pop("id", None)
-    dates: list[tuple[str, object]] = []
+    members = fields | {"tags": _own_tags(entry)}
     for name in ("created", "modified"):
-        dates.append((name, _with_day(str(fields.pop(name, "")))))
-    for seconds in entry.texts.get(xbel.KDE_TIME, ()):
-        dates.append(("time", seconds))
-    values_by_role = group_by_role([*fields.items(), *dates])
-    fields |= fields_of_roles(values_by_role, _own_tags(entry), tags_of_folders)
+        members[name] = _with_day(str(fields.pop(name, "")))
+    members["time"] = "".join(entry.texts.get(xbel.KDE_TIME, ()))
+    fields |= read_fields(members.items(), list, tags_of_folders)
     return entry_with_uri(entry.line, fields)
 
 

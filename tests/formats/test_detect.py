@@ -61,7 +61,7 @@ from storage.errors import Malformed
         (b"* [[https://a.example/]]\n", "text"),
         (b"Opera Hotlist version 2.0\nOptions: encoding = utf8, version=3\n", "opera"),
         ("https://a.example/".encode("utf-16"), "text"),
-        ("<xbel>".encode("utf-16-be"), "xbel"),
+        ("<xbel>".encode("utf-16"), "xbel"),
     ],
 )
 def test_a_known_format_is_detected(head, name):
