@@ -106,14 +106,11 @@ class Listing:
     def links(self) -> Mapping[str, str]:
         """If the list has several pages: their addresses by link relation (RFC 8288)."""
         limit = self.query.limit
-        if not limit or self._is_only_page(limit):
+        if not limit:
             return {}
+        offsets = offsets_of_pages(self.query.offset, limit, self._count)
         parameters = [*_known(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
-        base = with_query(self.site.url + self.path, parameters)
-        return {
-            relation: f"{base}&offset={offset}"
-            for relation, offset in self._offsets_of_pages(limit).items()
-        }
+        return links_to_pages(self.site.url + self.path, parameters, offsets)
 
     @property
     def _count(self) -> int:
@@ -121,22 +118,6 @@ class Listing:
             return self.selection.total
         # A page of the feed has a part of the bookmarks and one of the deletions.
         return max(self.selection.total, self.selection.tombstone_count)
-
-    def _is_only_page(self, limit: int) -> bool:
-        return self.query.offset == 0 and self._count <= limit
-
-    def _offsets_of_pages(self, limit: int) -> dict[str, int]:
-        """Return the offsets of the first, previous, next and last page."""
-        offset = self.query.offset
-        last = max(self._count - 1, 0) // limit * limit
-        offsets = {"first": 0}
-        if offset > 0:
-            # Before an offset beyond the end comes the last page.
-            offsets["prev"] = max(min(offset - limit, last), 0)
-        if offset + limit < self._count:
-            offsets["next"] = offset + limit
-        offsets["last"] = last
-        return offsets
 
     @property
     def headers(self) -> dict[str, str]:
@@ -157,6 +138,31 @@ class Listing:
     def list_query(self) -> str:
         """The query by which a link or a form leads back, see `list_address`."""
         return urlencode(_known(self.view.parameters, _OF_PAGES))
+
+
+def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
+    """Return the offsets of pages by link relation, none of an only page."""
+    if offset == 0 and count <= limit:
+        return {}
+    last = max(count - 1, 0) // limit * limit
+    offsets = {"first": 0}
+    if offset > 0:
+        # Before an offset beyond the end comes the last page.
+        offsets["prev"] = max(min(offset - limit, last), 0)
+    if offset + limit < count:
+        offsets["next"] = offset + limit
+    offsets["last"] = last
+    return offsets
+
+
+def links_to_pages(
+    address: str, parameters: Sequence[tuple[str, str | int]], offsets: Mapping[str, int]
+) -> dict[str, str]:
+    """Return the addresses of pages by link relation."""
+    if not offsets:
+        return {}
+    before_offset = with_query(address, [*parameters, ("offset", "")])
+    return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:

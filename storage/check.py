@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,8 +84,7 @@ def check(
             else:
                 deleted[path.stem] = path
     oldest = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest)
-    findings += _check_numbers(folder / "bookmarks", deleted, number_of)
+    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest, number_of)
     return findings
 
 
@@ -100,10 +99,11 @@ def _check_tombstone(path: Path) -> Finding | None:
 
 
 def _check_bookmarks(
-    folder: Path, deleted: dict[str, Path], oldest: str
+    folder: Path, deleted: dict[str, Path], oldest: str, number_of: NumberOf
 ) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
+    ids_by_number = {number_of(id): id for id in deleted}
     for path in _paths(folder):
         finding = _check_name(path)
         if finding:
@@ -121,20 +121,10 @@ def _check_bookmarks(
             if first_name != path.name:
                 problem = f"has the same uri as {first_name}"
                 yield Finding(path, problem, "delete one of the two")
-
-
-def _check_numbers(
-    folder: Path, deleted: Collection[str], number_of: NumberOf
-) -> Iterator[Finding]:
-    """Yield each bookmark whose id has the number of another or deleted one."""
-    ids_by_number = {number_of(id): id for id in deleted}
-    for path in _paths(folder):
-        if path.stem in deleted or _check_name(path):
-            continue
-        first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
-        if first_id != path.stem:
-            problem = f"has an id with the same number as {first_id}"
-            yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
+            first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
+            if first_id != path.stem:
+                problem = f"has an id with the same number as {first_id}"
+                yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
 
 
 def _deleted_finding(
@@ -146,7 +136,14 @@ def _deleted_finding(
         return Finding(path, problem, "move it away, because it is no valid bookmark")
     value, _ = _decode(tombstone, decode_tombstone)
     is_over = value is not None and value.deleted <= oldest
-    return Finding(path, problem, _REMOVE, is_over, tombstone, is_kept=True)
+    return Finding(
+        path,
+        problem,
+        _REMOVE,
+        is_safe_to_remove=is_over,
+        tombstone=tombstone,
+        is_kept=True,
+    )
 
 
 def _check_name(path: Path) -> Finding | None:

@@ -225,11 +225,32 @@ def changed_notice(values: Mapping[str, str]) -> str:
     return f'<p class="saved" role="status">{notice}</p>\n'
 
 
+_PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
+
+
+def page_links(links: Mapping[str, str], labels: Mapping[str, str] = _PAGE_LABELS) -> str:
+    """Return links to pages, whose addresses are given by link relation."""
+    html = ""
+    for relation, address in links.items():
+        attributes = ""
+        if relation in ("prev", "next"):  # HTML has neither first nor last.
+            attributes = f" rel={relation}"
+        html += f'<a class="button" href="{e(address)}"{attributes}>{labels[relation]}</a>\n'
+    if not html:
+        return ""
+    return f'<nav class="pages" aria-label="Pages">\n{html}</nav>\n'
+
+
 def number_of_bookmarks(number: int) -> str:
     """Return a number of bookmarks in words."""
+    return number_of(number, "bookmark")
+
+
+def number_of(number: int, noun: str) -> str:
+    """Return a number of things in words, such as `3 tags`."""
     if number == 1:
-        return "1 bookmark"
-    return f"{number:,} bookmarks"
+        return f"1 {noun}"
+    return f"{number:,} {noun}s"
 
 
 def cut(text: str, limit: int) -> str:

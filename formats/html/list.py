@@ -40,7 +40,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         '<ol class="list">\n',
         *map(item, listing.selection.entries),
         "</ol>\n",
-        _page_links(listing),
+        frame.page_links(listing.links),
         "</main>\n",
         _aside(listing),
         "</div>\n",
@@ -317,23 +317,6 @@ def _link(address: str) -> str:
 
 
 # --- Below and beside the items ---
-
-_PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
-
-
-def _page_links(listing: Listing) -> str:
-    if not listing.links:
-        return ""
-    links = []
-    for relation, url in listing.links.items():
-        attributes = ""
-        if relation in ("prev", "next"):  # HTML has neither first nor last.
-            attributes = f" rel={relation}"
-        label = _PAGE_LABELS[relation]
-        links.append(f'<a class="button" href="{e(url)}"{attributes}>{label}</a>\n')
-    content = "".join(links)
-    return f'<nav class="pages" aria-label="Pages">\n{content}</nav>\n'
-
 
 def _aside(listing: Listing) -> str:
     tags = _tags(listing)

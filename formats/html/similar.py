@@ -25,7 +25,7 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     total = ""
     text = "No two bookmarks have addresses that differ only a little."
     if groups:
-        total = _number_of_groups(len(groups))
+        total = frame.number_of(len(groups), "group")
         text = (
             "These addresses differ only in http or https, www., a slash at the end, a fragment, "
             "or parameters for tracking. <em>Keep this one</em> deletes the others of its group, "
@@ -41,12 +41,6 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
         f'<p class="total" role="status">{total}</p>\n</div>\n'
         f'<p>{text}</p>\n{form}<ol class="list">\n{items}</ol>\n</main>\n{frame.END}'
     )
-
-
-def _number_of_groups(number: int) -> str:
-    if number == 1:
-        return "1 group"
-    return f"{number:,} groups"
 
 
 def _group(site: Site, group: Group) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from formats.html import frame
 from formats.html.frame import e
 from formats.html.list_forms import UNCHECK, buttons, tags_field
-from formats.listing import Parameters, Site, View, with_query
+from formats.listing import Site, View, links_to_pages, offsets_of_pages, with_query
 from storage.bookmark import fold
 from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
@@ -14,7 +14,8 @@ _SELECTION = ("q", "once", "sort")  # The parameters that select and order the t
 TagCount = tuple[str, int]  # A tag with the number of its bookmarks.
 TagCounts = Sequence[TagCount]
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
-_PAGE_SIZE = 500  # Chromium takes seconds to lay out 20,000 tags, and to check one of them.
+_PAGE_SIZE = 500  # Chromium takes seconds to lay out 20,000 tags.
+_PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "Last"}
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
@@ -32,7 +33,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
         shown = sorted(shown, key=_name)
     begin = frame.begin("Tags", site)
     total = len(shown)
-    number = _number_of_tags(total)
+    number = frame.number_of(total, "tag")
     offset = _offset(values.get("offset", ""), total)
     shown = shown[offset : offset + _PAGE_SIZE]
     page_links = _page_links(view, offset, total)
@@ -62,12 +63,6 @@ def _name(tag_and_count: TagCount) -> str:
     return fold(tag)
 
 
-def _number_of_tags(number: int) -> str:
-    if number == 1:
-        return "1 tag"
-    return f"{number:,} tags"
-
-
 def _offset(digits: str, total: int) -> int:
     """Return the number of tags before the page that the query asks for."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
@@ -76,21 +71,10 @@ def _offset(digits: str, total: int) -> int:
 
 
 def _page_links(view: View, offset: int, total: int) -> str:
-    links = ""
-    if offset > 0:
-        links += _page_link("Previous", view, max(offset - _PAGE_SIZE, 0))
-    if offset + _PAGE_SIZE < total:
-        links += _page_link("Next", view, offset + _PAGE_SIZE)
-    if not links:
-        return ""
-    return f'<nav class="pages" aria-label="Pages">\n{links}</nav>\n'
-
-
-def _page_link(label: str, view: View, offset: int) -> str:
-    query: Parameters = [(name, view.values[name]) for name in _SELECTION if name in view.values]
-    address = e(with_query(f"{view.site.path}/tags", [*query, ("offset", str(offset))]))
-    relation = label[:4].lower()
-    return f'<a class="button" href="{address}" rel={relation}>{label}</a>\n'
+    query = [(name, view.values[name]) for name in _SELECTION if name in view.values]
+    offsets = offsets_of_pages(offset, _PAGE_SIZE, total)
+    links = links_to_pages(f"{view.site.path}/tags", query, offsets)
+    return frame.page_links(links, _PAGE_LABELS)
 
 
 def _bar(site: Site) -> str:

@@ -6,7 +6,7 @@ from formats.html import frame
 from formats.html.frame import cut, e, number_of_bookmarks
 from formats.html.list_forms import SELECT, UNCHECK
 from formats.html.parts import MAX_TITLE_SHOWN, date_html, host_of
-from formats.listing import Site, View
+from formats.listing import Site, View, links_to_pages, offsets_of_pages
 from storage.bookmark import Bookmark
 from storage.trash import DeletedBookmark
 
@@ -31,7 +31,9 @@ def write_trash(
     )
     begin = frame.begin("Recently deleted", site)
     notice = frame.changed_notice(view.values)
-    pages = _pages(site, total, offset)
+    offsets = offsets_of_pages(offset, PAGE_SIZE, total)
+    links = links_to_pages(f"{site.path}/-/trash", [("limit", PAGE_SIZE)], offsets)
+    pages = frame.page_links(links)
     return (
         f'{begin}<main id="main" class="single trash">\n'
         '<div class="head">\n<h1>Recently deleted</h1>\n'
@@ -65,22 +67,6 @@ def _item(deleted: DeletedBookmark, site: Site) -> str:
         f'formaction="{e(site.path)}/-/restore" name="only" value="{b.id}">Put back</button></span>'
         f"{host} deleted {date}</p>\n</li>\n"
     )
-
-
-def _pages(site: Site, total: int, offset: int) -> str:
-    links = ""
-    if offset > 0:
-        links += _page_link("Newer", site, max(offset - PAGE_SIZE, 0), "prev")
-    if offset + PAGE_SIZE < total:
-        links += _page_link("Older", site, offset + PAGE_SIZE, "next")
-    if not links:
-        return ""
-    return f'<nav class="pages" aria-label="Pages">\n{links}</nav>\n'
-
-
-def _page_link(label: str, site: Site, offset: int, relation: str) -> str:
-    address = f"{e(site.path)}/-/trash?limit={PAGE_SIZE}&amp;offset={offset}"
-    return f'<a class="button" href="{address}" rel="{relation}">{label}</a>\n'
 
 
 def trash_link(site: Site) -> str:
