@@ -91,7 +91,7 @@ def test_a_request_that_names_two_hosts_is_one_to_the_host_that_nginx_has_chosen
     assert send(front, second, "GET", f"http://{first}/a").status == 200
     assert send(front, second, "POST", f"http://{first}/", {"uri": "x:b"}).status == 201
     assert stored(machines, first) == [2, 0]
-    assert stored(machines, second) == [0, 0]
+    assert stored(machines, second) == [0, 1]  # The file of the deleted one is kept.
 
 
 def test_the_hosts_of_a_stopped_machine_are_unavailable_and_move_to_no_other(front, machines):

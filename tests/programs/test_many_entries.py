@@ -19,6 +19,8 @@ ENTRIES = int(os.environ.get("BOOKMARKS_TEST_ENTRIES", "500"))
 SINGLE = (
     *("broken.html", "cut.csv", "short-rows.csv", "undeclared.html"),
     *("windows-1252.json", "windows-1252.xml", "gnome.xml", "floccus.json"),
+    "addresses.json",  # The items of its list are texts.
+    "pocket-api.json",  # Its entries are members of one object, named by numbers.
 )
 KINDS = [
     name

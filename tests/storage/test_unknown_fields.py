@@ -107,9 +107,14 @@ def test_an_update_without_a_change_does_not_write_the_file(address, path):
     assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) == before
 
 
-def test_deleting_a_bookmark_removes_its_unknown_members(address, path):
+def test_unknown_members_survive_a_deletion_that_is_undone(address, path):
     assert ask(address, "DELETE", "/a").status == 204
+    require_unknown(path)
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    assert ask(address, "POST", "/-/restore", b"only=a", **form).status == 303
+    (bookmark,) = ask(address).json
     assert not path.exists()
+    require_unknown(path.with_stem(bookmark["id"]))
 
 
 @pytest.mark.parametrize("count", [1_000_000, 5_000_000])
