@@ -24,9 +24,11 @@ log = logging.getLogger("bookmarks")
 # In bytes.
 MAX_BODY = MAX_ENTRY  # One bookmark, or a form.
 MAX_FILE = 32 * 1024 * 1024  # A file to import.
-# Decoding so many blocks other threads for about a second.
 MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
+# Other threads wait until the next object has ended: so many members of one
+# object take a second, so many numbers 0.2 seconds.
+MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
 URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
 
@@ -106,20 +108,25 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 
 
 def limit_json(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding would block other requests for too long."""
+    """Raise HTTPError 413 if decoding would take too long or block other requests."""
     utf_8 = decode(document).encode()  # The document may be UTF-16.
     punctuation = outside_strings(utf_8, b"{[,")
     commas = punctuation.count(b",")
     containers = len(punctuation) - commas
     if containers > MAX_JSON_CONTAINERS:
-        problem = f"{MAX_JSON_CONTAINERS:,} objects and arrays"
-    elif commas >= MAX_JSON_VALUES:
-        problem = f"{MAX_JSON_VALUES:,} values"
-    else:
-        return
-    raise HTTPError(
+        raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
+    if commas >= MAX_JSON_VALUES:
+        raise _too_many(MAX_JSON_VALUES, "values")
+    for between_objects in punctuation.split(b"{"):
+        if between_objects.count(b",") >= MAX_JSON_VALUES_WITHOUT_OBJECT:
+            what = "values without an object between them"
+            raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, what)
+
+
+def _too_many(limit: int, what: str) -> HTTPError:
+    return HTTPError(
         413,
-        f"The JSON document has more than {problem}. Import it with "
+        f"The JSON document has more than {limit:,} {what}. Import it with "
         "`bookmarks import` on the server.",
     )
 

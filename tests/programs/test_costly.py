@@ -25,7 +25,7 @@ FILES = {
     "empty arrays": (JSON, b'[{"uri":"x:y"}' + b",[]" * 499_998 + b"]"),
     "members of a tree": (
         JSON,
-        b'{"children":[{"uri":"x:y"}],"x":[1' + b",   1" * 3_999_990 + b"]}",
+        b'{"children":[{"uri":"x:y"}],"x":[' + (b"{}," + b"   1," * 499_990) * 4 + b"1]}",
     ),
     "nested arrays": (JSON, b'[{"uri":"x:y"}' + b",[[[[[[]]]]]]" * 83_333 + b"]"),
     "empty objects": (JSON, b'[{"uri":"x:y"}' + b",{}" * 499_998 + b"]"),

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from formats.http.request import MAX_JSON_VALUES, limit_json
+from formats.http.request import MAX_JSON_VALUES_WITHOUT_OBJECT, limit_json
 from formats.http.response import HTTPError
 from formats.imports import FILE_READERS, csv, json
 from storage.errors import Malformed
@@ -135,12 +135,24 @@ def test_the_number_of_objects_and_arrays_is_limited_over_http_only(entry, limit
 
 
 @pytest.mark.parametrize("begin, value, end", [("[", "1", "]"), ('{"a":[', '""', "]}")])
-def test_the_number_of_values_is_limited_over_http(app, begin, value, end):
-    """Decoding 16 million numbers would block all threads for 5 s."""
-    values = ",".join([value] * MAX_JSON_VALUES)
+def test_the_number_of_values_without_an_object_is_limited_over_http(app, begin, value, end):
+    """Decoding that many members of one object blocks all threads for a second."""
+    values = ",".join([value] * MAX_JSON_VALUES_WITHOUT_OBJECT)
     limit_json(f"{begin}{values}{end}".encode())
     response = upload(app, f"{begin}{values},{value}{end}".encode(), status=413)
-    assert "has more than 2,000,000 values" in response.text
+    assert "has more than 500,000 values without an object" in response.text
+
+
+def test_the_number_of_all_values_is_limited_over_http(app):
+    values = "{}" + ",1" * 400_000
+    limit_json(f"[{','.join([values] * 4)}]".encode())
+    response = upload(app, f"[{','.join([values] * 5)}]".encode(), status=413)
+    assert "has more than 2,000,000 values." in response.text
+
+
+def test_a_file_of_100_000_bookmarks_is_within_the_limits():
+    bookmark = b'{"uri":"x:y","title":"","description":"","tags":["web","example"],"unread":true}'
+    limit_json(b"[" + b",".join([bookmark] * 100_000) + b"]")
 
 
 def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
