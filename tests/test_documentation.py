@@ -115,7 +115,7 @@ def test_the_table_of_imported_files_has_exactly_the_golden_files():
         names, files = (re.findall("`([^`]+)`", cell) for cell in cells)
         names = names if len(names) == len(files) else names * len(files)
         named |= zip(files, names, strict=True)
-    assert named == {file: format for file, (format, _) in EXPECTED.items()}
+    assert named == {file: expected.format for file, expected in EXPECTED.items()}
 
 
 @pytest.mark.parametrize("name", ["api.md", "data-folder.md", "design.md"])

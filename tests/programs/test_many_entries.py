@@ -24,8 +24,8 @@ SINGLE = (
 )
 KINDS = [
     name
-    for name, (format, _entries) in EXPECTED.items()
-    if name not in SINGLE and format != "shortcut"
+    for name, expected in EXPECTED.items()
+    if name not in SINGLE and expected.format != "shortcut"
 ]
 
 
@@ -69,18 +69,18 @@ def enlarge_xml(text, copies):
 
 def enlarge(name, copies):
     """Return the content of this golden file with its entries repeated."""
-    format, entries = EXPECTED[name]
+    format, entries, _ = EXPECTED[name]
     text = read_text(name)
     if format == "json":
         return json.dumps(enlarge_json(json.loads(text), copies))
     if format in ("xbel", "outline"):
         return enlarge_xml(text, copies)
-    return enlarge_text(text, copies, min(line for line, *_ in entries))
+    return enlarge_text(text, copies, min(entry.place for entry in entries))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_file_of_many_entries_is_imported(tmp_path, capsys, name):
-    copies = -(-ENTRIES // len(EXPECTED[name][1]))
+    copies = -(-ENTRIES // len(EXPECTED[name].entries))
     large, data = tmp_path / name, tmp_path / "data"
     large.write_text(enlarge(name, copies))
     started = time.perf_counter()
