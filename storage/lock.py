@@ -17,10 +17,6 @@ _BUSY = (
     "Another writer has held the lock of the data folder for "
     f"{LOCK_SECONDS:.0f} seconds."
 )
-# With O_PATH the data folder needs no permission to list it.
-_PATH_FLAGS = (
-    getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-)
 
 
 class OpenFolders:
@@ -32,7 +28,7 @@ class OpenFolders:
         self._opened = opened
         self._tombstones: int | None = None
         with files.translate_disk_errors():
-            self.data = opened.enter_context(files.open_file(data, _PATH_FLAGS))
+            self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
                 files.open_folder("bookmarks", self.data)
             )
@@ -53,8 +49,7 @@ class OpenFolders:
             return
         with suppress(FileExistsError):
             os.mkdir("tombstones", 0o700, dir_fd=self.data)
-        with files.open_folder(".", self.data) as descriptor:
-            files.sync_folder(descriptor)
+        files.sync_folder(self.data)
 
     def by_name(self, name: str) -> int:
         """Return the folder `bookmarks` or `tombstones`."""
@@ -112,37 +107,19 @@ class Lock:
             return time.monotonic() > since + LOCK_SECONDS
 
         with self._turns.take(is_late):
-            with self._be_next_process(folders.data, is_late):
+            # Only one process at a time waits for the lock. Otherwise a busy one
+            # would take it again before another notices that it is free.
+            self._lock(folders.data, is_late)
+            try:
                 self._lock(folders.bookmarks, is_late)
+            finally:
+                self._unlock(folders.data)
             self._held_at = time.monotonic()
             try:
                 yield
             finally:
                 self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
-
-    @contextmanager
-    def _be_next_process(
-        self, data: int, is_late: Callable[[], bool]
-    ) -> Iterator[None]:
-        """Let one process at a time wait for the lock.
-
-        Otherwise a busy process would lock the folder again before another one
-        notices that it is free.
-        """
-        with ExitStack() as opened:
-            try:
-                folder = opened.enter_context(files.open_folder(".", data))
-            except PermissionError:  # The folder need not be readable.
-                yield
-                return
-            except OSError as error:
-                raise _cannot_be_locked(error) from error
-            self._lock(folder, is_late)
-            try:
-                yield
-            finally:
-                self._unlock(folder)
 
     def _lock(self, folder: int, is_late: Callable[[], bool]) -> None:
         self._locked.add(folder)
@@ -216,13 +193,9 @@ def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
             if is_late():
                 raise Busy(_BUSY) from None
         except OSError as error:
-            raise _cannot_be_locked(error) from error
+            raise Unavailable(
+                f"The data folder cannot be locked: {error.strerror}. "
+                "Put it on a local disk that supports flock."
+            ) from error
         time.sleep(pause)
         pause = min(pause * 2, 0.005)
-
-
-def _cannot_be_locked(error: OSError) -> Unavailable:
-    return Unavailable(
-        f"The data folder cannot be locked: {error.strerror}. "
-        "Put it on a local disk that supports flock."
-    )

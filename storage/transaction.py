@@ -200,37 +200,44 @@ class Transaction:
         if some changes may be stored.
         """
         with ExitStack() as staged:
-            unchanged = self._open_unchanged(staged)
-            puts = [(put, self._stage(staged, put)) for put in self._puts.values()]
-            deletions = [
-                (entry, self._stage_tombstone(staged, entry))
-                for entry in self._deleted
-            ]
-            bookmarks = unchanged + [file.descriptor for _, file in puts]
-            tombstones = [file.descriptor for _, file in deletions]
+            bookmarks = self._open_unchanged(staged)
+            puts = []
+            for put in self._puts.values():
+                file = self._stage(staged, put)
+                puts.append((put, file))
+                bookmarks.append(file.descriptor)
+            tombstones = []
+            deletions = []
+            for entry in self._deleted:
+                file = self._stage_tombstone(staged, entry)
+                deletions.append((entry, file))
+                tombstones.append(file.descriptor)
             files.sync(bookmarks + tombstones)
             self._keep_one(BOOKMARKS, bookmarks, opened)
             self._keep_one(TOMBSTONES, tombstones, opened)
-            try:
-                for put, file in puts:
-                    self._publish(put, file)
-                for entry, file in deletions:
-                    self._publish_tombstone(entry, file)
-            except StorageError as error:
-                if not self._has_published:
-                    raise
-                message = f"{error} Some of the changes may be stored."
-                raise OutcomeUnknown(message) from error
+            self._publish_all(puts, deletions)
+
+    def _publish_all(
+        self,
+        puts: list[tuple[_Put, files.Staged]],
+        deletions: list[tuple[Entry, files.Staged]],
+    ) -> None:
+        try:
+            for put, file in puts:
+                self._publish(put, file)
+            for entry, file in deletions:
+                self._publish_tombstone(entry, file)
+        except StorageError as error:
+            if not self._has_published:
+                raise
+            message = f"{error} Some of the changes may be stored."
+            raise OutcomeUnknown(message) from error
         self._has_published_all = True
 
     def _keep_one(
         self, kind: int, descriptors: list[int], opened: ExitStack
     ) -> None:
-        """Keep one of the synced files of a folder open.
-
-        A slow sync of the folder does not keep the others open meanwhile: a
-        process may open 1,024 files.
-        """
+        """Keep only one synced file open: the sync of its folder may be slow."""
         if descriptors:
             with files.translate_disk_errors():
                 file = files.duplicate(descriptors[0])

@@ -131,22 +131,9 @@ class _Walk:
     ) -> Iterator[ImportedEntry]:
         members = _unwrap_repository(members)
         containers = _containers(members, is_outermost=position.depth == 0)
-        if containers:
-            yield from self._entries_in_containers(containers, members, position)
+        if not containers:
+            yield from self._entry_of_object(members, position)
             return
-        tags = position.tags + self._tags_of_ids(members.get("lists"))
-        entry = _read_object(members, position.path, tags)
-        if entry.skip_reason != IGNORED:
-            self._count_unread(members)
-        if entry.skip_reason == NO_URI and position.depth == 0:
-            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-        if entry.skip_reason == NO_URI and _is_folder(members, position):
-            return  # It is empty.
-        yield entry
-
-    def _entries_in_containers(
-        self, containers: _Members, members: _Members, position: _Position
-    ) -> Iterator[ImportedEntry]:
         self._count_unread(members, containers)
         tags = position.tags
         # An export without `children` is no folder: its name, such as the
@@ -154,13 +141,29 @@ class _Walk:
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
-            own_tags = tags
             if name == "pinnedLinks":  # Linkwarden repeats these links here.
-                own_tags += ("starred",)
-            entries = self.entries_in(value, position.of_member(name, own_tags))
+                inner = position.of_member(name, (*tags, "starred"))
+            else:
+                inner = position.of_member(name, tags)
+            entries = self.entries_in(value, inner)
             if name == "trash":  # Of Vivaldi and Opera.
                 entries = _ignore(entries)
             yield from entries
+
+    def _entry_of_object(
+        self, members: _Members, position: _Position
+    ) -> Iterator[ImportedEntry]:
+        """Yield the entry, or none for an empty folder."""
+        tags = position.tags + self._tags_of_ids(members.get("lists"))
+        entry = _read_object(members, position.path, tags)
+        if entry.skip_reason != IGNORED:
+            self._count_unread(members)
+        if entry.skip_reason == NO_URI:
+            if position.depth == 0:
+                raise Malformed(f"The JSON object has no uri. {_ADVICE}")
+            if _is_folder(members, position):
+                return
+        yield entry
 
     def _count_unread(self, members: _Members, containers: Container[str] = ()) -> None:
         """Count the values of an entry or folder that are not read."""

@@ -216,17 +216,6 @@ def refuse_to_open(*_, **__):
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_data_folder_without_list_permission_can_be_used(start, data, prefix):
-    for folder in ("bookmarks", "tombstones"):
-        (data / folder).mkdir(parents=True)
-    data.chmod(0o311)
-    address = start([*prefix, *service_of(data)]).address
-    assert put(address, "a", "A").status == 201
-    (data / "bookmarks" / "a.json").unlink()
-    assert ask(address, "GET", "/a").status == 404
-    data.chmod(0o755)
-
-
 def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(
     inotify, start, data, prefix
 ):
