@@ -44,8 +44,8 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield the outcome of each once its batch is durable.
 
-    `require` checks the state before the first change. After an error, it is
-    unknown what is stored of the items without an outcome.
+    `require` checks the state before the first change. After an error, items
+    without an outcome may be changed or not.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)
@@ -72,7 +72,7 @@ def change_batch(
 ) -> list[Outcome[_Item, _Result]]:
     """Change the items in one transaction, and return the outcome of each.
 
-    Raises Busy, Full or Unavailable: then it is unknown what is stored.
+    After Busy, Full or Unavailable, they may be changed or not.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as folder:

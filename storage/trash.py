@@ -86,9 +86,9 @@ class Trash:
         return bool(self._expired())
 
     def expire(self, folders: OpenFolders) -> None:
-        """Remove files whose time is over, up to MAX_EXPIRED, from the locked folder.
+        """Remove up to MAX_EXPIRED files whose time is over from the locked folder.
 
-        If one cannot be removed, a later start tries it again.
+        What cannot be removed is tried again at a later start.
         """
         expired = self._expired()
         if not expired:
@@ -129,10 +129,9 @@ def oldest_kept(keep_deleted: int) -> str:
 
 
 def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
-    """Remove the files of deleted bookmarks.
+    """Remove the files of deleted bookmarks. Raises StorageError.
 
-    A file is left alone if its tombstone is not valid any more, or if it holds
-    something else than a bookmark. Raises StorageError.
+    A file without a valid tombstone, or with something else, is left alone.
     """
     is_synced = False
     for id in ids:
@@ -155,8 +154,8 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
 def restore(folder: Transaction, id: str) -> Entry:
     """Store a deleted bookmark under a new id, and return it.
 
-    Its old file goes once the new one is durable. Raises NotFound if it is not
-    in the trash, Conflict if its address is saved again, or Unreadable.
+    Raises NotFound if it is not in the trash, Conflict if its address is saved
+    again, or Unreadable.
     """
     content = _read(folder, id)
     try:

@@ -9,17 +9,14 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 
 
 class Minter:
-    """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
-
-    The ids of one minter ascend strictly, except while the clock is not set.
-    """
+    """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits."""
 
     def __init__(self) -> None:
         self._last_number = 0
         self._lock = threading.Lock()
 
     def mint(self) -> str:
-        """Return a new id: 13 characters of lower-case Crockford base32."""
+        """Return a new id."""
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
         if milliseconds <= 0:  # A board without a battery shows 1970 at first.
             return _to_base32(random.getrandbits(64))

@@ -11,9 +11,9 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def uri_key(uri: str) -> str:
-    """Return the normalized uri. Two uris with equal keys count as the same address.
+    """Return the normalized uri, which is equal for uris that count as the same.
 
-    Characters outside of ASCII count as their percent-encoding (RFC 3987 section 3.1).
+    Characters outside of ASCII are percent-encoded (RFC 3987 section 3.1).
     """
     if _is_normalized(uri):
         return uri
@@ -28,7 +28,7 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and port, without `www.`, in a normalized uri; empty if it has no host."""
+    """Return the host and port in a normalized uri, without `www.`; maybe empty."""
     return _host_and_port(key).removeprefix("www.")
 
 
@@ -51,7 +51,7 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    """Return whether the uri surely is normalized, without parsing it."""
+    """Return whether the uri surely is normalized."""
     if "%" in uri or "/." in uri:  # Perhaps a dot segment, perhaps /.well-known.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))
@@ -69,7 +69,7 @@ def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
 
 
 def _normalize_authority(scheme: str, authority: str) -> str:
-    """Return userinfo, host and port, without a default port and with the host in lower case."""
+    """Return userinfo, host and port, without a default port."""
     userinfo, at, host = authority.rpartition("@")
     name, colon, port = host.rpartition(":")
     # The digits may be missing (RFC 3986 section 3.2.3).

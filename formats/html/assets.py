@@ -39,7 +39,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name with a digest of the content, so that browsers can cache it for ever."""
+    """Return a name with a digest, which browsers can cache for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"

@@ -64,10 +64,7 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem, which shows nothing of the collection.
-
-    Clients without a token get it too.
-    """
+    """Return the page of a problem, without anything of the collection."""
     site = replace(site, count_unread=int)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
@@ -77,7 +74,7 @@ def write_problem(problem: Problem, site: Site) -> bytes:
 
 
 def problem_html(problem: Problem) -> str:
-    """Return what is wrong, with links to the wrong fields that the form shows."""
+    """Return what is wrong, with links to the wrong fields."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
@@ -112,7 +109,7 @@ def detail_html(problem: Problem) -> str:
 
 def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, with the words of people."""
-    # The form has the tags as one text, so the index of a tag says nothing.
+    # The form has no index of a tag.
     text, _, _ = reason.partition(" at index ")
     text = text.replace(" a uri", " an uri")
     return e(re.sub(r"\buri\b", "address", text))

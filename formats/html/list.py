@@ -22,8 +22,8 @@ MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
 _MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
 _MAX_TAGS = 55  # The most used ones, beside the list.
-# In characters. Where a long filter would take more, in all links of an item or of a page's head or
-# side, the links leave it out.
+# In characters. Links leave out a filter that would take more in all links of an item, or of the
+# page's head or side.
 _MAX_FILTERS_OF_ITEM = 5_000
 _MAX_FILTERS_OF_PAGE = 50_000
 
@@ -205,8 +205,8 @@ _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     """Return a function that writes the list item of a bookmark.
 
-    The buttons of an item submit the form of `bar`, which has the versions of all items, because
-    the service refuses to delete a bookmark that has changed since. Visitors see none of them.
+    The buttons of an item submit the form of `bar`, which has the versions of all items. Visitors
+    see no buttons.
     """
     is_visitor = listing.site.is_visitor
     escape_and_mark = marker(words_to_mark(listing.query.search))
@@ -214,6 +214,18 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     path = e(listing.site.path)
     edit_query = _edit_query(listing)
     before_host = e(with_query(f"{listing.site.path}/", [("q", "site:")]))
+
+    def host_link(uri: str) -> str:
+        host = host_of(uri)
+        if not host:
+            return ""
+        return f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'
+
+    def links_to_tags(tags: Sequence[str], before_tag: str) -> str:
+        links = []
+        for tag in tags:
+            links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
+        return "".join(links)
 
     def item(entry: Entry) -> str:
         b = entry.bookmark
@@ -235,15 +247,10 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
                 f'value="{b.id}" aria-label="Select">\n'
             )
             actions = _actions(entry, path, edit_address)
-        host = host_of(b.uri)
-        if host:
-            host = f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'
+        host = host_link(b.uri)
         date = date_html(b.created)
         before_tag = tag_links.address_before_tag(len(b.tags), _MAX_FILTERS_OF_ITEM)
-        links = []
-        for tag in shown_tags:
-            links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
-        tags = "".join(links)
+        tags = links_to_tags(shown_tags, before_tag)
         return (
             f'<li id="b-{b.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
             # The actions come first, to be near the title for the key Tab.

@@ -64,7 +64,7 @@ def _name(tag_and_count: TagCount) -> str:
 
 
 def _offset(digits: str, total: int) -> int:
-    """Return the number of tags before the page that the query asks for."""
+    """Return the number of tags before the page."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
         return 0
     return int(digits)

@@ -27,10 +27,7 @@ _SORTS = {
 def select_entries(
     store: Store, query: Query, values: Mapping[str, str]
 ) -> Sequence[Entry]:
-    """Return the bookmarks of the query that the parameters select.
-
-    Raises Invalid for a date that is none, or BadQuery.
-    """
+    """Return the bookmarks that the parameters select. Raises Invalid or BadQuery."""
     added_since = _parse_date(values, "added_since")
     modified_since = _parse_date(values, "modified_since")
     entries = store.select(_with_parameters(query, values)).entries

@@ -33,7 +33,7 @@ STOP_SECONDS = 4.0  # The documentation promises 5 seconds.
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
     """Return a server that SIGTERM or SIGINT ends after the current requests. Raises OSError."""
-    import waitress  # Imported here, because the other commands need no server.
+    import waitress  # Other commands need no server.
 
     from formats.http.waitress_fixes import Dispatcher, FixedChannel
 
@@ -63,10 +63,7 @@ def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
 
 
 def stop_on_signal(tasks: Any, channels: Mapping[int, Any]) -> None:
-    """Wait for a signal, then for unfinished responses, and end the process.
-
-    `tasks` is the dispatcher, `channels` has the connections by descriptor.
-    """
+    """Wait for a signal, then for unfinished responses, and end the process."""
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:

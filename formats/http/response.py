@@ -72,7 +72,7 @@ def add_common_headers(
 ) -> Response:
     """Add the headers that every response has.
 
-    With `has_tokens`, only with `is_public` anybody may read it.
+    If the service has tokens, only visitors' responses are public.
     """
     headers = response.headers
     cache_control = "no-cache"

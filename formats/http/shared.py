@@ -49,6 +49,6 @@ def _ends_with_punctuation(address: str) -> bool:
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return the text around an address: that of "Title - URL" is "Title"."""
+    """Return a text without the address: "Title - URL" gives "Title"."""
     rest = text.removeprefix(address).removesuffix(address)
     return rest.strip(" \n:-–")

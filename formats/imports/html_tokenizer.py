@@ -14,7 +14,7 @@ BREAK_MARK = "\r"  # A text that stands for <BR>; `decode` leaves no other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# The beginning of a part. In the middle of a line, only <DT> is surely no text.
+# The beginning of a part. Within a line, only <DT> is surely no text.
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
@@ -72,8 +72,7 @@ class Token(NamedTuple):
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield the tags of these names and the texts of a file.
 
-    A quotation mark or comment that is never closed ends with its part of the file, mostly one
-    entry, and hides no later entry.
+    An open quotation mark or comment ends with its part of the file, mostly one entry.
     """
     line = 1
     start = 0

@@ -168,10 +168,7 @@ def _path_tags(path: str) -> list[str]:
 
 
 def _first_date(values: Sequence[object], uncertain: Sequence[object] = ()) -> str:
-    """Return the first date. If there is none, return the first value that stands for something.
-
-    That value is returned unchanged, so that the importer reports it.
-    """
+    """Return the first date, or else the first value that may be one, for the report."""
     known = [value for value in values if not stands_for_no_date(value)]
     for value in [*known, *uncertain]:
         date = parse_plausible_date(value)

@@ -25,10 +25,9 @@ _PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safa
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the entry of the file, then any further ones to skip.
+    """Yield the entry of the file, then any further ones to skip. Raises Malformed.
 
-    Only `.desktop` has a title: that of the others is the name of the file. Raises Malformed for a
-    file without an address and for a list of bookmarks.
+    Only `.desktop` has a title.
     """
     entries = _read_entries(data)
     first = next(entries, None)

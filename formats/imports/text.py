@@ -101,12 +101,14 @@ def _read_lines(
             entry = None
             for entry in _read_line(number, line, headings.tags):
                 yield entry
-            if entry:
-                continue
-            if read_heading or not any(map(str.isalnum, line)):  # Such as `---`.
-                yield ignored_entry(number)
-            else:
-                yield ImportedEntry(number, {"uri": line}, _NOT_READ)
+            if not entry:
+                yield _without_link(number, line, is_prose=read_heading is not None)
+
+
+def _without_link(number: int, line: str, is_prose: bool) -> ImportedEntry:
+    if is_prose or not any(map(str.isalnum, line)):  # Such as `---`.
+        return ignored_entry(number)
+    return ImportedEntry(number, {"uri": line}, _NOT_READ)
 
 
 def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
