@@ -11,6 +11,7 @@ from clients import (
     ask,
     check,
     put,
+    put_back,
     repair,
     require_kept,
     require_whole,
@@ -78,6 +79,24 @@ def test_a_bookmark_deleted_during_the_copy_is_whole_after_the_restore(
             assert ask(address, "DELETE", "/a").status == 204
     status = ask(start(service_of(backup)).address, path="/a").status
     assert status == (410 if first == "bookmarks" else 200)
+
+
+@pytest.mark.parametrize("first", ["bookmarks", "tombstones"])
+def test_a_bookmark_put_back_during_a_copy_that_begins_with_the_tombstones_is_active_in_it(
+    start, address, data, tmp_path, first
+):
+    """A copy that ends with the tombstones has it in the trash."""
+    backup = tmp_path / "backup"
+    shutil.copytree(data / first, backup / first)
+    assert ask(address, "DELETE", "/a").status == 204
+    assert put_back(address, "a").status == 303
+    (second,) = {"bookmarks", "tombstones"} - {first}
+    shutil.copytree(data / second, backup / second)
+    copied = start(service_of(backup)).address
+    is_active = "Before" in [title for id, title in titles(copied).items() if id != "b"]
+    assert is_active == (first == "tombstones")
+    assert is_active or put_back(copied, "a").status == 303
+    assert sorted(titles(copied).values()) == ["Before", "Before"]
 
 
 def test_the_next_request_sees_a_restored_backup(address, data, tmp_path):

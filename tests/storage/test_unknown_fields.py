@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from clients import ask, put, put_body, service_of, uri_of
+from clients import ask, put, put_back, put_body, service_of, uri_of
 
 # Unknown members with JSON values that a rewrite could change.
 MEMBERS = {
@@ -110,8 +110,7 @@ def test_an_update_without_a_change_does_not_write_the_file(address, path):
 def test_unknown_members_survive_a_deletion_that_is_undone(address, path):
     assert ask(address, "DELETE", "/a").status == 204
     require_unknown(path)
-    form = {"Content_Type": "application/x-www-form-urlencoded"}
-    assert ask(address, "POST", "/-/restore", b"only=a", **form).status == 303
+    assert put_back(address, "a").status == 303
     (bookmark,) = ask(address).json
     assert not path.exists()
     require_unknown(path.with_stem(bookmark["id"]))
