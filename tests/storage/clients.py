@@ -92,10 +92,17 @@ def put(address: str, id: str, title: str = "", **fields) -> Response:
 
 def put_back(address: str, *ids: str) -> Response:
     """Put deleted bookmarks back, as the page of the trash does."""
+    return _send_ids(address, "/-/restore", ids)
+
+
+def erase(address: str, *ids: str) -> Response:
+    """Remove the files of deleted bookmarks, as the page of the trash does."""
+    return _send_ids(address, "/-/trash", ids)
+
+
+def _send_ids(address: str, path: str, ids: Sequence[str]) -> Response:
     form = "&".join(f"selected={id}" for id in ids).encode()
-    return ask(
-        address, "POST", "/-/restore", form, Content_Type="application/x-www-form-urlencoded"
-    )
+    return ask(address, "POST", path, form, Content_Type="application/x-www-form-urlencoded")
 
 
 def uri_of(id: str) -> str:

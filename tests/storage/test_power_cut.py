@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import random
 import signal
 import subprocess
@@ -23,6 +24,16 @@ from clients import (
     temporary_files,
     titles,
     uri_of,
+)
+from test_trash import (
+    delete_work,
+    erase_work,
+    expire_work,
+    make,
+    require_nothing_lost,
+    restore_work,
+    run_killed,
+    with_work,
 )
 
 from tests.conftest import until
@@ -121,6 +132,26 @@ def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
     restore_power(disk, service)
     require_whole(data)
     assert not acknowledged or read_titles(data) == wanted
+
+
+WORKS = (delete_work, restore_work, erase_work, expire_work)
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work):
+    step = 0
+    is_cut = True
+    while is_cut:
+        step += 1
+        folder = disk.path / f"{step}"
+        with_work(folder)
+        os.sync()
+        is_cut = run_killed(step, lambda folder=folder: work(make(folder)))
+        cut_power(disk)
+        disk.unmount()
+        disk.mount()
+        require_nothing_lost(folder, work, is_done=not is_cut)
+    assert step > 1
 
 
 # --- Imports ---

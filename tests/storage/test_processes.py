@@ -5,7 +5,7 @@ import time
 from urllib.parse import quote
 
 import pytest
-from clients import ask, gunicorn_of, put, run_together, service_of, uri_of
+from clients import ask, gunicorn_of, put, put_back, run_together, service_of, titles, uri_of
 
 ROUNDS = 25
 WORKERS = 3
@@ -46,6 +46,22 @@ def test_two_services_on_one_folder_return_each_others_writes(start, data):
             require_hidden(reader, id)
     assert ask(one).body == ask(other).body
     assert ask(one).headers["ETag"] == ask(other).headers["ETag"]
+
+
+def test_of_two_services_that_put_one_bookmark_back_one_does_and_the_other_says_so(start, data):
+    addresses = [start(service_of(data)).address for _ in range(2)]
+    for number in range(ROUNDS):
+        id = f"b{number}"
+        assert put(addresses[0], id, id).status == 201
+        assert ask(addresses[0], "DELETE", f"/{id}").status == 204
+        calls = [lambda address=address: put_back(address, id) for address in addresses]
+        won, lost = sorted(run_together(calls), key=lambda response: response.status)
+        assert (won.status, lost.status) == (303, 409), (won, lost)
+        # Whether its file is removed already depends on the moment.
+        assert b"any more" in lost.body or b"saved again" in lost.body, lost
+    names = [f"b{number}" for number in range(ROUNDS)]
+    assert sorted(titles(addresses[1]).values()) == sorted(names)
+    assert len(list((data / "bookmarks").iterdir())) == ROUNDS
 
 
 @pytest.mark.parametrize("preload", [False, True], ids=["separate applications", "preload"])

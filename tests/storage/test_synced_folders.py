@@ -6,7 +6,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from clients import ask, check, put, repair, service_of, titles, uri_of
+from clients import ask, check, erase, put, put_back, repair, service_of, titles, uri_of
 
 from tests.conftest import documented_block, free_port, require_program, until
 
@@ -175,6 +175,44 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
         assert len(findings) == 1 and kept.exists()
 
 
+def test_syncthing_transfers_what_is_put_back_and_what_is_erased(pair):
+    one, two = pair
+    for id in ("a", "b"):
+        assert put(one.address, id, id.upper()).status == 201
+        wait_for(two, id, id.upper())
+        assert ask(one.address, "DELETE", f"/{id}").status == 204
+        wait_for(two, id, 410)
+    assert put_back(two.address, "a").status == 303
+    until(lambda: list(titles(one.address).values()) == ["A"])
+    assert erase(one.address, "b").status == 303
+    until(lambda: files_of(one) == files_of(two) == set(titles(two.address)))
+    for machine in pair:
+        assert [title_or_status(machine, id) for id in ("a", "b")] == [410, 410]
+        assert check(machine.data) == (0, [])
+
+
+def test_a_bookmark_put_back_on_two_machines_of_syncthing_is_reported_and_not_lost(pair):
+    one, two = pair
+    assert put(one.address, "a", "A").status == 201
+    wait_for(two, "a", "A")
+    assert ask(two.address, "DELETE", "/a").status == 204
+    wait_for(one, "a", 410)
+    one.disconnect(two)
+    for machine in pair:
+        assert put_back(machine.address, "a").status == 303
+    one.reconnect(two)
+    until(lambda: list(titles(one.address).values()) == ["A", "A"])
+    until(lambda: titles(one.address) == titles(two.address))
+    for machine in pair:
+        (finding,) = check(machine.data)[1]
+        assert "has the same uri as" in finding
+
+
+def files_of(machine):
+    """Return the ids that have a file in the folder of bookmarks."""
+    return {path.stem for path in machine.data.glob("bookmarks/[!.]*.json")}
+
+
 # --- git and rsync ---
 
 
@@ -247,6 +285,35 @@ def test_git_lets_a_deletion_win_over_an_edit(clones):
     assert ask(one.address, "DELETE", "/deleted").status == 204
     assert put(two.address, "deleted", "Still wanted").status == 200
     assert exchange(one) and exchange(two) and exchange(one)
+    assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
+    assert titles(one.address) == titles(two.address) == {"edited": "Before"}
+
+
+def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
+    one, two = clones
+    for id in ("edited", "deleted"):
+        assert ask(one.address, "DELETE", f"/{id}").status == 204
+    assert exchange(one) and exchange(two)
+    assert put_back(one.address, "edited").status == 303
+    assert erase(two.address, "deleted").status == 303
+    assert exchange(two) and exchange(one) and exchange(two)
+    assert titles(one.address) == titles(two.address)
+    assert list(titles(one.address).values()) == ["Before"]
+    for machine in clones:
+        assert files_of(machine) == set(titles(one.address))
+        assert title_or_status(machine, "edited") == title_or_status(machine, "deleted") == 410
+        assert check(machine.data) == (0, [])
+
+
+def test_git_lets_the_erasure_of_a_bookmark_win_over_an_edit(clones):
+    one, two = clones
+    assert ask(one.address, "DELETE", "/deleted").status == 204
+    assert erase(one.address, "deleted").status == 303
+    assert put(two.address, "deleted", "Still wanted").status == 200
+    assert exchange(one)
+    assert not exchange(two)  # One changed the file, the other removed it.
+    assert title_or_status(two, "deleted") == 410
+    assert exchange(two) and exchange(one)
     assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
     assert titles(one.address) == titles(two.address) == {"edited": "Before"}
 

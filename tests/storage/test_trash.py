@@ -351,20 +351,30 @@ def test_a_kill_between_any_two_steps_loses_nothing(tmp_path, work):
         folder = tmp_path / f"{work.__name__}{step}"
         with_work(folder)
         is_killed = run_killed(step, lambda folder=folder: work(make(folder)))
-        store = make(folder)
-        active = {bookmark.uri for bookmark in bookmarks_of(store)}
-        in_trash = set(kept(store))
-        assert ("https://a.example/" in active) != ("a" in in_trash)
-        if work is restore_work:
-            assert "https://b.example/" in active or "b" in in_trash
-        elif work is not erase_work:
-            assert "b" in in_trash
-        for id in ("b", "c"):
-            with pytest.raises(Gone):
-                store.get(id)
-        store.expire()
-        assert "c" not in remaining(store)
+        require_nothing_lost(folder, work)
     assert step > 1
+
+
+def require_nothing_lost(folder, work, is_done=False):
+    """Require each bookmark of `with_work` to be as before the work, or as after it."""
+    store = make(folder)
+    active = {bookmark.uri for bookmark in bookmarks_of(store)}
+    in_trash = set(kept(store))
+    assert ("https://a.example/" in active) != ("a" in in_trash)
+    if work is restore_work:
+        assert "https://b.example/" in active or "b" in in_trash
+    elif work is not erase_work:
+        assert "b" in in_trash
+    if is_done:
+        assert ("a" in in_trash) == (work is delete_work)
+        assert ("https://b.example/" in active) == (work is restore_work)
+        assert ("b" in in_trash) == (work in (delete_work, expire_work))
+    for id in ("b", "c"):
+        with pytest.raises(Gone):
+            store.get(id)
+    store.expire()
+    assert "c" not in remaining(store)
+    store.close()
 
 
 def with_work(folder):
