@@ -259,7 +259,7 @@
   // and a button of most items, because in the HTML they would make the page 15 % larger.
   function nameControls(item) {
     const title = find("h2 > *", item).textContent;
-    if (!item.matches(".unread")) {
+    if (!item.matches(".unread, .trash *")) {
       const formAction = `${path}/-/unread/${item.id.slice("b-".length)}`;
       const button = make("button", { formAction }, "Mark as unread");
       button.setAttribute("form", "many");

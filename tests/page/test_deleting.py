@@ -98,6 +98,7 @@ def test_deleted_bookmarks_are_put_back_and_erased_in_the_trash(everywhere):
         id = browser.post(f"https://{number}.example/", title=f"T{number}")["id"]
         urlopen(Request(f"{browser.address}/{id}", method="DELETE"))
     browser.open("/-/trash")
+    assert browser.all("[formaction*=unread]") == []
     browser.wait(lambda: sorted(browser.titles()) == ["T0", "T1", "T2"])
     first = browser.titles()[0]
     browser.find(".list .actions button").click()
