@@ -48,7 +48,7 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
-_SHORT = 4_096  # So many combining marks are normalized in 20 ms.
+_SHORT = 4_096  # Normalizing this many combining marks takes 20 ms.
 
 Value = str | tuple[str, ...]
 Fields = dict[str, Any]

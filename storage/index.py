@@ -305,7 +305,7 @@ def _keys_by_tag(entry: Entry) -> Sequence[str]:
 def _list_of(
     lists: dict[str, SortedList[Entry]], key: str
 ) -> SortedList[Entry]:
-    """Return the list of a key, a new one if there is none."""
+    """Return the list of a key, or a new one."""
     if key not in lists:
         lists[key] = SortedList([], _entry_order)
     return lists[key]

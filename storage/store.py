@@ -64,7 +64,7 @@ class Store(Reader):
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        """Make new locks, which a thread may have held during a fork, and a new watch."""
+        """Make new locks and a new watch: during a fork, another thread may hold a lock."""
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()

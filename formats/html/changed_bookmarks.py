@@ -21,11 +21,10 @@ class ChangedBookmarks(msgspec.Struct):
     is_deletion: bool
     is_kept: bool = True  # What was deleted can be put back.
     done: list[Bookmark] = []  # As they were before.
-    newer: list[Entry] = []  # Those that have changed since the form was opened.
-    # The others that were left alone, with None for one that cannot be read.
+    newer: list[Entry] = []  # Changed since the form was opened, and left alone.
+    # Left alone for another reason. None stands for a bookmark that cannot be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    # After an error, nobody knows whether these are changed.
-    unknown_count: int = 0
+    unknown_count: int = 0  # Changed or not, after an error of the disk.
     unknown_reason: str = ""
 
     @property
@@ -42,14 +41,10 @@ class ChangedBookmarks(msgspec.Struct):
 def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
     """Return the page, with a form to put back what was deleted."""
     heading = _heading(changes)
-    content = "".join(
-        [
-            _deleted(changes, site, list_query),
-            _unknown(changes),
-            _newer(changes, site, list_query),
-            _failed(changes, site),
-        ]
-    )
+    content = _deleted(changes, site, list_query)
+    content += _unknown(changes)
+    content += _newer(changes, site, list_query)
+    content += _failed(changes, site)
     classes = "notice"
     if not changes.is_complete:
         classes = "notice alert"

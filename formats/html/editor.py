@@ -58,7 +58,7 @@ _MAX_VALUE_SHOWN = 1000  # In characters.
 MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
-# An address as people type it, without https://. In `mailto.x:abc`, no port follows.
+# An address as people type it, without https://. `mailto.x:abc` is none: no port follows.
 _WITHOUT_SCHEME = re.compile(
     r"""
     ( localhost

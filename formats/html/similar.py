@@ -73,7 +73,7 @@ def _group(site: Site, group: Group) -> str:
 
 
 def _address(uri: str) -> str:
-    """Return a uri as a link, with marks on what it has beside the common part."""
+    """Return a uri as a link, in which the part that similar uris share is not marked."""
     shown_uri = cut(uri, MAX_URI_SHOWN)
     before, common, after = shown_uri.partition(similar_key(uri))
     html = e(before) + e(common)

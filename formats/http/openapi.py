@@ -15,7 +15,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas with all fields; openapi.json has what is special in them.
+# The schemas with all fields. openapi.json has only their peculiarities.
 _OBJECTS = (
     "Bookmark",
     "NewBookmark",

@@ -84,7 +84,7 @@ class AccessControl:
             return True  # A page of another site cannot send this header.
         if environ["REQUEST_METHOD"] not in SAFE_METHODS:
             # Old browsers send the cookie with another site's form, without
-            # Origin. So do scripts with HTTP Basic, which must work.
+            # Origin. Scripts send HTTP Basic without Origin, and must work.
             is_cookie = is_owner and not authorization
             self._check_site(request, needs_proof=is_cookie)
         if is_owner or self._is_public_reading(environ):

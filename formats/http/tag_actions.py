@@ -1,4 +1,4 @@
-"""The forms that change the tags of a list, and those that rename, merge and delete tags."""
+"""The forms that change the tags of a list, and those that change tags everywhere."""
 
 from collections.abc import Sequence
 
@@ -40,9 +40,9 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
 
 @form_handler(write_not_done)
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
-    """POST /-/tags: rename tags, or merge them into others, or delete them from all bookmarks.
+    """POST /-/tags: rename, merge or delete tags.
 
-    Unless the form has the number of all bookmarks that have the tags or the new ones, ask first.
+    Ask first, unless the form has the number of bookmarks that have the old or new tags.
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if fold_tags([tag])]

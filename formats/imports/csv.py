@@ -115,7 +115,7 @@ def _is_own_header(names: Sequence[str]) -> bool:
 def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Iterator[_Row]:
     """Yield the rows below the header, which has `width` cells.
 
-    If a quotation mark is not closed, each line that it joined is read again as a row of its own.
+    After an open quotation mark, each line that it joined is read again as a row of its own.
     """
     number = 1
     position = 0  # Of the line with this number.
