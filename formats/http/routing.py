@@ -84,7 +84,7 @@ class Service:
         return self.store.host_tags(uri)
 
     def _count_unread(self) -> int:
-        # The page of an error must not raise another error.
+        # A form comes back with what was typed while the folder cannot be read.
         with suppress(StorageError):
             if not self.store.compares_each_time():
                 self.store.refresh()

@@ -1220,6 +1220,17 @@ def test_a_long_filter_makes_no_page_long(app, add, filter, tag_count):
         assert f"#{values[0]}" in none_shown.html.h1.text
 
 
+@pytest.mark.parametrize("do", ["delete", "read"])
+def test_a_long_form_has_a_short_answer(app, add, do):
+    """The query of the list stood beside each bookmark that was left alone."""
+    ids = [add(uri=f"x:{number}")["id"] for number in range(100)]
+    fields = [("do", do), ("_shown", ""), ("_list", urlencode({"q": "&" * 200_000}))]
+    fields += [("selected", id) for id in ids]
+    response = app.post("/-/selected", fields, headers=PAGE, status=412)
+    assert len(response.html.select(".buttons")) == 100
+    assert len(response.body) < 100 * 20_000
+
+
 def test_links_keep_a_filter_of_usual_length(app, add):
     filter = [("tag", "путешествия"), ("q", '"вокруг света" -black')]
     add(tags=["путешествия", "книги"], title="вокруг света")

@@ -1,7 +1,9 @@
 """After a write is acknowledged, the next request to every process returns it."""
 
+import json
 import threading
 import time
+from itertools import chain
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +11,7 @@ from clients import ask, gunicorn_of, put, put_back, run_together, service_of, t
 
 ROUNDS = 25
 WORKERS = 3
+TIMES = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
 
 
 def representations(address, id):
@@ -46,6 +49,43 @@ def test_two_services_on_one_folder_return_each_others_writes(start, data):
             require_hidden(reader, id)
     assert ask(one).body == ask(other).body
     assert ask(one).headers["ETag"] == ask(other).headers["ETag"]
+
+
+def test_no_entity_tag_of_two_services_has_two_bodies_while_files_change(start, data):
+    addresses = [start(service_of(data)).address for _ in range(2)]
+    paths = ["/?format=csv", "/?format=text", "/?format=xbel", "/feed", "/?q=x&limit=3"]
+    is_done = threading.Event()
+
+    def change():
+        """Add, replace and remove files as another program does."""
+        for number in range(300):
+            time.sleep(0.01)
+            id = f"b{number % 7}"
+            file = data / "bookmarks" / f"{id}.json"
+            if number % 5 == 0:
+                file.unlink(missing_ok=True)
+                continue
+            title = f"x {number % 3}"
+            temporary = data / "bookmarks" / f".{id}.tmp"
+            temporary.write_text(json.dumps({**TIMES, "id": id, "uri": f"x:{id}", "title": title}))
+            temporary.rename(file)
+        is_done.set()
+
+    def read(address):
+        found = []
+        while not is_done.is_set():
+            for path in paths:
+                response = ask(address, path=path, Host="localhost")  # It is in links.
+                assert response.status == 200, response
+                found.append((path, response.headers["ETag"], response.body))
+        return found
+
+    reads = [lambda address=address: read(address) for address in addresses * 2]
+    *results, _ = run_together([*reads, change])
+    bodies = {}
+    for path, etag, body in chain(*results):
+        assert bodies.setdefault((path, etag), body) == body
+    assert len(bodies) > 50
 
 
 def test_of_two_services_that_put_one_bookmark_back_one_does_and_the_other_says_so(start, data):
