@@ -1,6 +1,7 @@
 """Fixtures of all tests: a fresh data folder, an application over it, and the real command."""
 
 import functools
+import gc
 import http.server
 import os
 import re
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +28,20 @@ ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
 # The routes for programs, without those of linkding's API.
 OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(call: pytest.CallInfo[object]) -> None:
+    """Close what a failed test has open, so that only its own traceback is printed.
+
+    A later test would fail with a ResourceWarning otherwise. A leak in a test that passes is an
+    error still.
+    """
+    assert call.excinfo is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        traceback.clear_frames(call.excinfo.tb)
+        gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)
