@@ -46,6 +46,8 @@ CHANGES = [
     ("PUT", "/a/title", b"New", "text/plain"),
     ("DELETE", "/a", b"", ""),
 ]
+# A request that changes nothing, and so keeps the entity tags.
+UNCHANGING = ("PUT", "/a/title", b"A", "text/plain")
 LATER = "2030-01-01T00:00:00Z"
 LONG_AGO = "Mon, 01 Jan 2001 00:00:00 GMT"
 FAR_AHEAD = "Fri, 01 Jan 2100 00:00:00 GMT"
@@ -101,18 +103,13 @@ def lists_with(tag):
 
 @pytest.mark.parametrize("path", READABLE)
 def test_every_200_has_a_strong_entity_tag_and_a_date(app, a, path):
-    headers = app.get(path, status=200).headers
+    headers, head = app.get(path, status=200).headers, app.head(path, status=200).headers
     assert re.fullmatch(r'"[!#-~]+"', headers["ETag"])
     moment = parsedate_to_datetime(headers["Last-Modified"])
     assert headers["Last-Modified"] == formatdate(moment.timestamp(), usegmt=True)
     assert moment <= datetime.now(UTC)
-
-
-@pytest.mark.parametrize("path", READABLE)
-def test_head_has_the_validators_of_get(app, a, path):
-    get, head = app.get(path, status=200), app.head(path, status=200)
     for name in ("ETag", "Last-Modified", "Content-Type", "Vary", "Cache-Control"):
-        assert head.headers[name] == get.headers[name]
+        assert head[name] == headers[name]
 
 
 @pytest.mark.parametrize("paths", [REPRESENTATIONS, LISTS, VALUES], ids=["one", "list", "values"])
@@ -124,11 +121,11 @@ def test_each_representation_has_its_own_entity_tag(app, a, paths):
     assert len(set(tags)) == len(tags)
 
 
-@pytest.mark.parametrize("change", CHANGES[:4], ids=lambda c: f"{c[0]} {c[1]}")
-def test_the_response_to_a_change_has_the_new_validators(app, a, change):
-    headers = send(app, change, 200).headers
-    now = app.get(change[1], status=200).headers
-    assert (headers["ETag"], headers["Last-Modified"]) == (now["ETag"], now["Last-Modified"])
+def test_the_response_to_a_change_has_the_new_validators(app, a):
+    for change in CHANGES[:4]:
+        headers = send(app, change, 200).headers
+        now = app.get(change[1], status=200).headers
+        assert (headers["ETag"], headers["Last-Modified"]) == (now["ETag"], now["Last-Modified"])
 
 
 def test_the_response_to_a_creation_has_the_validators(app):
@@ -201,14 +198,15 @@ def test_another_version_of_the_program_has_another_tag(app, a, client, monkeypa
     upgraded.get(path, headers={"If-None-Match": old}, status=200)
 
 
-@pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES])
-@pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_if_match_accepts_the_tag_of_another_version_of_the_program(
-    app, a, client, monkeypatch, path, change
+    app, a, client, monkeypatch
 ):
-    old = etag(app, path)
+    old = [etag(app, path) for path in (*REPRESENTATIONS, *VALUES)]
     monkeypatch.setattr(formats, "__version__", "99.0")
-    send(client(), change, success(change), If_Match=old)
+    upgraded = client()
+    for tag in old:
+        send(upgraded, UNCHANGING, 200, If_Match=tag)
+    send(upgraded, ("DELETE", "/a", b"", ""), 204, If_Match=old[0])
 
 
 @pytest.fixture
@@ -259,15 +257,14 @@ NO_DATES = [
 ]
 
 
-@pytest.mark.parametrize("date", NO_DATES)
-def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch, date):
+def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch):
     in_2033 = datetime(2033, 1, 1, tzinfo=UTC).timestamp()
     monkeypatch.setattr(conditional, "time", SimpleNamespace(time=lambda: in_2033))
     exists = {"If-Modified-Since": "Fri, 28 Feb 2031 00:00:00 GMT"}
     app.get("/a", headers=exists, status=304)
-    app.get("/a", headers={"If-Modified-Since": date.format(2031)}, status=200)
-    headers = {"If-Unmodified-Since": date.format(1995)}
-    app.post_json("/a", {"title": "New"}, headers=headers, status=200)
+    for date in NO_DATES:
+        app.get("/a", headers={"If-Modified-Since": date.format(2031)}, status=200)
+        send(app, UNCHANGING, 200, If_Unmodified_Since=date.format(1995))
 
 
 @pytest.mark.parametrize("path", ["/a", "/"])
@@ -279,13 +276,13 @@ def test_if_none_match_overrides_if_modified_since(app, a, later, path):
     app.get(path, headers=headers, status=304)
 
 
-@pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES, *LISTS])
-def test_a_change_within_the_last_second_gives_no_304_by_date(app, a, path):
+def test_a_change_within_the_last_second_gives_no_304_by_date(app, a):
     moment = time.time()
     app.post_json("/a", {"title": "New"}, status=200)
-    since = {"If-Modified-Since": app.get(path, status=200).headers["Last-Modified"]}
-    response = app.get(path, headers=since, status="*")
-    assert response.status_int == 200 or time.time() - moment > 1
+    for path in (*REPRESENTATIONS, *VALUES, *LISTS):
+        since = {"If-Modified-Since": app.get(path, status=200).headers["Last-Modified"]}
+        response = app.get(path, headers=since, status="*")
+        assert response.status_int == 200 or time.time() - moment > 1
 
 
 def test_a_deletion_within_the_last_second_gives_no_304_by_date(app, a):
@@ -309,7 +306,6 @@ def unchanged(app, a, data):
     assert (file.read_bytes(), file.stat().st_mtime_ns, os.listdir(data / "bookmarks")) == before
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -325,44 +321,44 @@ def unchanged(app, a, data):
     ],
     ids=str,
 )
-def test_a_false_condition_is_412_and_changes_nothing(app, unchanged, change, headers):
-    problem = send(app, change, 412, **headers)
-    assert problem.json["status"] == 412
+def test_a_false_condition_is_412_and_changes_nothing(app, unchanged, headers):
+    for change in CHANGES:
+        problem = send(app, change, 412, **headers)
+        assert problem.json["status"] == 412
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_tag_of_an_old_version_in_if_match_is_412(app, a, change):
+def test_the_tag_of_an_old_version_in_if_match_is_412(app, a):
     old = [etag(app, path) for path in (*REPRESENTATIONS, *VALUES)]
     app.post_json("/a", {"description": "changed"}, status=200)
-    send(app, change, 412, If_Match=", ".join(old))
+    for change in CHANGES:
+        send(app, change, 412, If_Match=", ".join(old))
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_if_match_compares_strongly(app, unchanged, change):
+def test_if_match_compares_strongly(app, unchanged):
     for value in ("W/" + etag(app, "/a"), *lists_with("W/" + etag(app, "/a"))):
-        send(app, change, 412, If_Match=value)
+        for change in CHANGES:
+            send(app, change, 412, If_Match=value)
 
 
-@pytest.mark.parametrize("n", range(len(lists_with(""))))
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_current_tag_may_stand_anywhere_in_if_match(app, a, change, n):
-    send(app, change, success(change), If_Match=lists_with(etag(app, "/a"))[n])
+def test_the_current_tag_may_stand_anywhere_in_if_match(app, a):
+    for value in lists_with(etag(app, "/a")):
+        send(app, UNCHANGING, 200, If_Match=value)
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_the_current_tag_in_if_none_match_is_412(app, unchanged, change):
+def test_the_current_tag_in_if_none_match_is_412(app, unchanged):
     tag = etag(app, "/a")
     for value in (tag, *lists_with(tag), *lists_with(f"W/{tag}")):
-        send(app, change, 412, If_None_Match=value)
-
-
-@pytest.mark.parametrize("path", [*REPRESENTATIONS, *VALUES])
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_if_match_accepts_the_tag_of_any_representation(app, a, change, path):
-    send(app, change, success(change), If_Match=f'"other", {etag(app, path)}')
+        for change in CHANGES:
+            send(app, change, 412, If_None_Match=value)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_if_match_accepts_the_tag_of_any_representation(app, a, change):
+    for path in (*REPRESENTATIONS, *VALUES):
+        send(app, UNCHANGING, 200, If_Match=f'"other", {etag(app, path)}')
+    send(app, change, success(change), If_Match=etag(app, "/a?format=html"))
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -375,23 +371,24 @@ def test_if_match_accepts_the_tag_of_any_representation(app, a, change, path):
     ],
     ids=str,
 )
-def test_a_change_whose_conditions_hold_succeeds(app, a, change, headers):
-    send(app, change, success(change), **headers)
+def test_a_change_whose_conditions_hold_succeeds(app, a, headers):
+    for change in CHANGES:
+        send(app, change, success(change), **headers)
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_if_unmodified_since_accepts_the_current_date(app, a, later, change):
-    current = app.get("/a", status=200).headers["Last-Modified"]
-    send(app, change, success(change), If_Unmodified_Since=current)
+def test_if_unmodified_since_accepts_the_current_date(app, a, later):
+    for change in CHANGES:
+        current = app.get("/a", status=200).headers["Last-Modified"]
+        send(app, change, success(change), If_Unmodified_Since=current)
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_a_change_within_the_last_second_fails_if_unmodified_since(app, change):
+def test_a_change_within_the_last_second_fails_if_unmodified_since(app):
     moment = time.time()
     app.put_json("/a", WHOLE, status=201)
     current = app.get("/a", status=200).headers["Last-Modified"]
-    response = send(app, change, "*", If_Unmodified_Since=current)
-    assert response.status_int == 412 or time.time() - moment > 1
+    for change in CHANGES:
+        response = send(app, change, "*", If_Unmodified_Since=current)
+        assert response.status_int == 412 or time.time() - moment > 1
 
 
 def test_if_none_match_star_prevents_a_second_creation(app):

@@ -22,16 +22,13 @@ TOKEN = "s3cret:with a colon"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b"
-UNSAFE = [
-    ("POST", "/", {"uri": "https://b.example/"}),
-    ("POST", "/a", {"title": "New"}),
-    ("PUT", "/a", WHOLE | {"title": "New"}),
-    ("PUT", "/a/title", "New"),
-    ("DELETE", "/a", None),
+UNSAFE = [  # Method, path, body, and the status of success.
+    ("POST", "/", {"uri": "https://b.example/"}, 201),
+    ("POST", "/a", {"title": "New"}, 200),
+    ("PUT", "/a", WHOLE | {"title": "Newer"}, 200),
+    ("PUT", "/a/title", "Newest", 200),
+    ("DELETE", "/a", None, 204),
 ]
-each_unsafe = pytest.mark.parametrize(
-    "method, path, body", UNSAFE, ids=[f"{method} {path}" for method, path, _ in UNSAFE]
-)
 
 
 @pytest.fixture
@@ -62,6 +59,12 @@ def send(app, method, path, body, status, **headers):
     return app.request(
         path, method=method, body=data, content_type=JSON, headers=named, status=status
     )
+
+
+def send_unsafe(app, status=None, **headers):
+    """Send each unsafe request; expect this status, or success."""
+    for method, path, body, success in UNSAFE:
+        send(app, method, path, body, status or success, **headers)
 
 
 def call(app, path="/", method="GET", body=b"", environ=None, **headers):
@@ -108,31 +111,18 @@ def test_the_page_that_refuses_the_name_of_a_host_does_not_show_the_collection(a
 # --- The host name ---
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "localhost",
-        "localhost:8080",
-        "LOCALHOST",
-        "127.0.0.1",
-        "127.0.0.1:80",
-        "127.1.2.3",
-        "[::1]",
-        "[::1]:8080",
-    ],
-)
-def test_a_loopback_host_name_is_accepted(app, host):
-    app.get("/", headers={"Host": host}, status=200)
+def test_a_loopback_host_name_is_accepted(app):
+    hosts = ("localhost", "localhost:8080", "LOCALHOST", "[::1]", "[::1]:8080")
+    for host in (*hosts, "127.0.0.1", "127.0.0.1:80", "127.1.2.3"):
+        app.get("/", headers={"Host": host}, status=200)
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "a.example",
         "a.example:8080",
         "localhost.a.example",
         "127.0.0.1.a.example",
-        "a.example.localhost.example",
         "192.168.1.1",
         "0.0.0.0",
         "[::]",
@@ -147,12 +137,10 @@ def test_another_host_name_without_a_token_is_421(app, host):
     assert app.get("/", status=200).json == []
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["", "[", "[::1", "a b", "localhost\\@a.example", "localhost/a", "é", ":", "a@localhost"],
-)
-def test_an_invalid_host_name_is_refused(app, host):
-    assert call(app, Host=host).status_int in (400, 421)
+def test_an_invalid_host_name_is_refused(app):
+    hosts = ("", "[", "[::1", "a b", "localhost\\@a.example", "localhost/a", "é", ":")
+    for host in (*hosts, "a@localhost"):
+        assert call(app, Host=host).status_int in (400, 421), host
 
 
 @pytest.mark.parametrize("protocol, status", [("HTTP/1.1", 400), ("HTTP/1.0", 200)])
@@ -231,7 +219,6 @@ def test_with_a_token_any_host_name_is_accepted(client):
 # --- Cross-site requests ---
 
 
-@each_unsafe
 @pytest.mark.parametrize(
     "headers",
     [
@@ -248,35 +235,29 @@ def test_with_a_token_any_host_name_is_accepted(client):
     ],
     ids=str,
 )
-def test_a_change_from_another_site_is_403(app, a, method, path, body, headers):
-    send(app, method, path, body, 403, **headers)
+def test_a_change_from_another_site_is_403(app, a, headers):
+    send_unsafe(app, 403, **headers)
     assert app.get("/", status=200).json == [a]
 
 
 CROSS_SITE = [{"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://a.example"}]
 
 
-@each_unsafe
 @pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
 @pytest.mark.parametrize("scheme", ["Bearer", "Token"])
 def test_a_right_token_in_bearer_or_token_exempts_from_the_cross_site_check(
-    client, method, path, body, headers, scheme
+    client, headers, scheme
 ):
-    app = client(token=TOKEN)
-    expected = {"POST /": 201, "DELETE /a": 204}.get(f"{method} {path}", 200)
-    send(app, method, path, body, expected, Authorization=f"{scheme} {TOKEN}", **headers)
+    send_unsafe(client(token=TOKEN), Authorization=f"{scheme} {TOKEN}", **headers)
 
 
-@each_unsafe
 @pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
 @pytest.mark.parametrize("public_read", [False, True])
-def test_nothing_else_exempts_from_the_cross_site_check(
-    client, method, path, body, headers, public_read
-):
+def test_nothing_else_exempts_from_the_cross_site_check(client, headers, public_read):
     app = client(token=TOKEN, public_read=public_read)
     for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
-        send(app, method, path, body, 403, Authorization=authorization, **headers)
-    send(app, method, path, body, 403, **headers)
+        send_unsafe(app, 403, Authorization=authorization, **headers)
+    send_unsafe(app, 403, **headers)
 
 
 def test_without_a_token_no_header_exempts_from_the_cross_site_check(app, a):
@@ -299,7 +280,6 @@ def test_another_site_gets_no_permission_to_send_a_token(client):
         assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
-@each_unsafe
 @pytest.mark.parametrize(
     "headers",
     [
@@ -311,9 +291,8 @@ def test_another_site_gets_no_permission_to_send_a_token(client):
     ],
     ids=str,
 )
-def test_a_change_from_the_same_site_succeeds(app, a, method, path, body, headers):
-    expected = {"POST /": 201, "DELETE /a": 204}.get(f"{method} {path}", 200)
-    send(app, method, path, body, expected, **headers)
+def test_a_change_from_the_same_site_succeeds(app, a, headers):
+    send_unsafe(app, **headers)
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -448,7 +427,6 @@ def test_a_wrong_token_is_401_also_if_reading_is_public(client, authorization):
     app = client(token=TOKEN, public_read=True)
     for method in ("GET", "HEAD"):
         send(app, method, "/", None, 401, Authorization=authorization)
-        send(app, method, "/", None, 200)
         send(app, method, "/", None, 200, **BEARER)
 
 
@@ -457,8 +435,7 @@ def test_public_read_allows_reading_without_the_token(client):
     for path in ("/", "/a", "/a/title", "/feed", "/?format=html"):
         app.get(path, status=200)
         app.head(path, status=200)
-    for method, path, body in UNSAFE:
-        send(app, method, path, body, 401)
+    send_unsafe(app, 401)
     send(app, "POST", "/a", {"title": "New"}, 200, **BEARER)
 
 
@@ -567,12 +544,14 @@ def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch):
 # --- Sizes ---
 
 
-@pytest.mark.parametrize("content_type", [JSON, XBEL, FORM, MULTIPART, "text/plain"])
-@pytest.mark.parametrize("method, path", [(method, path) for method, path, _ in UNSAFE[:4]])
-def test_a_body_over_1_mib_is_refused(app, a, method, path, content_type):
+@pytest.mark.parametrize("method, path", [request[:2] for request in UNSAFE[:4]])
+def test_a_body_over_1_mib_is_refused(app, a, method, path):
     body = b"x" * (2**20 + 1)
-    response = app.request(path, method=method, body=body, content_type=content_type, status="*")
-    assert response.status_int in (413, 415)
+    for content_type in (JSON, XBEL, FORM, MULTIPART, "text/plain"):
+        response = app.request(
+            path, method=method, body=body, content_type=content_type, status="*"
+        )
+        assert response.status_int in (413, 415)
     assert app.get("/", status=200).json == [a]
 
 
@@ -695,9 +674,10 @@ def test_a_long_query_is_answered_quickly(app, a, path, query):
         '<xbel><bookmark href="https://b.example/"><title>&undeclared;</title></bookmark></xbel>',
     ],
 )
-@pytest.mark.parametrize("method, path", [("POST", "/"), ("PUT", "/new"), ("POST", "/a")])
-def test_xml_with_entities_is_400(app, a, document, method, path):
-    app.request(path, method=method, body=document.encode(), content_type=XBEL, status=400)
+def test_xml_with_entities_is_400(app, a, document):
+    body = document.encode()
+    for method, path in [("POST", "/"), ("PUT", "/new"), ("POST", "/a")]:
+        app.request(path, method=method, body=body, content_type=XBEL, status=400)
     assert app.get("/", status=200).json == [a]
 
 
@@ -732,31 +712,28 @@ BAD_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("text", BAD_TEXTS, ids=ascii)
 @pytest.mark.parametrize("path", ["/{}", "/a{}", "/a/{}", "/a/title{}", "/feed{}", "//{}"])
-def test_a_path_that_is_no_valid_text_is_404(app, a, path, text):
-    for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
-        body = b"{}" if method in ("POST", "PUT") else b""
-        response = call(app, path.format(text), method, body, Content_Type=JSON)
-        assert response.status_int == 404
+def test_a_path_that_is_no_valid_text_is_404(app, a, path):
+    for text in BAD_TEXTS:
+        for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+            body = b"{}" if method in ("POST", "PUT") else b""
+            response = call(app, path.format(text), method, body, Content_Type=JSON)
+            assert response.status_int == 404, (method, text)
+
+
+def test_a_path_that_is_not_normalized_is_not_resolved(app, a):
+    for path in ("", "a", "*", "/../a", "/..", "/./a", "/a/../b", "/%", "/a\\b", "http://x/"):
+        assert call(app, path).status_int in (200, 404), path
+        assert call(app, path, "DELETE").status_int in (404, 405), path
 
 
 @pytest.mark.parametrize(
-    "path", ["", "a", "*", "/../a", "/..", "/./a", "/a/../b", "/%", "/a\\b", "http://x/"]
+    "name", ["tag", "q", "uri", "format", "limit", "offset", "title", "x"]
 )
-def test_a_path_that_is_not_normalized_is_not_resolved(app, a, path):
-    assert call(app, path).status_int in (200, 404)
-    assert call(app, path, "DELETE").status_int in (404, 405)
-
-
-@pytest.mark.parametrize(
-    "text", [*BAD_TEXTS, "%ff", "%C3%28", "%ED%A0%80", "%00", "%", "%zz", "\xe4"], ids=ascii
-)
-@pytest.mark.parametrize("path", ["/", "/feed", "/a"])
-def test_a_malformed_query_is_400_or_ignored(app, a, path, text):
-    for name in ("tag", "q", "uri", "format", "limit", "offset", "title", "x"):
+def test_a_malformed_query_is_400_or_ignored(app, a, name):
+    for text in (*BAD_TEXTS, "%ff", "%C3%28", "%ED%A0%80", "%00", "%", "%zz", "\xe4"):
         for query in (f"{name}={text}", f"{text}={name}", f"{name}={text}&limit=1&format=html"):
-            for accept in ("*/*", BROWSER):
+            for path, accept in [("/", "*/*"), ("/", BROWSER), ("/feed", "*/*"), ("/a", BROWSER)]:
                 response = call(app, path, environ={"QUERY_STRING": query}, Accept=accept)
                 assert response.status_int in (200, 400), query
 
@@ -841,10 +818,15 @@ VALUES = st.recursive(
     lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values),
     max_leaves=5,
 )
+FEW = settings(
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 NAMES = st.sampled_from(["id", "uri", "title", "description", "tags", "created", "modified", "x"])
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FEW
 @hypothesis.given(body=st.dictionaries(NAMES, VALUES) | VALUES)
 def test_no_json_body_causes_a_500(app, body):
     data = json.dumps(body).encode()
@@ -852,7 +834,7 @@ def test_no_json_body_causes_a_500(app, body):
         assert call(app, path, method, data, Content_Type=JSON).status_int < 500
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FEW
 @hypothesis.given(body=st.binary(max_size=50))
 def test_no_bytes_as_a_body_cause_a_500(app, body):
     for content_type in (JSON, XBEL, FORM, MULTIPART, "text/plain"):
@@ -926,22 +908,20 @@ BAD_HEADERS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name, value",
-    [(n, v) for n, vs in BAD_HEADERS.items() for v in vs],
-    ids=lambda v: ascii(v[:30]),
-)
-def test_no_malformed_header_causes_a_500(app, a, name, value):
+@pytest.mark.parametrize("name", BAD_HEADERS)
+def test_no_malformed_header_causes_a_500(app, a, name):
     body = json.dumps(WHOLE).encode()
-    for method, path in [
-        ("GET", "/"),
-        ("GET", "/a"),
-        ("GET", "/a/title"),
-        ("GET", "/feed"),
-        ("PUT", "/a"),
-        ("PATCH", "/"),
-        ("DELETE", "/a"),
-    ]:
-        headers = {"Content-Type": JSON, name: value}
-        response = call(app, path, method, body if method == "PUT" else b"", **headers)
-        assert response.status_int < 500, (method, path)
+    for number, value in enumerate(BAD_HEADERS[name]):
+        app.put_json(f"/{number}", WHOLE | {"uri": f"x:{number}"}, status=201)
+        for method, path in [
+            ("GET", "/"),
+            ("GET", "/a"),
+            ("GET", "/a/title"),
+            ("GET", "/feed"),
+            ("PUT", "/a"),
+            ("PATCH", "/"),
+            ("DELETE", f"/{number}"),
+        ]:
+            headers = {"Content-Type": JSON, name: value}
+            response = call(app, path, method, body if method == "PUT" else b"", **headers)
+            assert response.status_int < 500, (method, path, value)
