@@ -34,7 +34,6 @@ from formats.http.cache import Caches, make_caches
 from formats.http.compression import compress
 from formats.http.conditional import VISITOR_VARIABLE, require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
-from formats.http.linkding_shapes import linkding_number
 from formats.http.negotiation import negotiate
 from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
@@ -399,7 +398,7 @@ def make_app(
         url = site.url
     control = AccessControl(tokens, public_read, url)
     folder = Path(data)
-    caches = make_caches(Store(folder, one_machine, linkding_number, keep_deleted))
+    caches = make_caches(Store(folder, one_machine, keep_deleted))
     return Application(folder, lambda: caches, control, site)
 
 

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 import formats
 from formats import json
 from formats.html.editor import BookmarkForm
-from formats.http.linkding_shapes import linkding_number
 from formats.imports import read_entries
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing
@@ -48,7 +47,7 @@ _WHOLE_FILE = 0  # In place of a line.
 def check_files(options: argparse.Namespace) -> int:
     """Print all problems of the folder. Return 1 if harmful ones remain."""
     data = Path(options.data)
-    remaining = check(data, options.keep_deleted, linkding_number)
+    remaining = check(data, options.keep_deleted)
     if options.repair:
         repaired, remaining = repair(data, remaining)
         for finding in repaired:
@@ -302,8 +301,8 @@ def change_tags(options: argparse.Namespace) -> int:
 
 def _open(options: argparse.Namespace, folder: Path) -> Store:
     if options.dry_run:
-        return Rehearsal(folder, options.one_machine, linkding_number)
-    return Store(folder, options.one_machine, linkding_number)
+        return Rehearsal(folder, options.one_machine)
+    return Store(folder, options.one_machine)
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:

@@ -12,7 +12,7 @@ from storage import files
 from storage.bookmark import ID, Bookmark
 from storage.errors import Invalid, Unavailable
 from storage.lock import Lock, OpenFolders
-from storage.numbers import NumberOf, unique_number
+from storage.numbers import number_of_id
 from storage.record import decode_bookmark, decode_tombstone
 from storage.trash import check_keep_deleted, oldest_kept
 from storage.uri import uri_key
@@ -63,14 +63,12 @@ def _printable(text: str) -> str:
 # --- Checking ---
 
 
-def check(
-    folder: Path, keep_deleted: int, number_of: NumberOf = unique_number
-) -> list[Finding]:
+def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return everything that is wrong in the data folder, and the kept files.
 
     The kept files of bookmarks that were deleted more than `keep_deleted` days
-    ago are safe to remove. Ids that have the same `number_of` are wrong, too.
-    Raises Unavailable if the folder cannot be listed, or Invalid.
+    ago are safe to remove. Raises Unavailable if the folder cannot be listed,
+    or Invalid.
     """
     check_keep_deleted(keep_deleted)
     tombstones = folder / "tombstones"
@@ -84,7 +82,7 @@ def check(
             else:
                 deleted[path.stem] = path
     oldest = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest, number_of)
+    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest)
     return findings
 
 
@@ -99,11 +97,11 @@ def _check_tombstone(path: Path) -> Finding | None:
 
 
 def _check_bookmarks(
-    folder: Path, deleted: dict[str, Path], oldest: str, number_of: NumberOf
+    folder: Path, deleted: dict[str, Path], oldest: str
 ) -> Iterator[Finding]:
     """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
     names_by_uri_key: dict[str, str] = {}
-    ids_by_number = {number_of(id): id for id in deleted}
+    ids_by_number = {number_of_id(id): id for id in deleted}
     for path in _paths(folder):
         finding = _check_name(path)
         if finding:
@@ -121,7 +119,8 @@ def _check_bookmarks(
             if first_name != path.name:
                 problem = f"has the same uri as {first_name}"
                 yield Finding(path, problem, "delete one of the two")
-            first_id = ids_by_number.setdefault(number_of(path.stem), path.stem)
+            number = number_of_id(path.stem)
+            first_id = ids_by_number.setdefault(number, path.stem)
             if first_id != path.stem:
                 problem = f"has an id with the same number as {first_id}"
                 yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)

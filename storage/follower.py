@@ -12,7 +12,6 @@ from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.index import Entry, Index, Item, State, TombstoneEntry
 from storage.known_files import SUFFIX, KnownFiles, id_of
-from storage.numbers import NumberOf, unique_number
 from storage.record import decode_bookmark, decode_tombstone, digest
 from storage.uri import uri_key
 from storage.watch import Watch
@@ -37,13 +36,7 @@ class Follower:
     its absence for a deletion. Callers hold `mutex` unless a method needs none.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        one_machine: bool = False,
-        number_of: NumberOf = unique_number,
-    ) -> None:
-        self.number_of = number_of
+    def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
         self.change_count = 0  # Of the index. Reading it needs no mutex.
@@ -57,7 +50,7 @@ class Follower:
         self._must_rescan = True  # The next refresh compares all files.
 
     def _forget(self) -> None:
-        self.index = Index({}, self.number_of)
+        self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
         # By id: why its file cannot be used.
         self._errors: dict[str, StorageError] = {}
@@ -247,8 +240,7 @@ class Follower:
         """Set the item of each id; None removes it."""
         part = len(self.index.items) * _PART_TO_REBUILD
         if len(items) > max(MIN_CHANGES_TO_REBUILD, part):
-            all_items = {**self.index.items, **items}
-            self.index = Index(all_items, self.number_of)
+            self.index = Index({**self.index.items, **items})
             return
         for id, item in items.items():
             self.index.change(id, item)

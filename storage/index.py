@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from storage.bookmark import PRIVATE, Bookmark, Tombstone
-from storage.numbers import NumberOf, Numbers, unique_number
+from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 _VERSIONS = 1 << 128  # Versions are less than this number.
@@ -139,11 +139,7 @@ class Index:
     Not thread-safe, but the sequences that it returns never change.
     """
 
-    def __init__(
-        self,
-        items: Mapping[str, Item | None],
-        number_of: NumberOf = unique_number,
-    ) -> None:
+    def __init__(self, items: Mapping[str, Item | None]) -> None:
         """Index the item of each id; None stands for no item."""
         self.items: dict[str, Item] = {}
         # The sum of all versions: a change of one file needs no pass over all.
@@ -166,8 +162,7 @@ class Index:
         tombstones.sort(key=tombstone_order)
         self._entries = SortedList(entries, _entry_order)
         self._tombstones = SortedList(tombstones, tombstone_order)
-        self._number_of = number_of
-        self._numbers = Numbers(self.items, number_of)
+        self._numbers = Numbers(self.items)
         self._by_uri_key: dict[str, SortedList[Entry]] = {}
         self._by_tag: dict[str, SortedList[Entry]] = {}
         for entry in entries:
@@ -189,7 +184,7 @@ class Index:
             for id, item in self.items.items():
                 if item.is_public:
                     public[id] = item
-            self._public = Index(public, self._number_of)
+            self._public = Index(public)
         return self._public or self
 
     @property

@@ -1,38 +1,40 @@
 """The numbers of ids, for clients that know a bookmark by an integer."""
 
+import zlib
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
-
-NumberOf = Callable[[str], int]
+from collections.abc import Iterable, Sequence
 
 
-def unique_number(id: str) -> int:
-    """Return a number that no other id has."""
-    return int.from_bytes(id.encode(), "big")
+def number_of_id(id: str) -> int:
+    """Return the number of an id or a tag, which others may have, too.
+
+    Clients may store it in 32 bits, so it is from 1 to 2^31 - 1.
+    """
+    number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
+    return number or 1
 
 
 class Numbers:
     """Ids by their numbers, of which several may have the same one."""
 
-    def __init__(self, ids: Iterable[str], number_of: NumberOf) -> None:
-        self._number_of = number_of
+    def __init__(self, ids: Iterable[str]) -> None:
         # A sorted list needs 8 bytes for each id, a dictionary 150.
-        self._ids = sorted(ids, key=number_of)
+        self._ids = sorted(ids, key=number_of_id)
 
     def ids_of(self, number: int) -> Sequence[str]:
         """Return the ids that have this number."""
         start = self._place(number)
-        stop = bisect_right(self._ids, number, start, key=self._number_of)
+        stop = bisect_right(self._ids, number, start, key=number_of_id)
         return self._ids[start:stop]
 
     def add(self, id: str) -> None:
         """Add an id, which must be new."""
-        insort(self._ids, id, key=self._number_of)
+        insort(self._ids, id, key=number_of_id)
 
     def remove(self, id: str) -> None:
         """Remove an id."""
-        start = self._place(self._number_of(id))
+        start = self._place(number_of_id(id))
         del self._ids[self._ids.index(id, start)]
 
     def _place(self, number: int) -> int:
-        return bisect_left(self._ids, number, key=self._number_of)
+        return bisect_left(self._ids, number, key=number_of_id)

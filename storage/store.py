@@ -12,7 +12,6 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.follower import BOOKMARKS, TOMBSTONES, Follower
 from storage.lock import Lock, OpenFolders
-from storage.numbers import NumberOf, unique_number
 from storage.public import PublicFollower
 from storage.reader import Reader
 from storage.transaction import Transaction
@@ -43,16 +42,14 @@ class Store(Reader):
         self,
         folder: Path,
         one_machine: bool = False,
-        number_of: NumberOf = unique_number,
         keep_deleted: int | None = None,
     ) -> None:
         """Open the folder and create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to it. New ids
-        differ in their `number_of`. Deleted bookmarks are kept for
-        `keep_deleted` days, with None for ever.
+        `one_machine` promises that no other machine writes to it. Deleted
+        bookmarks are kept for `keep_deleted` days, with None for ever.
         """
-        super().__init__(Follower(folder, one_machine, number_of))
+        super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
         self._folder = folder
         folders = self._follower.folders

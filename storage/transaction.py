@@ -20,6 +20,7 @@ from storage.follower import BOOKMARKS, TOMBSTONES, Follower, new_entry
 from storage.index import Entry, State
 from storage.known_files import SUFFIX
 from storage.lock import OpenFolders
+from storage.numbers import number_of_id
 from storage.record import decode_tombstone, digest, encode
 from storage.tsid import Minter
 from storage.uri import uri_key
@@ -125,7 +126,7 @@ class Transaction:
         """Return an id whose number no bookmark has or had."""
         while True:
             id = self._minter.mint()
-            number = self._follower.number_of(id)
+            number = number_of_id(id)
             with self._follower.mutex:
                 is_used = bool(self._follower.index.ids_of_number(number))
             if not is_used and number not in self._numbers:
@@ -162,7 +163,7 @@ class Transaction:
         self._refuse_uri_of_another(entry, before)
         self._puts[id] = _Put(entry, first, data)
         self._ids_by_uri_key[entry.uri_key] = id
-        self._numbers.add(self._follower.number_of(id))
+        self._numbers.add(number_of_id(id))
         return entry
 
     def _refuse_uri_of_another(

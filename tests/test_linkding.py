@@ -12,7 +12,8 @@ import webtest
 
 from bookmarks import make_app
 from formats.http import linkding
-from formats.http.linkding_shapes import LINKDING_VERSION, linkding_number
+from formats.http.linkding_shapes import LINKDING_VERSION
+from storage.numbers import number_of_id
 from tests.conftest import URI, documentation
 
 MEMBERS = {
@@ -61,7 +62,7 @@ def test_a_bookmark_has_linkdings_members(app, post):
     made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
     assert made.keys() == MEMBERS
     (own,) = stored(app)
-    assert made["id"] == linkding_number(own["id"])
+    assert made["id"] == number_of_id(own["id"])
     assert (made["title"], made["description"], made["notes"]) == ("T", "D", "")
     assert made["tag_names"] == ["a", "b\xa0c"]
     assert (made["unread"], made["is_archived"], made["shared"]) == (True, False, False)
@@ -328,12 +329,12 @@ def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method
 
 
 def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatch):
-    numbers = [linkding_number(f"id-{n}") for n in range(10_000)]
+    numbers = [number_of_id(f"id-{n}") for n in range(10_000)]
     assert all(0 < number < 2**31 for number in numbers)
     assert len(set(numbers)) > 9_990
-    assert linkding_number("0s9yex328jt74") == 475727080
+    assert number_of_id("0s9yex328jt74") == 475727080
     monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
-    assert linkding_number("any") == 1
+    assert number_of_id("any") == 1
 
 
 def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, data):
@@ -353,7 +354,7 @@ def same_path(app):
     for id in SAME:
         fields = {"uri": f"https://{id}/", "title": "", "description": "", "tags": []}
         app.put_json(f"/{id}", fields, status=201)
-    return f"/api/bookmarks/{linkding_number(SAME[0])}/"
+    return f"/api/bookmarks/{number_of_id(SAME[0])}/"
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -516,7 +517,7 @@ def test_tags_are_listed_by_name_without_marks(app, post):
     assert 0 < tag["id"] < 2**31
     assert app.get(f"/api/tags/{tag['id']}/").json == tag
     assert app.post_json("/api/tags/", {"name": "a\xa0B"}, status=201).json["id"] == tag["id"]
-    assert app.get(f"/api/tags/{linkding_number('unread')}/", status=404).json.keys() == {"detail"}
+    assert app.get(f"/api/tags/{number_of_id('unread')}/", status=404).json.keys() == {"detail"}
     assert app.get("/api/tags/1/", status=404).json.keys() == {"detail"}
 
 
@@ -538,12 +539,12 @@ def test_deleting_a_tag_removes_it_from_all_bookmarks(app, post):
     tags = [bookmark["tags"] for bookmark in stored(app)]
     assert tags == [["archived"], *[["b", "unread"]] * 3]
     assert app.delete(f"/api/tags/{tag['id']}/", status=404).json.keys() == {"detail"}
-    app.delete(f"/api/tags/{linkding_number('unread')}/", status=404)
+    app.delete(f"/api/tags/{number_of_id('unread')}/", status=404)
 
 
 def test_a_number_that_two_tags_share_is_404(app, post):
     post(tag_names=SAME)  # The numbers of tags are made as those of ids.
-    path = f"/api/tags/{linkding_number(SAME[0])}/"
+    path = f"/api/tags/{number_of_id(SAME[0])}/"
     app.get(path, status=404)
     app.delete(path, status=404)
     assert stored(app)[0]["tags"] == list(SAME)
@@ -555,7 +556,7 @@ def test_a_bookmark_that_cannot_be_changed_is_named_when_a_tag_is_deleted(
     number = post(tag_names=["a"])["id"]
     (own,) = stored(app)
     delete_during_write(f"/api/bookmarks/{number}/")
-    error = app.delete(f"/api/tags/{linkding_number('a')}/", status=503).json
+    error = app.delete(f"/api/tags/{number_of_id('a')}/", status=503).json
     assert f"bookmark {own['id']} was deleted" in error["detail"]
 
 

@@ -15,7 +15,6 @@ from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
 from formats.http.cache import Caches, make_caches
 from formats.http.failed_logins import FailedLogins
-from formats.http.linkding_shapes import linkding_number
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import requested_site
@@ -82,7 +81,7 @@ def caches_opener(
     @functools.lru_cache(max_open)
     def open_once(folder: HostFolder) -> Caches:
         try:
-            store = Store(folder.path, one_machine, linkding_number, keep_deleted)
+            store = Store(folder.path, one_machine, keep_deleted)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
         weakref.finalize(store, folder.close)  # The path leads to the open folder.

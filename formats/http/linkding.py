@@ -22,6 +22,7 @@ from storage.bookmark import Bookmark, fold_tag, timestamp
 from storage.errors import Invalid
 from storage.files import is_readable
 from storage.index import Entry
+from storage.numbers import number_of_id
 from storage.query import UP_TO_18_DIGITS, Query, first_values
 from storage.retag import RetagReport, replace_tag
 from storage.store import Store
@@ -140,7 +141,7 @@ def _tags(store: Store) -> list[str]:
 def _find_tag(store: Store, number: str) -> str:
     """Return the tag that has this number. Raises HTTPError 404 for none and for several."""
     wanted = int(number)
-    found = [tag for tag in _tags(store) if shapes.linkding_number(fold_tag(tag)) == wanted]
+    found = [tag for tag in _tags(store) if number_of_id(fold_tag(tag)) == wanted]
     if len(found) != 1:
         raise HTTPError(404, "No tag has this number, or several have it.")
     return found[0]
@@ -153,7 +154,7 @@ def _tag_document(store: Store, tag: str) -> Members:
     if oldest:
         date = oldest.bookmark.created
     return {
-        "id": shapes.linkding_number(fold_tag(tag)),
+        "id": number_of_id(fold_tag(tag)),
         "name": shapes.show_tag(tag),
         "date_added": shapes.show_date(date),
     }

@@ -1,13 +1,13 @@
 """What linkding's API sends and receives: the members of bookmarks, tags and errors."""
 
 import re
-import zlib
 from collections.abc import Mapping
 
 from formats.html.error_page import Problem
 from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
+from storage.numbers import number_of_id
 
 LINKDING_VERSION = "1.46.0"  # The linkding that has this API. Clients refuse an older one.
 Members = Mapping[str, object]
@@ -51,15 +51,6 @@ PROFILE: Members = {
 }
 
 
-def linkding_number(id: str) -> int:
-    """Return the number by which clients know the bookmark or tag with this id.
-
-    They may store it in 32 bits, so it is from 1 to 2^31 - 1, and two ids may have the same one.
-    """
-    number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
-    return number or 1
-
-
 # --- Members of a document ---
 
 
@@ -70,7 +61,7 @@ def bookmark_document(bookmark: Bookmark) -> Members:
     folded_tags = {fold_tag(tag) for tag in bookmark.tags}
     flags = {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
     return {
-        "id": linkding_number(bookmark.id),
+        "id": number_of_id(bookmark.id),
         "url": bookmark.uri,
         "title": bookmark.title,
         "description": description,
