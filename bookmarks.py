@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from msgspec.structs import replace
 from webob import Request
 
 _FOLDER = Path(__file__).resolve().parent
@@ -40,12 +39,12 @@ from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_wit
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
-from formats.listing import Listing, Site
+from formats.listing import OF_FEEDS, Listing, Site, known_parameters
 from storage import bookmark as rules  # The rules for each field.
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid
 from storage.index import Entry
-from storage.query import NEWEST_FIRST, parse_query
+from storage.query import parse_query
 from storage.retag import clean_retagging, retag
 from storage.store import Store
 from storage.trash import KEEP_DELETED, check_keep_deleted
@@ -71,10 +70,9 @@ def list_bookmarks(service: Service, request: Request) -> Response:
 
 def feed(service: Service, request: Request) -> Response:
     """GET /feed: the selected bookmarks and the deletions, sorted by date."""
-    parameters = query_parameters(request)
+    parameters = known_parameters(query_parameters(request), OF_FEEDS)
     format = negotiate(request, [formats.ATOM], parameters)
-    query = parse_query(parameters, format.page_size)
-    selection = service.store.select(replace(query, sort=NEWEST_FIRST))
+    selection = service.store.select(parse_query(parameters, format.page_size))
     listing = Listing(selection, service.view(request, parameters), "/feed")
     return _respond_list(request, format, listing, atom.write)
 

@@ -102,7 +102,7 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _add_import(subparsers)
     _add_export(subparsers)
     _add_check(subparsers)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
         # Without a token, anyone could read and write, and without `--hosts` other bookmarks.
         _refuse_empty_value("--token-file", options.token_file)
@@ -172,7 +172,7 @@ def _add_export(subparsers: _Subparsers) -> None:
     help = "default: as the suffix of FILE says; json for standard output"
     parser.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=help)
     _add_selection(parser)
-    parser.add_argument("--sort", choices=SORTS, help="descending as in --sort=-title")
+    parser.add_argument("--sort", choices=SORTS, help="descending as in --sort -title")
     parser.add_argument("--limit", metavar="NUMBER", help="write only the first ones")
 
 
@@ -202,6 +202,21 @@ def _add_command(
 
 
 # --- Options ---
+
+# Their values may begin with `-`.
+_TEXT_OPTIONS = ("--sort", "--q", "--tag", "--add", "--remove", "--title", "--description")
+
+
+def _join_values(arguments: Sequence[str]) -> list[str]:
+    """Join `--sort -title` to `--sort=-title`: argparse would take the value for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        is_value = argument.startswith("-") and not argument.startswith("--")
+        if is_value and joined and joined[-1] in _TEXT_OPTIONS:
+            joined[-1] += f"={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def _add_data_options(parser: argparse.ArgumentParser) -> None:

@@ -23,6 +23,7 @@ RESULTS: Mapping[str, str] = {
 
 _RANGE = ("limit", "offset")
 _OF_LISTS = ("tag", "q", "uri", "sort", "format")
+OF_FEEDS = ("tag", "q", "format", *_RANGE)
 _OF_PAGES = ("tag", "q", "sort", *_RANGE)
 
 
@@ -109,7 +110,7 @@ class Listing:
         if not limit:
             return {}
         offsets = offsets_of_pages(self.query.offset, limit, self._count)
-        parameters = [*_known(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
+        parameters = [*known_parameters(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
         return links_to_pages(self.site.url + self.path, parameters, offsets)
 
     @property
@@ -131,13 +132,13 @@ class Listing:
     @property
     def address(self) -> str:
         """The address of this page."""
-        parameters = _known(self.view.parameters, (*_OF_LISTS, *_RANGE))
+        parameters = known_parameters(self.view.parameters, (*_OF_LISTS, *_RANGE))
         return with_query(self.site.url + self.path, parameters)
 
     @property
     def list_query(self) -> str:
         """The query by which a link or a form leads back, see `list_address`."""
-        return urlencode(_known(self.view.parameters, _OF_PAGES))
+        return urlencode(known_parameters(self.view.parameters, _OF_PAGES))
 
 
 def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
@@ -179,7 +180,7 @@ def list_address(
 
     A forged query cannot lead to another page. `results` are numbers of RESULTS.
     """
-    parameters = _known(parse_qsl(list_query or ""), _OF_PAGES)
+    parameters = known_parameters(parse_qsl(list_query or ""), _OF_PAGES)
     for name, number in results.items():
         parameters.append((name, str(number)))
     address = with_query(f"{base}/", parameters)
@@ -188,5 +189,6 @@ def list_address(
     return address
 
 
-def _known(parameters: Parameters, names: Sequence[str]) -> Parameters:
+def known_parameters(parameters: Parameters, names: Sequence[str]) -> Parameters:
+    """Return the parameters with these names."""
     return [(name, value) for name, value in parameters if name in names]

@@ -229,6 +229,17 @@ def test_every_entry_has_a_different_id(read, app, data):
     assert len({text(entry, "id") for entry in entries}) == 20
 
 
+def test_parameters_of_other_lists_are_ignored_and_not_repeated(read, add):
+    for name in "ab":
+        add(f"https://{name}.example/")
+    feed = read("/feed?sort=none&uri=https://a.example/&other=1&limit=1&q=example")
+    addresses = [link.get("href") for link in feed.findall(f"{ATOM}link")]
+    assert len(feed.findall(f"{ATOM}entry")) == 1
+    assert "http://localhost/feed?q=example&limit=1&offset=1" in addresses
+    for address in addresses:
+        assert not re.search("sort|uri|other", address)
+
+
 def test_links_begin_with_the_prefix_or_the_configured_base_url(app, data, add):
     id = add()["id"]
     prefixed = app.get("/feed", extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200).text

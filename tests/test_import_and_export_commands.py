@@ -377,7 +377,7 @@ def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path, folders)
         (["--q", "site:b.example or #x"], ["https://b.example/", "https://a.example/"]),
         (["--tag", "x", "--tag", "y"], ["https://a.example/"]),
         (["--sort=title"], ["https://b.example/", "https://a.example/", "https://c.example/"]),
-        (["--sort=-title", "--limit", "1"], ["https://c.example/"]),
+        (["--sort", "-title", "--limit", "1"], ["https://c.example/"]),
         (["--limit", "0"], []),
     ],
 )

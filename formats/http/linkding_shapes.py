@@ -9,7 +9,7 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 from storage.numbers import number_of_id
 
-LINKDING_VERSION = "1.46.0"  # The linkding that has this API. Clients refuse an older one.
+LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
 Members = Mapping[str, object]
 
 # A flag is a member of linkding's bookmarks that is true or false. Here, a tag stores it.

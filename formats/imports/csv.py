@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from formats.charset import decode
@@ -66,8 +66,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _count_unread(names: Sequence[str], cells: Sequence[str], unread_values: UnreadValues) -> None:
-    """Count the cells of columns that are not read."""
-    for name, cell in zip(names, cells, strict=False):
+    """Count the cells of columns that are not read, and those beyond the header."""
+    for name, cell in zip_longest(names, cells, fillvalue=""):
         if not is_read(name, cell.strip()):
             unread_values.add(name or "a column without a name")
 
@@ -174,7 +174,7 @@ def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row, skipped if it has no uri or a wrong number of cells."""
+    """Return the entry in a row, skipped if it has no uri or perhaps only a part of it."""
     if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
         return ignored_entry(row.line)
     if _is_own_header(names):
@@ -186,10 +186,8 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     reason = entry.skip_reason
     # The uri goes on over the next lines if its quotation mark is never closed.
     has_whole_uri = not reason and "\n" not in str(fields["uri"])
-    has_further_cells = any(row.cells[len(names) :])
     # Some programs leave out empty cells at the end of a row.
-    has_lost_cells = len(row.cells) < len(names) and not has_whole_uri
-    if has_further_cells or has_lost_cells:
+    if len(row.cells) < len(names) and not has_whole_uri:
         reason = f"has {len(row.cells)} cells, not {len(names)}"
     if reason:
         return _skip(row, ", ".join(filter(None, row.cells)), reason)
