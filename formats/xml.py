@@ -1,6 +1,7 @@
 """Write and read XML safely."""
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import ParseError
@@ -10,6 +11,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from formats.charset import decode, find_codec
+from storage.bookmark import replace_invalid_xml_chars
 from storage.errors import Malformed
 
 _ATTRIBUTE_ENTITIES = {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -179,20 +181,57 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
     """Yield the folders and entries of a file. Raises Malformed after those before an error."""
     error = None
     try:
-        parse(_repair_charset(data), collector)
+        parse(_repair(data), collector)
     except Malformed as malformed:
         error = malformed
     if collector.root not in ("", *roots):  # Empty after an error before any element.
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
+    if _may_have_marks(data):
+        for element in collector.elements:
+            _unmark_invalid_chars(element)
     yield from collector.elements
     if error:
         raise error
 
 
-def _repair_charset(data: bytes) -> bytes:
+# A character that XML can have, in the place of one that XML cannot have.
+_MARK = "\U0010ffff"
+_REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
+
+
+def _mark_invalid_chars(text: str) -> str:
+    """Put _MARK in the place of each character that the parser would refuse."""
+    return _REFERENCE.sub(_mark_invalid_reference, replace_invalid_xml_chars(text, _MARK))
+
+
+def _mark_invalid_reference(reference: re.Match[str]) -> str:
+    hexadecimal, decimal = reference.groups()
+    if decimal:
+        number = int(decimal)
+    else:
+        number = int(hexadecimal, 16)
+    if number <= sys.maxunicode and replace_invalid_xml_chars(chr(number), ""):
+        return reference[0]
+    return _MARK
+
+
+def _may_have_marks(data: bytes) -> bool:
+    return _MARK.encode() not in data
+
+
+def _unmark_invalid_chars(element: Element) -> None:
+    """Put NUL in the place of each _MARK, so that the importer reports it."""
+    for name, value in element.attributes.items():
+        element.attributes[name] = value.replace(_MARK, "\0")
+    for texts in element.texts.values():
+        texts[:] = [text.replace(_MARK, "\0") for text in texts]
+
+
+def _repair(data: bytes) -> bytes:
     """Return a file as UTF-8 without its declaration, with the same lines.
 
-    Old programs declare UTF-8 yet write windows-1252, or begin with blank lines.
+    Old programs declare UTF-8 yet write windows-1252, begin with blank lines, or write
+    control characters.
     """
     if declared_charset(data) not in ("", "utf-8"):
         return data
@@ -200,4 +239,7 @@ def _repair_charset(data: bytes) -> bytes:
     declaration = _DECLARATION.match(text)
     assert declaration  # It may be empty.
     blank_lines = "\n" * declaration[0].count("\n")
-    return (blank_lines + text[declaration.end() :]).encode()
+    text = blank_lines + text[declaration.end() :]
+    if _may_have_marks(data):
+        text = _mark_invalid_chars(text)
+    return text.encode()

@@ -51,6 +51,7 @@ class Trash:
         self.keep_deleted = keep_deleted
         self._follower = follower
         self._checked = ("", "")  # The last expired tombstone, by its order.
+        self._checked_count = 0  # Of the tombstones up to it.
 
     def find(
         self, limit: int, offset: int
@@ -94,6 +95,9 @@ class Trash:
         if not expired:
             return
         self._checked = tombstone_order(expired[-1])
+        self._checked_count = bisect_right(
+            self._tombstones(), self._checked, key=tombstone_order
+        )
         try:
             _remove(folders, [entry.tombstone.id for entry in expired])
         except StorageError as error:
@@ -105,16 +109,17 @@ class Trash:
 
     def _expired(self) -> Sequence[TombstoneEntry]:
         """Return tombstones whose files are to be removed, the oldest first."""
-        end = self._oldest()
-        if end <= self._checked:  # Once a second at most.
-            return ()
-        with self._follower.mutex:
-            tombstones = self._follower.index.tombstones
+        tombstones = self._tombstones()
         start = bisect_right(tombstones, self._checked, key=tombstone_order)
-        stop = bisect_left(tombstones, end, key=tombstone_order)
-        if start == stop:
-            self._checked = end
+        if start != self._checked_count:  # Another program has copied older ones.
+            start = 0
+        stop = bisect_left(tombstones, self._oldest(), key=tombstone_order)
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
+
+    def _tombstones(self) -> Sequence[TombstoneEntry]:
+        """Return all tombstones, the oldest first."""
+        with self._follower.mutex:
+            return self._follower.index.tombstones
 
     def _oldest(self) -> tuple[str, str]:
         """Return the order of the oldest tombstone whose file is kept."""

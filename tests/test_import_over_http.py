@@ -449,3 +449,27 @@ def test_a_form_with_files_must_have_no_other_field(app, is_first):
     (error,) = post_multipart(app, *parts, status=422)["errors"]
     assert "without other fields" in error["reason"]
     assert app.get("/").json == []
+
+
+@pytest.mark.parametrize("wrong", ["\x01", "&#1;", "&#xD800;", "&#xFFFE;"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<xbel><bookmark href="a:1"><title>One{}!</title></bookmark><bookmark href="a:2"/></xbel>',
+        '<opml><body><outline url="a:1" text="One{}!"/><outline url="a:2"/></body></opml>',
+    ],
+    ids=["xbel", "opml"],
+)
+def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document, wrong):
+    body = document.format(wrong).encode()
+    report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json
+    assert (report["created"], report["skipped"], report["noted"]) == (2, 0, 1)
+    assert [entry["value"] for entry in report["entries"]] == ["a:1"]
+    assert app.get("/?uri=a:1").json[0]["title"] == "One!"
+
+
+def test_the_last_character_of_unicode_is_kept_in_xml(app):
+    title = "One\U0010ffff"
+    body = f'<xbel><bookmark href="a:1"><title>{title}</title></bookmark></xbel>'.encode()
+    app.post("/-/import", body, {"Content-Type": "application/xml"}, status=200)
+    assert app.get("/?uri=a:1").json[0]["title"] == title

@@ -274,7 +274,6 @@ def test_folders_become_tags_except_the_top_folders_of_browsers():
         "</folder>",
         "<bookmark href='a:2'>",
         "&nbsp;</xbel>",
-        "\x01</xbel>",
         "</xbel><xbel/>",
         "<folder>" * 2000,
     ],

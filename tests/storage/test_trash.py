@@ -217,7 +217,7 @@ def test_a_start_removes_all_expired_files_some_at_a_time(store, monkeypatch):
     monkeypatch.setattr(trash, "MAX_EXPIRED", 2)
     ids = [f"a{number}" for number in range(7)]
     fill(store, *ids)
-    delete(store, *ids, age=DAYS + 1)
+    delete(store, *ids)
     for id in ids:  # All in one second.
         file = path(store, id, "tombstones")
         file.write_text(json.dumps({"id": id, "deleted": CREATED}))
@@ -397,6 +397,17 @@ def test_a_file_under_an_old_tombstone_of_another_folder_expires(store, tmp_path
     assert bookmarks_of(store) == kept(store) == []
     make(store._folder).expire()
     assert remaining(store) == []
+
+
+def test_an_old_tombstone_that_comes_while_the_service_runs_expires_with_the_next_change(store):
+    store = make(store._folder)
+    fill(store, "a", "b")
+    delete(store, "b", age=DAYS + 1)
+    fill(store, "c")
+    assert remaining(store) == ["a", "c"]
+    write_tombstone(store, "a", age=DAYS * 10)
+    fill(store, "d")
+    assert remaining(store) == ["c", "d"]
 
 
 def test_a_tombstone_without_a_file_is_not_in_the_trash(store):
