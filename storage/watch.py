@@ -8,6 +8,7 @@ import re
 import stat
 import sys
 import termios
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -147,17 +148,16 @@ class Watch:
             existing.append((position, folder))
         self._positions = {}
         self._inotify = INotify(nonblocking=True)
+        # With __del__, the garbage collector might end the open file first.
+        self._close_inotify = weakref.finalize(self, self._inotify.close)
         for position, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
             self._positions[watch_descriptor] = position
 
-    def __del__(self) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the watch; the next `read_events` opens it again."""
         if self._inotify is not None:
-            self._inotify.close()
+            self._close_inotify()
         self._inotify = None
 
 

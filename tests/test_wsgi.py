@@ -354,6 +354,24 @@ def test_a_closed_application_frees_its_inotify_instance_and_serves_again(data, 
     assert [each["id"] for each in listed] == [json.loads(made)["id"], "by-hand"]
 
 
+def test_the_garbage_collector_closes_the_inotify_instance_of_an_application(
+    data, inotify, monkeypatch
+):
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", errors.append)
+    app = make_app(data)
+    call(app, "GET", "/")
+    # As long as a thread uses the instance, it comes before its watch in the order of collection.
+    used = app.store._follower.watch._inotify
+    gc.collect()
+    del used
+    circle = [app]
+    circle.append(circle)
+    del app, circle
+    gc.collect()
+    assert errors == []
+
+
 def test_an_application_can_be_closed_while_it_serves_requests(data):
     application, has_closed, statuses = make_app(data), threading.Event(), set()
 
