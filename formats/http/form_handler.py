@@ -10,7 +10,7 @@ from formats.form import fields_by_name
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.error_page import Problem
 from formats.http import problems
-from formats.http.request import MAX_BODY, read_form
+from formats.http.request import read_form
 from formats.http.response import OK, Response, respond_with
 from formats.http.routing import Service, path_of
 from formats.listing import Site
@@ -27,16 +27,16 @@ def respond_page(content: str, status: str = OK) -> Response:
 
 
 def form_handler(
-    write_again: _Writer, limit: int = MAX_BODY
+    write_again: _Writer,
 ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
-    """Return a decorator of handlers that take the fields of a form of up to `limit` bytes.
+    """Return a decorator of handlers that take the fields of a form.
 
     After an error, the response is the page of `write_again`.
     """
     def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
         @functools.wraps(handler)
         def handle(service: Service, request: Request, **arguments: str) -> Response:
-            fields = fields_by_name(read_form(request, limit))
+            fields = fields_by_name(read_form(request))
             try:
                 return handler(service, request, fields, **arguments)
             except Exception as error:
