@@ -60,9 +60,10 @@ def test_an_absolute_uri_is_kept_byte_for_byte(app, add, uri):
     assert app.get(f"/{id}", status=200).json["uri"] == uri
 
 
-@pytest.mark.parametrize("around", [" ", "\n", "\t \r\n", "\u00a0", "\u3000", "\u2028", "\u0085"])
-def test_white_space_around_a_uri_is_removed(add, around):
-    assert add(f"{around}{URI}{around}")["uri"] == URI
+def test_white_space_around_a_uri_is_removed(app):
+    for around in (" ", "\n", "\t \r\n", "\u00a0", "\u3000", "\u2028", "\u0085"):
+        made = app.post_json("/", {"uri": f"{around}{URI}{around}"}, status="2*")
+        assert made.json["uri"] == URI
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,6 @@ def test_an_rfc_3339_timestamp_is_stored_in_utc_with_whole_seconds(add, value, s
     assert add(created=value)["created"] == stored
 
 
-@pytest.mark.parametrize("field", ["created", "modified"])
 @pytest.mark.parametrize(
     "moment",
     [
@@ -262,8 +262,9 @@ def test_an_rfc_3339_timestamp_is_stored_in_utc_with_whole_seconds(add, value, s
         None,
     ],
 )
-def test_a_value_that_is_no_timestamp_is_422(require_422, field, moment):
-    require_422(field, moment)
+def test_a_value_that_is_no_timestamp_is_422(require_422, moment):
+    require_422("created", moment)
+    require_422("modified", moment)
 
 
 def test_the_default_of_both_dates_is_now(add):
@@ -294,11 +295,13 @@ NO_XML = [
 ]
 
 
-@pytest.mark.parametrize("field", TEXTS)
 @pytest.mark.parametrize("character", NO_XML, ids=ascii)
-def test_a_character_that_xml_cannot_carry_is_422(require_422, field, character):
+def test_a_character_that_xml_cannot_carry_is_422(require_422, character):
     for text in (f"{character}a", f"a{character}b", f"a{character}"):
-        require_422(field, {"uri": URI + text, "tags": [text]}.get(field, text))
+        require_422("uri", URI + text)
+        require_422("title", text)
+        require_422("description", text)
+        require_422("tags", [text])
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x0b", "\ufffe", "\uffff"], ids=ascii)
@@ -311,10 +314,10 @@ def test_such_a_character_in_a_form_or_plain_text_is_422(app, add, character):
 
 
 @pytest.mark.parametrize("escape", [r"\ud800", r"\udc00\ud800", r"\u0000"])
-@pytest.mark.parametrize("member", ['"title": "a%sb"', '"tags": ["%s"]', '"a%sb": ""'])
-def test_such_a_character_as_an_escape_in_json_is_422(app, member, escape):
-    body = '{"uri": "https://a.example/", ' + member % escape + "}"
-    app.post("/", body.encode(), content_type="application/json", status=422)
+def test_such_a_character_as_an_escape_in_json_is_422(app, escape):
+    for member in ('"title": "a%sb"', '"tags": ["%s"]', '"a%sb": ""'):
+        body = '{"uri": "https://a.example/", ' + member % escape + "}"
+        app.post("/", body.encode(), content_type="application/json", status=422)
 
 
 def test_a_surrogate_pair_is_one_character(app):
@@ -438,13 +441,15 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize("one, other", [*SAME, *(pair[::-1] for pair in SAME)])
+@pytest.mark.parametrize("one, other", SAME)
 def test_equivalent_uris_name_the_same_bookmark(app, add, one, other):
-    bookmark = add(one)
-    assert bookmark["uri"] == one
-    assert app.get("/", {"uri": other}, status=200).json == [bookmark]
-    again = app.post_json("/", {"uri": other, "title": "Again"}, status=200).json
-    assert (again["id"], again["title"]) == (bookmark["id"], "Again")
+    for stored, sent in ((one, other), (other, one)):
+        bookmark = add(stored)
+        assert bookmark["uri"] == stored
+        assert app.get("/", {"uri": sent}, status=200).json == [bookmark]
+        again = app.post_json("/", {"uri": sent, "title": "Again"}, status=200).json
+        assert (again["id"], again["title"]) == (bookmark["id"], "Again")
+        app.delete(f"/{bookmark['id']}", status=204)
 
 
 @pytest.mark.parametrize("one, other", DIFFERENT)

@@ -46,12 +46,6 @@ ERRORS = [
     (503, "GET", "/broken", "", "", {}),
     (503, "PUT", "/broken", json.dumps(WHOLE), JSON, {}),
 ]
-each_error = pytest.mark.parametrize(
-    "status, method, path, body, media_type, headers",
-    ERRORS,
-    ids=[f"{status} {method} {path}" for status, method, path, *_ in ERRORS],
-)
-
 # The methods of each path.
 ALLOWED = {
     "/": {"GET", "HEAD", "OPTIONS", "POST"},
@@ -89,8 +83,12 @@ def send(app, method, path, body, media_type, headers, status):
 # --- Problem documents ---
 
 
-@each_error
-def test_an_error_is_a_problem_document(
+@pytest.mark.parametrize(
+    "status, method, path, body, media_type, headers",
+    ERRORS,
+    ids=[f"{status} {method} {path}" for status, method, path, *_ in ERRORS],
+)
+def test_an_error_is_a_problem_document_and_in_a_browser_a_page(
     app, filled, status, method, path, body, media_type, headers
 ):
     response = send(app, method, path, body, media_type, headers, status)
@@ -100,37 +98,22 @@ def test_an_error_is_a_problem_document(
     assert all(isinstance(problem[name], str) for name in ("type", "title", "detail"))
     assert problem["type"] and problem["title"] and problem["detail"]
     assert ("errors" in problem) == (status == 422)
-
-
-@each_error
-def test_a_browser_gets_an_error_as_a_page(
-    app, filled, status, method, path, body, media_type, headers
-):
-    headers = headers | {"Accept": BROWSER}
-    response = send(app, method, path, body, media_type, headers, status)
-    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert response.text.startswith("<!DOCTYPE html>")
-    assert "<h1" in response.text and f">{status}" not in response.text
-
-
-@each_error
-def test_an_error_has_the_headers_of_every_response(
-    app, filled, status, method, path, body, media_type, headers
-):
-    response = send(app, method, path, body, media_type, headers, status)
     caching = "public, max-age=86400" if status == 410 else "no-cache"
     assert response.headers.getall("Cache-Control") == [caching]
     assert response.headers.getall("Vary") == ["Accept, Accept-Encoding"]
     assert response.headers["Content-Length"] == str(len(response.body))
     assert "ETag" not in response.headers
 
+    page = send(app, method, path, body, media_type, headers | {"Accept": BROWSER}, status)
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert page.text.startswith("<!DOCTYPE html>")
+    assert "<h1" in page.text and f">{status}" not in page.text
 
-@pytest.mark.parametrize(
-    "accept", ["application/problem+json", "application/json", "text/csv", "image/png", "*/*"]
-)
-def test_other_clients_get_a_problem_document(app, accept):
-    response = app.get("/unknown", headers={"Accept": accept}, status=404)
-    assert response.content_type == "application/problem+json"
+
+def test_other_clients_get_a_problem_document(app):
+    for accept in ("application/problem+json", "application/json", "text/csv", "image/png", "*/*"):
+        response = app.get("/unknown", headers={"Accept": accept}, status=404)
+        assert response.content_type == "application/problem+json"
 
 
 def test_a_422_names_each_invalid_field_with_a_reason(app):
@@ -264,19 +247,15 @@ def test_a_body_may_have_1_mib(app, filled, method, path):
 # --- Failures of the disk, the lock and the code ---
 
 
-@pytest.mark.parametrize(
-    "method, path",
-    [
-        *((method, "/broken") for method in sorted(METHODS)),
-        ("GET", "/broken/id"),
-        ("PUT", "/broken/uri"),
-    ],
-)
-def test_an_id_whose_file_cannot_be_read_is_503_for_every_method(app, filled, data, method, path):
-    body = json.dumps(WHOLE if path == "/broken" else "A") if method in ("POST", "PUT") else ""
-    response = send(app, method, path, body, JSON, {}, 503)
-    if method != "HEAD":
-        assert "bookmarks check" in response.json["detail"]
+def test_an_id_whose_file_cannot_be_read_is_503_for_every_method(app, filled, data):
+    requests = [(method, "/broken") for method in sorted(METHODS)]
+    for method, path in [*requests, ("GET", "/broken/id"), ("PUT", "/broken/uri")]:
+        body = ""
+        if method in ("POST", "PUT"):
+            body = json.dumps(WHOLE if path == "/broken" else "A")
+        response = send(app, method, path, body, JSON, {}, 503)
+        if method != "HEAD":
+            assert "bookmarks check" in response.json["detail"]
     assert (data / "bookmarks" / "broken.json").read_text() == "{"
 
 
@@ -366,16 +345,11 @@ def test_these_tests_cover_all_routes():
 
 
 @pytest.mark.parametrize("path, allowed", (ALLOWED | PAGES).items())
-def test_options_is_204_with_allow(app, filled, path, allowed):
+def test_options_and_405_name_the_methods_of_a_path(app, filled, path, allowed):
     response = app.options(path, status=204)
     assert set(response.headers["Allow"].split(", ")) == allowed
     assert response.body == b""
     assert response.headers["Cache-Control"] == "no-cache"
-
-
-@pytest.mark.parametrize("path", ALLOWED | PAGES)
-def test_another_method_is_405_with_allow(app, filled, path):
-    allowed = (ALLOWED | PAGES)[path]
     for method in METHODS - allowed:
         response = send(app, method, path, "", "", {}, 405)
         assert set(response.headers["Allow"].split(", ")) == allowed
@@ -391,18 +365,16 @@ def test_an_unknown_method_is_405(app, method):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?format=csv", "/?format=html", "/feed", "/a", "/a?format=xbel", *ALLOWED]
+    "path, status",
+    [
+        *((path, 200) for path in ("/?format=csv", "/?format=html", "/a?format=xbel", *ALLOWED)),
+        ("/unknown", 404),
+        ("/gone", 410),
+        ("/?format=yaml", 400),
+        ("/broken", 503),
+    ],
 )
-def test_head_is_get_without_the_body(app, filled, path):
-    get, head = app.get(path, status=200), app.head(path, status=200)
-    assert head.body == b""
-    assert dict(head.headers) == dict(get.headers)
-
-
-@pytest.mark.parametrize(
-    "path, status", [("/unknown", 404), ("/gone", 410), ("/?format=yaml", 400), ("/broken", 503)]
-)
-def test_head_of_an_error_is_get_without_the_body(app, filled, path, status):
+def test_head_is_get_without_the_body(app, filled, path, status):
     get, head = app.get(path, status=status), app.head(path, status=status)
     assert head.body == b""
     assert dict(head.headers) == dict(get.headers)
@@ -412,12 +384,11 @@ def test_head_of_an_error_is_get_without_the_body(app, filled, path, status):
 
 
 @pytest.mark.parametrize("path", ["/a/", "/feed/", "/a/title/", "//", "/a//title", "//a", "/a/./"])
-@pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
-def test_a_trailing_slash_is_404(app, filled, path, method):
-    body = "{}" if method == "PUT" else ""
-    environ = {"PATH_INFO": path}  # A client would normalize the path.
-    request = webtest.TestRequest.blank("/", environ, method=method, body=body.encode())
-    assert app.do_request(request, status=404)
+def test_a_trailing_slash_is_404(app, filled, path):
+    for method, body in (("GET", b""), ("PUT", b"{}"), ("OPTIONS", b"")):
+        environ = {"PATH_INFO": path}  # A client would normalize the path.
+        request = webtest.TestRequest.blank("/", environ, method=method, body=body)
+        assert app.do_request(request, status=404)
 
 
 def test_an_empty_path_is_the_list(app, filled):
@@ -428,9 +399,9 @@ def test_an_empty_path_is_the_list(app, filled):
 # --- Caching ---
 
 
-@pytest.mark.parametrize("path", ["/", "/feed", "/a", "/a/title", "/?format=html", "/unknown"])
-def test_a_cache_must_revalidate(app, filled, path):
-    assert app.get(path, status="*").headers.getall("Cache-Control") == ["no-cache"]
+def test_a_cache_must_revalidate(app, filled):
+    for path in ("/", "/feed", "/a", "/a/title", "/?format=html", "/unknown"):
+        assert app.get(path, status="*").headers.getall("Cache-Control") == ["no-cache"]
 
 
 def test_a_cache_must_revalidate_responses_to_changes(app):

@@ -119,7 +119,7 @@ def require_round_trip(source, target, name):
     assert {field: copy[field] for field in FIELDS} == {field: original[field] for field in FIELDS}
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(bookmark=BOOKMARKS)
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 def test_any_valid_bookmark_survives_the_round_trip(pair, name, bookmark):
@@ -144,19 +144,21 @@ def test_most_generated_bookmarks_are_valid(pair):
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-@pytest.mark.parametrize("value", SPECIAL_TEXTS, ids=ascii)
-def test_markup_and_unusual_characters_survive_the_round_trip(pair, name, value):
+def test_markup_and_unusual_characters_survive_the_round_trip(pair, name):
     source, target = pair
-    compact = re.sub(r"[\s\x7f-\x9f]", "", value)
-    source.put(
-        {
-            "uri": f"https://a.example/?q={compact}#{compact}",
-            "title": value,
-            "description": f"{value}\n\n  {value}\t{value}",
-            "tags": [re.sub("[,\x7f-\x9f\u2028\u2029]", "", value), "plain", "two words"],
-        }
-    )
-    require_round_trip(source, target, name)
+    for value in SPECIAL_TEXTS:
+        compact = re.sub(r"[\s\x7f-\x9f]", "", value)
+        tag = re.sub("[,\x7f-\x9f\u2028\u2029]", "", value)
+        source.put(
+            {
+                "uri": f"https://a.example/?q={compact}#{compact}",
+                "title": value,
+                "description": f"{value}\n\n  {value}\t{value}",
+                "tags": [tag, "plain", "two words"],
+            },
+            status="2*",
+        )
+        require_round_trip(source, target, name)
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
@@ -180,14 +182,13 @@ def test_the_longest_values_survive_the_round_trip(pair, name, bookmark):
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
-@pytest.mark.parametrize("id", ["a", "0", "b-", "b-b-1", "a_b", "x" * 64])
-def test_the_id_and_the_dates_survive_the_round_trip(app, name, id):
-    whole = {"uri": "https://a.example/", "title": "A", "description": "", "tags": []}
-    dates = {"created": "2001-01-01T00:00:00Z"}
-    bookmark = app.put_json(f"/{id}", whole | dates, status=201).json
-    body = app.get(f"/{id}?format={name}", status=200).body
-    app.put(f"/{id}", body, content_type=MEDIA_TYPES[name], status=200)
-    assert app.get(f"/{id}", status=200).json == bookmark
+def test_the_id_and_the_dates_survive_the_round_trip(app, name):
+    whole = {"title": "A", "description": "", "tags": [], "created": "2001-01-01T00:00:00Z"}
+    for id in ("a", "0", "b-", "b-b-1", "a_b", "x" * 64):
+        bookmark = app.put_json(f"/{id}", whole | {"uri": f"x:{id}"}, status=201).json
+        body = app.get(f"/{id}?format={name}", status=200).body
+        app.put(f"/{id}", body, content_type=MEDIA_TYPES[name], status=200)
+        assert app.get(f"/{id}", status=200).json == bookmark
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
@@ -200,16 +201,16 @@ def test_a_put_of_a_representation_creates_the_same_bookmark(pair, app, name):
     assert {**copy, "modified": ""} == {**original, "modified": ""}
 
 
-@pytest.mark.parametrize("value", SPECIAL_TEXTS, ids=ascii)
-def test_an_unchanged_form_changes_nothing(pair, value):
+def test_an_unchanged_form_changes_nothing(pair):
     source, _ = pair
-    tag = re.sub("[,\x7f-\x9f\u2028\u2029]", "", value)
-    bookmark = {"uri": "https://a.example/?a=1&copy=2", "title": value, "tags": [tag, "b"]}
-    source.put(bookmark | {"description": f"\n{value}\n\n {value}"})
-    before = source.state()
-    form = next(form for form in source.get("html").forms.values() if "title" in form.fields)
-    form.submit(status=303)
-    assert source.state() == before
+    for value in SPECIAL_TEXTS:
+        tag = re.sub("[,\x7f-\x9f\u2028\u2029]", "", value)
+        bookmark = {"uri": "https://a.example/?a=1&copy=2", "title": value, "tags": [tag, "b"]}
+        source.put(bookmark | {"description": f"\n{value}\n\n {value}"}, status="2*")
+        before = source.state()
+        form = next(form for form in source.get("html").forms.values() if "title" in form.fields)
+        form.submit(status=303)
+        assert source.state() == before
 
 
 @pytest.mark.parametrize("name", MEDIA_TYPES)

@@ -60,7 +60,7 @@ def test_a_mutated_file_is_read_or_malformed(path):
     chance = random.Random(path.name)
     original = path.read_bytes()
     format = detect_format(original)
-    for _ in range(50):
+    for _ in range(20):
         data = mutate(original, chance)
         assert_readable(format, data)
         with suppress(Malformed):
@@ -121,10 +121,10 @@ def test_the_number_of_entries_without_a_bookmark_is_limited(
 
 
 @pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
-@pytest.mark.parametrize("part", [*(b"\t", b" ", b"\n", b",", b"]"), b"-->", b",\t", b'"', b"<a "])
-def test_the_time_to_detect_a_format_is_short(begin, part):
-    data = begin + part * (40_000 // len(part))
-    started = time.process_time()
-    with suppress(Malformed):
-        detect_format(data)
-    assert time.process_time() - started < 0.5
+def test_the_time_to_detect_a_format_is_short(begin):
+    for part in (b"\t", b" ", b"\n", b",", b"]", b"-->", b",\t", b'"', b"<a "):
+        data = begin + part * (40_000 // len(part))
+        started = time.process_time()
+        with suppress(Malformed):
+            detect_format(data)
+        assert time.process_time() - started < 0.5, part

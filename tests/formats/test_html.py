@@ -134,11 +134,11 @@ def test_all_fields_are_escaped_in_the_list(app, hostile):
         assert bookmark["uri"] in page.links()
 
 
-@pytest.mark.parametrize("value", HOSTILE)
 @pytest.mark.parametrize("name", ["tag", "q", "title", "x"])
-def test_the_parameters_of_the_query_are_escaped(app, hostile, name, value):
-    response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
-    assert_harmless(Page(response.text))
+def test_the_parameters_of_the_query_are_escaped(app, hostile, name):
+    for value in HOSTILE:
+        response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
+        assert_harmless(Page(response.text))
 
 
 @pytest.mark.parametrize("name", ["tag", "q", "uri", "title", "description", "tags"])
@@ -275,17 +275,13 @@ def test_the_page_of_a_bookmark_has_its_values_in_a_form(app, hostile):
         assert filled | {"tags": tags} == {name: bookmark[name] for name in (*filled, "tags")}
 
 
-@pytest.mark.parametrize("value", HOSTILE)
-def test_the_query_fills_in_the_form(app, value):
-    values = {
-        "uri": f"https://a.example/{value}",
-        "title": value,
-        "tags": value,
-        "description": value,
-    }
-    query = app.get("/-/add", values, headers=PAGE, status=200).request.query_string
-    assert form_values(app, f"/-/add?{query}") == values
-    assert_harmless(get_page(app, f"/-/add?{query}"))
+def test_the_query_fills_in_the_form(app):
+    for value in HOSTILE:
+        values = {"uri": f"https://a.example/{value}"}
+        values |= dict.fromkeys(("title", "tags", "description"), value)
+        query = app.get("/-/add", values, headers=PAGE, status=200).request.query_string
+        assert form_values(app, f"/-/add?{query}") == values
+        assert_harmless(get_page(app, f"/-/add?{query}"))
     assert app.get("/", status=200).json == []
 
 
@@ -646,13 +642,11 @@ def test_the_tag_of_reading_later_ticks_its_checkbox(app):
     assert tags_of(app) == [["a", "b", "unread"]]
 
 
-def test_all_bookmarks_of_a_page_of_a_thousand_are_changed_deleted_and_put_back(app):
+def test_all_bookmarks_of_a_page_of_a_thousand_are_deleted_and_put_back(app):
     many = [{"uri": f"x:{n}", "title": f"T{n}", "tags": ["x"]} for n in range(1000)]
     app.post_json("/-/import", many, status=200)
     many = app.get("/", status=200).json
     path = "/?tag=x&limit=1000"
-    act_on_selected(app, many, "add", range(1000), path=path, tags="a")
-    assert tags_of(app) == [["x", "a"]] * 1000
     page = act_on_selected(app, many, "delete", range(1000), status=200, path=path)
     assert app.get("/", status=200).json == []
     page.forms[1].submit(status=303)
@@ -1203,9 +1197,8 @@ def test_an_empty_tag_is_not_renamed(app, add):
         [("sort", "title"), *[("tag", f"{n}" * 40) for n in range(100)]],
     ],
 )
-@pytest.mark.parametrize("tag_count", [3, 100])
-def test_a_long_filter_makes_no_page_long(app, add, filter, tag_count):
-    tags = [f"t{n}" for n in range(tag_count)]
+def test_a_long_filter_makes_no_page_long(app, add, filter):
+    tags = [f"t{n}" for n in range(100)]
     values = [value for name, value in filter if name == "tag"]
     words = " ".join(value for name, value in filter if name == "q")
     for number in range(30):

@@ -382,14 +382,13 @@ def test_a_link_that_holds_only_a_picture_in_a_description_is_no_bookmark(beginn
         '<A HREF="a:broken',
     ],
 )
-@pytest.mark.parametrize("between", ["\n", "\n    "])
-def test_a_broken_entry_affects_no_other_entry(broken, between):
-    text = between.join(
-        ["<DL><p>", '<DT><A HREF="a:1">1</A>', broken, '<DT><A HREF="a:2">2</A>', "<DD>D", "</DL>"]
-    )
-    others = [entry for entry in read(text) if entry.fields.get("uri") in ("a:1", "a:2")]
-    assert [(entry.place, entry.fields["title"]) for entry in others] == [(2, "1"), (4, "2")]
-    assert others[1].fields["description"] == "D"
+def test_a_broken_entry_affects_no_other_entry(broken):
+    lines = ["<DL><p>", '<DT><A HREF="a:1">1</A>', broken, '<DT><A HREF="a:2">2</A>', "<DD>D"]
+    for between in ("\n", "\n    "):
+        entries = read(between.join([*lines, "</DL>"]))
+        others = [entry for entry in entries if entry.fields.get("uri") in ("a:1", "a:2")]
+        assert [(entry.place, entry.fields["title"]) for entry in others] == [(2, "1"), (4, "2")]
+        assert others[1].fields["description"] == "D"
 
 
 def own_file():
@@ -407,8 +406,8 @@ CUT_OFF = "is cut off at the end of the file"
 
 @pytest.mark.parametrize(
     "whole",
-    [own_file(), (FILES / "chrome.html").read_bytes()],
-    ids=["own", "chrome"],
+    [own_file(), (FILES / "pinboard.html").read_bytes()],
+    ids=["own", "pinboard"],
 )
 def test_a_file_that_is_cut_off_yields_complete_entries_only(whole):
     expected = list(map(without_texts, read(whole)))

@@ -112,7 +112,7 @@ def assert_uri_title_and_tags_in_text(bookmarks):
     assert [(b.uri, b.title, b.tags) for b in result] == expected
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(values=st.lists(VALUES, max_size=3))
 def test_any_legal_bookmarks_survive_the_round_trip(values):
     bookmarks = [b for one in values if (b := make_bookmark(one))]
@@ -154,21 +154,11 @@ def test_the_longest_values_survive_the_round_trip(format, fields):
 
 
 @pytest.mark.parametrize("format", LOSSLESS)
-@pytest.mark.parametrize(
-    "character", "\t\n\r\x85\u2028\x7f\x80\x9f\u00a0\u200b\u202e\ufeff\ufffd\U0010fffd"
-)
-def test_each_unusual_character_survives_the_round_trip(format, character):
-    text = f"a{character}b {character} c"
-    bookmark = make_bookmark(
-        {
-            "id": "a",
-            "uri": "x:y",
-            "title": text,
-            "description": text,
-            "created": "2001-01-01T00:00:00Z",
-        }
-    )
-    assert_round_trip(format, [bookmark])
+def test_each_unusual_character_survives_the_round_trip(format):
+    for character in "\t\n\r\x85\u2028\x7f\x80\x9f\u00a0\u200b\u202e\ufeff\ufffd\U0010fffd":
+        text = f"a{character}b {character} c"
+        fields = {"id": "a", "uri": "x:y", "title": text, "description": text}
+        assert_round_trip(format, [make_bookmark(fields | {"created": "2001-01-01T00:00:00Z"})])
 
 
 @pytest.mark.parametrize("format", LOSSLESS)
