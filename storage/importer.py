@@ -36,6 +36,9 @@ IGNORED = "is no bookmark"
 # unread values.
 NOT_READ = "is not read"
 
+# Among the fields of an entry: what its reader could not read.
+NOTE = "note"
+
 # The line of an entry, or in JSON its path, such as `bookmarks[3].children[0]`.
 # Line 0 stands for the whole file.
 Place = int | str
@@ -195,12 +198,16 @@ def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     """Return the cleaned fields, and notes. Raises Invalid."""
     fields = dict(values)
+    note = fields.pop(NOTE, None)
     id = fields.get("id")
     if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
         fields.pop("id", None)
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
-    return clean_leniently(fields)
+    cleaned, notes = clean_leniently(fields)
+    if note:
+        notes.append(str(note))
+    return cleaned, notes
 
 
 def _has_all_tags(bookmark: Bookmark, fields: Fields) -> bool:

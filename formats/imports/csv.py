@@ -15,6 +15,7 @@ from formats.imports.entry import (
     CUT_OFF,
     MAX_ENTRY,
     TOO_LARGE,
+    URI,
     ImportedEntry,
     UnreadValues,
     entry_with_uri,
@@ -28,6 +29,7 @@ from formats.imports.roles import (
 )
 from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
+from storage.importer import NOTE
 
 # Of the whole process. By default csv.reader refuses long descriptions.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
@@ -35,6 +37,7 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 _DELIMITERS = ",;\t|"
 # The columns of a file of this service, of whatever version.
 _OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
+_WRONG_QUOTE = "has a misplaced quotation mark"
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
 
@@ -44,7 +47,7 @@ class _Row(NamedTuple):
     line: int  # The number of its first line.
     text: str
     cells: list[str]
-    error: str  # Empty if the row can be read.
+    error: str  # Empty if the row can be read; else `cells` may be wrong.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -58,7 +61,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     unread_values = UnreadValues()
     for row in _read_rows(text, lines, delimiter, len(names)):
         if row.error:
-            yield _skip(row, row.text.rstrip("\n"), row.error)
+            yield _read_damaged(row, names)
         else:
             _count_unread(names, row.cells, unread_values)
             yield _read_entry(row, names)
@@ -156,7 +159,8 @@ def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _
     except Malformed as error:
         reason = str(error)
     except csv.Error as error:
-        reason = f"has a misplaced quotation mark: {error}"
+        cells = next(csv.reader([line], delimiter=delimiter))
+        return _Row(number, line, cells, f"{_WRONG_QUOTE}: {error}")
     return _Row(number, line, [], reason)
 
 
@@ -177,11 +181,7 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     """Return the entry in a row, skipped if it has no uri or perhaps only a part of it."""
     if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
         return ignored_entry(row.line)
-    if _is_own_header(names):
-        fields = _own_fields(names, row.cells)
-    else:
-        columns = zip(names, map(str.strip, row.cells), strict=False)
-        fields = read_fields(columns, _tags)
+    fields = _fields(names, row.cells)
     entry = entry_with_uri(row.line, fields)
     reason = entry.skip_reason
     # The uri goes on over the next lines if its quotation mark is never closed.
@@ -194,12 +194,33 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
     return entry
 
 
+def _read_damaged(row: _Row, names: Sequence[str]) -> ImportedEntry:
+    """Return the entry in a row with an error, skipped if its uri may be wrong."""
+    fields = _fields(names, row.cells)
+    uri = str(fields.get("uri", ""))
+    is_written_so = URI.fullmatch(uri) and '"' not in uri and uri in row.text
+    if not row.error.startswith(_WRONG_QUOTE) or not is_written_so:
+        return _skip(row, row.text.rstrip("\n"), row.error)
+    is_open = row.text.count('"') % 2 == 1
+    # The last cell may have further cells inside it.
+    if is_open and row.cells[-1].strip() == uri:
+        return _skip(row, row.text.rstrip("\n"), row.error)
+    return ImportedEntry(row.line, {**fields, NOTE: row.error})
+
+
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
     """Return an entry to skip, whose reason names the last of several lines."""
     breaks = row.text.count("\n", 0, -1)
     if breaks:
         reason = f"{reason}, up to line {row.line + breaks}"
     return ImportedEntry(row.line, {"title": title}, reason)
+
+
+def _fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
+    if _is_own_header(names):
+        return _own_fields(names, cells)
+    columns = zip(names, map(str.strip, cells), strict=False)
+    return read_fields(columns, _tags)
 
 
 def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:

@@ -7,7 +7,7 @@ import pytest
 from formats.imports.csv import read_file
 from formats.imports.entry import ImportedEntry
 from storage.errors import Malformed
-from storage.importer import NOT_READ
+from storage.importer import NOT_READ, NOTE
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 # RFC 4180 section 2: file = [header CRLF] record *(CRLF record) [CRLF].
@@ -313,7 +313,10 @@ def test_empty_lines_before_the_header_are_ignored():
 
 def lines_and_outcomes(text):
     """Return the line of each entry with its uri or the reason to skip it."""
-    return [(entry.place, entry.skip_reason or entry.fields["uri"]) for entry in read(text)]
+    outcomes = []
+    for place, fields, skip_reason in read(text):
+        outcomes.append((place, fields.get(NOTE) or skip_reason or fields["uri"]))
+    return outcomes
 
 
 UNCLOSED_QUOTE = "has a misplaced quotation mark: unexpected end of data"
@@ -349,6 +352,32 @@ def test_the_rows_after_a_wrong_quote_are_read():
 def test_the_second_of_two_rows_that_one_unclosed_quote_joins_is_read():
     outcomes = lines_and_outcomes('url,title,note\na:1,A,"open\na:2,B,"note b"\na:3,C,x\n')
     assert outcomes == [(2, WRONG_QUOTE), (3, "a:2"), (4, "a:3")]
+
+
+@pytest.mark.parametrize(
+    "row, title, tags",
+    [
+        ('a:1,"open,x', "open,x", []),
+        ('a:1,"x"y,z', "xy", ["z"]),
+        ('a:1,T,"a"b,c"', "T", ["ab"]),
+    ],
+)
+def test_a_misplaced_quotation_mark_costs_no_bookmark_and_is_named(app, row, title, tags):
+    body = f"url,title,tags\n{row}\na:2,2,2\n".encode()
+    report = app.post("/-/import", body, {"Content-Type": "text/csv"}).json
+    assert (report["created"], report["skipped"], report["noted"]) == (2, 0, 1)
+    (entry,) = report["entries"]
+    assert (entry["line"], entry["value"]) == (2, "a:1")
+    assert entry["reason"].startswith("stored, but has a misplaced quotation mark: ")
+    (stored,) = app.get("/?uri=a:1").json
+    assert (stored["title"], stored["tags"]) == (title, tags)
+
+
+@pytest.mark.parametrize("row", ['"a:1,T,x', 'T,"a:1', '"a:1"x,T', 'a"1,"T'])
+def test_a_row_with_a_misplaced_quotation_mark_needs_a_certain_uri(row):
+    for text in (f"url,title,tags\n{row}", f"url,title,tags\n{row}\n"):
+        (entry,) = read(text)
+        assert entry.skip_reason.startswith("has a misplaced quotation mark")
 
 
 def test_a_quoted_row_of_several_lines_is_one_row():
