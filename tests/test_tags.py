@@ -209,6 +209,18 @@ def test_a_form_leads_to_a_list_that_says_how_many_were_changed(app, tags_of, fi
     assert page.html.select_one("[role=status].saved").text == f"{number} {noun} changed."
 
 
+def test_the_list_asks_before_it_removes_tags(app, add, tags_of):
+    page = app.get("/?tag=a", headers=PAGE, status=200)
+    form = next(form for form in page.forms.values() if form.action == "/-/retag")
+    form["tags"] = "A, b"
+    question = form.submit("do", value="ask", status=200)
+    assert "Remove A and b from 2 bookmarks? The bookmarks stay." in question.html.main.text
+    assert question.html.select_one("main a")["href"] == "/?tag=a"
+    assert tags_of() == BEFORE
+    question.forms[1].submit(status=303)
+    assert not app.get("/?tag=a", status=200).json
+
+
 def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_of):
     for query in ("changed=x", "changed=<b>", "changed=-1", "changed=" + "1" * 5000, ""):
         assert not app.get(f"/?{query}", headers=PAGE, status=200).html.select(".saved")

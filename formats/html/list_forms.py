@@ -8,7 +8,7 @@ from formats.listing import Listing, Parameters
 
 # The labels of the buttons by their values. Enter in the field for tags does the first.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
-_ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
+_ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
 # Touch screens show the checkboxes while this one is checked; × in the bar unchecks it too.
 SELECT = (
@@ -83,7 +83,7 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    labels = {"add": f"Add to {number}", "remove": f"Remove from {number}"}
+    labels = {"add": f"Add to {number}", "ask": f"Remove from {number}"}
     content = tags_field("list-tags", "Tags") + buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, 'class="retag"')

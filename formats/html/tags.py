@@ -1,11 +1,20 @@
-"""The page of all tags, and the page that asks before tags are merged or deleted."""
+"""The page of all tags, and the pages that ask before tags are merged or removed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from formats.html import frame
 from formats.html.frame import e
 from formats.html.list_forms import UNCHECK, buttons, tags_field
-from formats.listing import Site, View, links_to_pages, offsets_of_pages, with_query
+from formats.listing import (
+    Parameters,
+    Site,
+    View,
+    links_to_pages,
+    list_address,
+    offsets_of_pages,
+    with_query,
+)
 from storage.bookmark import fold
 from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
@@ -138,7 +147,7 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
         hidden.append(("tag", tag))
     total += sum(count for _, count in existing)
     action = "delete"
-    text = f"Remove {_named(old)} from {frame.number_of_bookmarks(total)}? The bookmarks stay."
+    text = _removal_question([tag for tag, _ in old], total)
     if new:
         action = "merge"
         text = _merge_question(old, existing, new)
@@ -147,6 +156,33 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
     button = frame.submit_button(_ACTIONS[action], cancel)
     form = frame.post_form(f"{site.path}/-/tags", hidden, button)
     return frame.write_page(f"{_ACTIONS[action]} tags", f"<p>{text}</p>\n{form}", site)
+
+
+def write_removal_question(
+    fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
+) -> str:
+    """Return the page that asks whether to remove the tags from bookmarks of a list.
+
+    `fields` are those of the list's form, and `count` is the number of its bookmarks that have one
+    of the tags.
+    """
+    hidden: Parameters = []
+    for name in ("tag", "tags"):
+        hidden += [(name, value) for value in fields.get(name, [])]
+    for name in ("q", "expected", "_list"):
+        if name in fields:
+            hidden.append((name, fields[name]))
+    hidden.append(("do", "remove"))
+    text = _removal_question(tags, count)
+    cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
+    button = frame.submit_button("Remove", cancel)
+    form = frame.post_form(f"{site.path}/-/retag", hidden, button)
+    return frame.write_page("Remove tags", f"<p>{text}</p>\n{form}", site)
+
+
+def _removal_question(tags: Sequence[str], count: int) -> str:
+    number = frame.number_of_bookmarks(count)
+    return f"Remove {_named(tags)} from {number}? The bookmarks stay."
 
 
 def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
@@ -162,8 +198,9 @@ def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> 
             state = ""
         targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>{state}")
     target = " and ".join(targets)
-    return f"Merge {_named(old)} ({number}) into {target}?"
+    named = _named([tag for tag, _ in old])
+    return f"Merge {named} ({number}) into {target}?"
 
 
-def _named(counts: TagCounts) -> str:
-    return " and ".join([f"<strong><bdi>{e(tag)}</bdi></strong>" for tag, _ in counts])
+def _named(tags: Sequence[str]) -> str:
+    return " and ".join([f"<strong><bdi>{e(tag)}</bdi></strong>" for tag in tags])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webob import Request
 
 from formats.html.refused_form import write_not_done
-from formats.html.tags import TagCounts, write_question
+from formats.html.tags import TagCounts, write_question, write_removal_question
 from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
@@ -18,12 +18,15 @@ from storage.retag import RetagReport, clean_retagging, replace_tag, retag
 
 @form_handler(write_not_done)
 def change_list(service: Service, request: Request, fields: Fields) -> Response:
-    """POST /-/retag: add or remove tags on all bookmarks of a list."""
+    """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
     members: dict[str, object] = {}
     for name in ("tag", "q", "expected"):
         if name in fields:
             members[name] = fields[name]
     action = fields.get("do")
+    is_question = action == "ask"
+    if is_question:
+        action = "remove"
     if action not in ("add", "remove"):
         raise Malformed("The form must say what to do: add or remove.")
     members[action] = typed_tags(fields)
@@ -32,8 +35,13 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     # If the change is refused, the form comes back with the new number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
-    report = retag(service.store, retagging, entries)
     site = service.site(request)
+    if is_question:
+        removed = set(fold_tags(retagging.remove))
+        count = sum(not removed.isdisjoint(entry.tags) for entry in entries)
+        page = write_removal_question(fields, retagging.remove, count, site)
+        return respond_page(page)
+    report = retag(service.store, retagging, entries)
     address = list_address(site.url, fields.get("_list"), results=_results(report))
     return see_other(address)
 
