@@ -1,4 +1,4 @@
-"""The README's two pictures; `BOOKMARKS_PICTURES=tests/page` takes them again."""
+"""The README's three pictures; `BOOKMARKS_PICTURES=tests/page` takes them again."""
 
 import base64
 import json
@@ -12,6 +12,7 @@ from samples import SAMPLES
 PICTURES = {
     "list.png": ("light", "/", 1000, 640, ""),
     "edit.png": ("dark", "/rfc-9110", 760, 820, "d"),
+    "phone.png": ("light", "/", 390, 844, ""),
 }
 
 
@@ -41,8 +42,10 @@ def take_picture(browser, scheme, path, width, height, typed):
     """Return a picture of the page at the path, as PNG."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    is_phone = width < 500
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
     browser.command("Emulation.setDeviceMetricsOverride", **size)
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=is_phone)
     browser.open(path)
     if typed:
         browser.find("#tags").send_keys(typed)
