@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from formats.html.editor import LABELS
 from formats.html.frame import e, list_link, write_page
+from formats.html.parts import date_html
 from formats.html.trash import trash_link
 from formats.listing import Site
 
@@ -102,9 +103,7 @@ def detail_html(problem: Problem) -> str:
     time = problem.deleted
     if not time:
         return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
-    # The script shows the time in the zone of the user.
-    text = f"on {time[:10]} at {time[11:16]} UTC"
-    return f'It was deleted <time class="moment" datetime="{time}">{text}</time>.'
+    return f"It was deleted on {date_html(time)}."
 
 
 def people_text(reason: str) -> str:

@@ -161,17 +161,17 @@ def _nothing_here(listing: Listing) -> str:
         if listing.site.is_visitor:
             return ""
         return introduction(listing.site)
-    address = e(f"{listing.site.path}/")
+    link = frame.link_button("See all bookmarks", f"{listing.site.path}/")
     return (
-        "<p>No bookmark matches the whole filter. Remove a part of the filter, or "
-        f'<a href="{address}">see all bookmarks</a>. The search understands:</p>\n'
-        f"{frame.SEARCH_EXAMPLES}"
+        f"<p>No bookmark matches.</p>\n<p>{link}</p>\n"
+        f"<p>The search understands:</p>\n{frame.SEARCH_EXAMPLES}"
     )
 
 
 def _no_such_page(listing: Listing) -> str:
-    first = e(with_query(f"{listing.site.path}/", listing.filter))
-    return f'<p>No bookmark is left on this page. <a href="{first}">See the first page</a>.</p>'
+    first = with_query(f"{listing.site.path}/", listing.filter)
+    link = frame.link_button("See the first page", first)
+    return f"<p>No bookmark is left on this page.</p>\n<p>{link}</p>\n"
 
 
 # --- The items ---
@@ -330,7 +330,7 @@ def _aside(listing: Listing) -> str:
     tools = e(with_query(f"{listing.site.path}/-/tools", listing.filter))
     return (
         f'<aside aria-label="Tags">\n{tags}'
-        f'<div><p id="more"><a href="{tools}">Download or follow these bookmarks</a></p>'
+        f'<div><p id="more"><a href="{tools}">Download or subscribe</a></p>'
         "</div>\n</aside>\n"
     )
 

@@ -73,7 +73,7 @@
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
     if (parameters.get("close") === "1") window.close();
     const id = targetId || location.pathname.slice(path.length + 1);
-    setting("sessionStorage", SAVED, JSON.stringify([sentKey, id]));
+    if (!isLogin) setting("sessionStorage", SAVED, JSON.stringify([sentKey, id]));
     const saved = showSaved();
     addEventListener("pagehide", () => saved.remove());
   }
@@ -83,11 +83,12 @@
   });
 
   // Back shows a form as it was before it was saved. Show the saved bookmark, so that the user does
-  // not conflict with it.
-  addEventListener("pageshow", ({ persisted }) => {
-    const form = find(".editor");
+  // not conflict with it. The state of the history has the key of the form that was sent.
+  addEventListener("pageshow", () => {
     const [key, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
-    if (!form || key !== keyOf(form) || !persisted && arrival?.type !== "back_forward") return;
+    const form = find(".editor");
+    if (!form || !key || history.state?.sent !== key) return;
+    history.replaceState(null, ""); // Browsers keep it if the address stays the same.
     const list = find("[name=_list]", form);
     const query = list ? "?" + new URLSearchParams({ _list: list.value }) : "";
     location.replace(location.origin + `${path}/${id}` + query);
@@ -176,10 +177,7 @@
         .filter(({ folded }) => folded.includes(text) && (folded === text || !used.has(folded)))
         .sort((one, other) => rank(one.folded) - rank(other.folded));
       if (found.length === 1 && found[0].tag === text) return [];
-      if (found.length) return found.slice(0, MAX_SUGGESTIONS);
-      // Words with spaces between them, which are all tags, are meant as these tags.
-      const tags = text.split(/\s+/).map((word) => all.find(({ folded }) => folded === word)?.tag);
-      return tags.length > 1 && tags.every(Boolean) ? [{ tag: tags.join(", "), count: `${tags.length} tags` }] : [];
+      return found.slice(0, MAX_SUGGESTIONS);
     }
 
     async function suggest() {
@@ -259,11 +257,12 @@
   // and a button of most items, because in the HTML they would make the page 15 % larger.
   function nameControls(item) {
     const title = find("h2 > *", item).textContent;
-    if (!item.matches(".unread, .trash *")) {
-      const formAction = `${path}/-/unread/${item.id.slice("b-".length)}`;
+    const deletion = find("[formaction*='/-/delete/']", item);
+    if (deletion && !item.matches(".unread")) {
+      const formAction = deletion.formAction.replace("/-/delete/", "/-/unread/");
       const button = make("button", { formAction }, "Mark as unread");
       button.setAttribute("form", "many");
-      find(".actions", item)?.append(" ", button);
+      deletion.before(button, " ");
     }
     for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
@@ -371,7 +370,7 @@
     // After another form, the page may be out of date. The answer to that form refreshes the list.
     if (!page || number < sent || !find(".list", page)) return [];
     const focused = document.activeElement;
-    const [id, index] = [focused.closest("[id]")?.id, items().indexOf(focused.closest("li"))];
+    const index = Math.max(items().indexOf(focused.closest("li")), 0);
     for (const item of items().filter((old) => !find(".notice", old) && !page.getElementById(old.id))) {
       if (item.matches(".current")) item.nextElementSibling?.classList.add("current");
       item.remove();
@@ -396,11 +395,7 @@
     findAll("main > .saved").forEach((old) => old.remove());
     find(".head").after(...findAll(".saved", said).map((saved) => status("saved", ...saved.childNodes)));
     showSelection();
-    if (focused !== document.body && !focused.checkVisibility()) {
-      const isSame = (other) => ["href", "formAction", "name"].every((key) => other[key] === focused[key]);
-      const same = findAll(`#${id} ${focused.tagName}`).filter((other) => other.checkVisibility()).find(isSame);
-      same ? same.focus() : focusItem(find(".current[id]") || items()[Math.max(index, 0)]);
-    }
+    if (!focused.checkVisibility()) focusItem(find(".current[id]") || items()[index]);
     return added;
   }
 
@@ -451,7 +446,7 @@
     const [first] = await refresh(page);
     if (notice) return;
     first?.classList.toggle("current", place.matches(".current"));
-    place.replaceWith(...(first ? [] : [make("li", {}, "Put back.")]));
+    place.remove();
     focusItem(first);
   }
 
@@ -467,7 +462,9 @@
       form.append(notice);
       return false;
     }
-    setting("sessionStorage", SENT, keyOf(form));
+    const key = keyOf(form);
+    setting("sessionStorage", SENT, key);
+    history.replaceState({ sent: key }, "");
     isSentAsPage = true;
     form.requestSubmit(button);
     isSentAsPage = false;
@@ -494,17 +491,11 @@
     else free(place);
   });
 
-  // --- Menus, dates ---
+  // --- Menus ---
 
   // A click elsewhere and Escape close an open menu.
   const closeMenus = (clicked) => findAll(".menu[open]").forEach((menu) => { menu.open = menu.contains(clicked); });
   addEventListener("click", ({ target }) => closeMenus(target));
-
-  // The time of a deletion, in the words and the time zone of the user.
-  for (const time of findAll(".moment")) {
-    const style = { dateStyle: "long", timeStyle: "short" };
-    time.textContent = "on " + new Date(time.dateTime).toLocaleString("en-GB", style);
-  }
 
   // --- Keys ---
 
@@ -550,19 +541,23 @@
 
   const KEYS = {
     "/": ["search", () => find("#q").focus()],
-    a: ["add", () => find("#add")?.click()],
     j: ["next bookmark", () => move(1)],
     k: ["previous bookmark", () => move(-1)],
-    e: ["edit", () => clickCurrent("Edit")],
-    d: ["delete", () => clickCurrent("Delete")],
-    r: ["mark as read or unread", () => clickCurrent("Mark as read", "Mark as unread")],
     o: ["open in a new tab", () => open(find(".list > .current h2 a").href, "_blank", "noopener")],
-    t: ["tag", tagCurrent],
-    x: ["select", () => find(".list > .current [name=selected]")?.click()],
     n: ["next page", () => find("a[rel=next]")?.click()],
     p: ["previous page", () => find("a[rel=prev]")?.click()],
     "?": ["these keys", () => find(".keys").showModal()],
   };
+  const OWNERS_KEYS = {
+    a: ["add", () => find("#add").click()],
+    e: ["edit", () => clickCurrent("Edit")],
+    d: ["delete", () => clickCurrent("Delete")],
+    r: ["mark as read or unread", () => clickCurrent("Mark as read", "Mark as unread")],
+    t: ["tag", tagCurrent],
+    x: ["select", () => find(".list > .current [name=selected]")?.click()],
+  };
+  // Visitors' pages do not have this link.
+  if (find("#add")) Object.assign(KEYS, OWNERS_KEYS);
 
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) escape(event);

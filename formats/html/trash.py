@@ -59,13 +59,16 @@ def _item(deleted: DeletedBookmark, site: Site) -> str:
     title = e(cut(b.title, MAX_TITLE_SHOWN))
     host = e(host_of(b.uri))
     date = date_html(deleted.deleted)
+    when = f"deleted {date}"
+    if host:
+        when = f"{host} · {when}"
     return (
         f'<li id="b-{b.id}" dir="auto">\n'
         f'<input type="checkbox" form="many" name="selected" value="{b.id}" '
         f'aria-label="Select">\n<h2><span>{title}</span></h2>\n'
         '<p class="meta"><span class="actions"><button form="many" '
         f'formaction="{e(site.path)}/-/restore" name="only" value="{b.id}">Put back</button></span>'
-        f"{host} deleted {date}</p>\n</li>\n"
+        f"<span>{when}</span></p>\n</li>\n"
     )
 
 

@@ -423,7 +423,7 @@ def test_the_trash_lists_what_any_client_has_deleted(app):
     assert_harmless(Page(page.text))
     items = page.html.select(".list > li")
     assert sorted(item.h2.text for item in items) == ["T0 <b>", "T1 <b>", "T2 <b>"]
-    assert all(".example deleted" in item.select_one(".meta").text for item in items)
+    assert all(".example · deleted" in item.select_one(".meta").text for item in items)
     assert "30 days" in page.html.main.text and items[0].time["datetime"]
 
 
@@ -493,9 +493,7 @@ def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
     id = add()["id"]
     app.delete(f"/{id}", status=204)
     page = app.get(f"/{id}", headers=PAGE, status=410)
-    assert re.search(
-        r"It was deleted on \d{4}-\d\d-\d\d at \d\d:\d\d UTC\.", page.html.main.text
-    )
+    assert re.search(r"It was deleted on \d+ [A-Z][a-z]+ \d{4}\.", page.html.main.text)
     (time,) = page.html.main.select("time")
     assert time["datetime"].endswith("Z") and id not in page.html.main.text
 

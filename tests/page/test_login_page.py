@@ -138,6 +138,14 @@ def test_a_public_page_has_a_link_to_log_in_and_comes_back_after_it(private, ser
         private.open("/?tag=x")
 
 
+def test_visitors_see_only_the_keys_that_they_can_use(browser, serve):
+    forget_login(browser)
+    browser.address = serve("--public-read", BOOKMARKS_TOKEN=TOKEN).address
+    browser.open()
+    browser.press("?")
+    assert [key.text for key in browser.all(".keys kbd")] == ["/", "j", "k", "o", "n", "p", "?"]
+
+
 @pytest.mark.parametrize("hash", ["#b-/evil.example/", "#b-x/../y", "#x"])
 def test_a_forged_hash_makes_no_link(browser, serve, hash):
     forget_login(browser)
