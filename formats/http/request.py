@@ -26,8 +26,8 @@ MAX_BODY = MAX_ENTRY  # One bookmark, or a form.
 MAX_FILE = 32 * 1024 * 1024  # A file to import.
 MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
-# Other threads wait until the next object has ended: so many members of one
-# object take a second, so many numbers 0.2 seconds.
+# Other threads wait until the decoder has reached the end of an object. Decoding
+# so many members of one object takes a second, so many numbers 0.2 seconds.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
 URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
