@@ -349,6 +349,10 @@ def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> di
         split = _tags_of_pinboard
     if members.get("pinnedBy"):  # Linkwarden
         members = members | {"starred": True}
+    notes = members.get("notes")
+    is_linkding = "tag_names" in members
+    if is_linkding and notes and isinstance(notes, str):
+        members = members | {"notes": f"Notes:\n{notes}"}
     return read_fields([*members.items(), *_inner_members(members)], split, tags_of_folders)
 
 
