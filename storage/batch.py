@@ -8,12 +8,14 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# A transaction opens one file for each change, a process at most 1,024.
+# A transaction opens one file for each change, and many systems let a process
+# open only 1,024 files.
 MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-Condition = Callable[[State], None]  # Raises PreconditionFailed.
+# A check of the collection's state that raises PreconditionFailed.
+Condition = Callable[[State], None]
 
 # These errors concern one bookmark alone; all others end the batch.
 _ERRORS_OF_ONE = (Invalid, NotFound, Gone, Unreadable)
@@ -27,7 +29,7 @@ class Done(NamedTuple, Generic[_Item, _Result]):
 
 
 class Failed(NamedTuple, Generic[_Item]):
-    """An item that was left alone."""
+    """An item that could not be changed, and the reason."""
 
     item: _Item
     error: StorageError
@@ -44,12 +46,12 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield the outcome of each once its batch is durable.
 
-    `require` checks the state before the first change. After an error, items
-    without an outcome may be changed or not.
+    `require` checks the collection's state before the first change. If an error
+    is raised, the items whose outcome was not yielded may have been changed.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)
-        require = None  # These changes have changed the state.
+        require = None  # Only the first batch finds the state unchanged.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -72,7 +74,7 @@ def change_batch(
 ) -> list[Outcome[_Item, _Result]]:
     """Change the items in one transaction, and return the outcome of each.
 
-    After Busy, Full or Unavailable, they may be changed or not.
+    If Busy, Full or Unavailable is raised, some items may have been changed.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as folder:

@@ -14,15 +14,16 @@ import msgspec
 
 from storage.errors import Invalid
 
-# Lower case only, for case-insensitive disks. The excluded words are paths, such as /feed.
+# An id is also a file name. Some disks ignore case, so it has no capitals.
+# The excluded words are paths of the service, such as /feed.
 ID = re.compile("(?!(?:api|feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
 
-# Lengths in characters.
+# The maximum lengths, in characters.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
 MAX_TAG = 255
-MAX_TAGS = 100  # A number of tags.
+MAX_TAGS = 100  # The number of tags of a bookmark.
 
 # The characters that XML 1.0 excludes (section 2.2).
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -30,7 +31,7 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# A stored timestamp of a day that every month has, so that the date exists.
+# Days 29 to 31 are left out: a match is a date that exists in every month.
 _STORED_TIMESTAMP = re.compile(
     r"""
     (?!0000) [0-9]{4} - (?: 0[1-9] | 1[0-2] ) - (?: 0[1-9] | 1[0-9] | 2[0-8] )
@@ -48,7 +49,8 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
-_SHORT = 4_096  # Normalizing this many combining marks takes 20 ms.
+# unicodedata.normalize takes up to 20 ms for this many combining marks.
+_SHORT = 4_096
 
 Value = str | tuple[str, ...]
 Fields = dict[str, Any]
@@ -64,7 +66,7 @@ class _RuleBroken(Exception):
 def _check_string(value: object) -> str:
     if not isinstance(value, str):
         raise _RuleBroken("must be a string")
-    if value.isprintable():  # Faster than the search.
+    if value.isprintable():  # XML allows all printable characters.
         return value
     if match := _NOT_XML.search(value):
         raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
@@ -98,7 +100,8 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    is_plain = uri.isprintable() and " " not in uri  # Faster than the search.
+    # This test is faster than the search, which most uris then do not need.
+    is_plain = uri.isprintable() and " " not in uri
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
     _check_length(uri, MAX_URI)
@@ -134,7 +137,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # The cache must not keep long texts.
+        _check_length(trimmed, MAX_TAG)  # `_check_tag` caches it.
         return _check_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
@@ -142,7 +145,7 @@ def _check_item(index: int, value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def _check_tag(trimmed: str) -> str:
-    """Return the tag; equal ones share one object."""
+    """Return the normalized tag. The cache saves memory: equal tags are one object."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -152,14 +155,14 @@ def _check_tag(trimmed: str) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a wrong value for an error message."""
+    """Return a short text that shows a wrong value in an error message."""
     if isinstance(value, list):
         return "an array"
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, str) and len(value) > 60:
         value = f"{value[:60]}…"
-    if isinstance(value, float) and value.is_integer():  # All numbers of JSON are floats.
+    if isinstance(value, float) and value.is_integer():  # The JSON number 3 arrives as 3.0.
         value = int(value)
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
@@ -173,7 +176,7 @@ def _check_timestamp(value: object) -> str:
         example = "must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z"
         raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(text)!r}")
     day, clock, zone = match.groups()
-    if clock.endswith(":60"):  # A leap second (RFC 3339 section 5.7).
+    if clock.endswith(":60"):  # datetime refuses leap seconds (RFC 3339 section 5.7).
         clock = clock.removesuffix(":60") + ":59"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{zone.upper()}").astimezone(UTC)
@@ -185,11 +188,12 @@ def _check_timestamp(value: object) -> str:
 # --- The fields ---
 
 
-# Without gc=False each garbage collection would visit every bookmark.
+# With gc=False Python's garbage collector need not visit every bookmark.
 class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One bookmark, every field valid. Timestamps are RFC 3339, UTC, whole seconds, `Z`.
+    """A bookmark whose fields are all valid.
 
-    The defaults are those of fields that are absent in the bookmark's file.
+    Timestamps look like `2024-02-29T12:00:00Z`. A field with a default may be
+    missing in the bookmark's file.
     """
 
     id: str
@@ -205,11 +209,11 @@ class Field(msgspec.Struct, frozen=True):
     """What a field of a bookmark may contain, and who sets it."""
 
     rule: Callable[[object], Value]  # Returns the value to store. Raises _RuleBroken.
-    is_read_only: bool = False  # Only creating a bookmark sets it.
-    is_list: bool = False  # Of texts.
+    is_read_only: bool = False  # Clients cannot change the field.
+    is_list: bool = False  # The value is a tuple of strings.
 
 
-# Files, formats, forms and openapi.json follow this table.
+# Files, formats, forms and openapi.json take their fields from this table.
 FIELDS: Mapping[str, Field] = {
     "id": Field(_check_id, is_read_only=True),
     "uri": Field(_check_uri),
@@ -223,11 +227,12 @@ READ_ONLY_FIELDS = tuple(name for name, field in FIELDS.items() if field.is_read
 WRITABLE_FIELDS = tuple(name for name in FIELDS if name not in READ_ONLY_FIELDS)
 
 
-PRIVATE = "private"  # The folded tag of bookmarks that visitors do not see.
+# Visitors, who have no login, do not see bookmarks with this tag.
+PRIVATE = "private"
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The record of a deleted bookmark."""
+    """The record, kept for ever, that a bookmark was deleted."""
 
     id: str
     deleted: str
@@ -242,7 +247,7 @@ def to_text(value: Value) -> str:
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Return the value in a text of `to_text`, unchecked."""
+    """Return the unchecked value of a field from its text; commas separate tags."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
@@ -251,7 +256,7 @@ def from_text(name: str, text: str) -> str | list[str]:
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
     """Return the values, each checked and normalized by the rule of its field.
 
-    Raises Invalid with an error for each wrong field, after the `errors` of the caller.
+    Raises Invalid with the `errors` of the caller and one for each wrong field.
     """
     cleaned: Fields = {}
     errors = list(errors)
@@ -275,10 +280,10 @@ def clean_changes(
     required: Iterable[str] = (),
     reason: str = "is required",
 ) -> Fields:
-    """Return the writable fields among the values, cleaned; drop the read-only ones.
+    """Return the cleaned values of the writable fields, without the read-only fields.
 
-    Raises Invalid, with this reason for a required field that is missing, and for an id other than
-    `id_in_address`.
+    Raises Invalid if a value is wrong, if a `required` field is missing (`reason` is the
+    text of this error), or if the values have an id other than `id_in_address`.
     """
     errors = [(name, reason) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
@@ -288,7 +293,7 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Return the read-only fields among the values, cleaned. Raises Invalid."""
+    """Return the cleaned values of the read-only fields. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
@@ -311,7 +316,7 @@ def create(fields: Fields, id: str, now: str = "") -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
-    """Return the bookmark with these fields; the same object if no value differs."""
+    """Return the bookmark with these fields, or the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -322,9 +327,10 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
 
 
 def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
-    """Return the bookmark with what other fields add; the same object if that is nothing.
+    """Fill the bookmark's empty fields from `fields`, and add their tags.
 
-    An existing text stays, and `created` becomes the earlier of both.
+    Existing texts stay, and `created` becomes the earlier of the two times. If nothing
+    changes, the same object is returned.
     """
     changes = {}
     for name in WRITABLE_FIELDS:
@@ -362,7 +368,7 @@ def _default_title(uri: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text in one case and one Unicode form (NFC), for comparisons."""
+    """Return the case-folded text in one Unicode form (NFC), for comparisons."""
     if text.isascii():
         return text.lower()
     return normalize(text.casefold())
@@ -370,15 +376,15 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """Return the folded tag; equal tags share one object, which saves memory."""
+    """Return the folded tag. The cache saves memory: equal tags are one object."""
     return fold(tag)
 
 
 def normalize(text: str) -> str:
-    """Return the text in NFC, in a time that is proportional to its length.
+    """Return the text in the Unicode form NFC, also of hostile texts in short time.
 
-    `unicodedata.normalize` moves each combining mark step by step to its place: 65,536 marks in a
-    wrong order take 5 s.
+    `unicodedata.normalize` needs quadratic time to sort combining marks: 65,536
+    marks in a wrong order take 5 s.
     """
     if text.isascii():
         return text
@@ -388,23 +394,34 @@ def normalize(text: str) -> str:
 
 
 def _decompose(text: str) -> str:
-    """Return the text decomposed (NFD), with its combining marks in canonical order."""
-    characters = "".join(unicodedata.normalize("NFD", c) for c in text)
-    # `combining` is 0 for a character that is no mark.
+    """Return `unicodedata.normalize("NFD", text)`, but sort its combining marks quickly."""
+    decomposed = ""
+    for character in text:
+        decomposed += unicodedata.normalize("NFD", character)
     ordered: list[str] = []
-    for _, sequence in groupby(characters, key=lambda c: unicodedata.combining(c) > 0):
-        ordered += sorted(sequence, key=unicodedata.combining)
+    for _, run in groupby(decomposed, key=_is_combining_mark):
+        ordered += sorted(run, key=unicodedata.combining)
     return "".join(ordered)
 
 
+def _is_combining_mark(character: str) -> bool:
+    return unicodedata.combining(character) > 0
+
+
 def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
-    """Return the text without characters that XML cannot contain."""
+    """Replace the characters that XML cannot contain."""
     return _NOT_XML.sub(replacement, text)
 
 
 def cut_and_replace_unprintable(name: str) -> str:
-    """Return a name from a client for an error message."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in name[:64])
+    """Return the beginning of a client's text, made printable for an error message."""
+    printable = ""
+    for character in name[:64]:
+        if character.isprintable():
+            printable += character
+        else:
+            printable += "\ufffd"
+    return printable
 
 
 def split_tags(text: str) -> list[str]:

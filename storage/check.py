@@ -37,12 +37,13 @@ class Finding:
 
     path: Path
     problem: str
-    advice: str  # "removed" after `repair`.
+    advice: str  # What to do; `repair` sets it to "removed".
     is_safe_to_remove: bool = False
-    # Of the file of a deleted bookmark: the path of its tombstone.
+    # The path of the tombstone, if the bookmark of this file was deleted.
     tombstone: Path | None = None
-    is_harmless: bool = False  # Every file can be used.
-    is_kept: bool = False  # The bookmark can be put back: this is no problem.
+    is_harmless: bool = False  # The service can use the file.
+    # The file is kept on purpose, so that its deleted bookmark can be restored.
+    is_kept: bool = False
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -64,17 +65,18 @@ def _printable(text: str) -> str:
 
 
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
-    """Return everything that is wrong in the data folder, and the kept files.
+    """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    The kept files of bookmarks that were deleted more than `keep_deleted` days
-    ago are safe to remove. Raises Unavailable if the folder cannot be listed,
-    or Invalid.
+    Such a file is kept so that its bookmark can be restored; after
+    `keep_deleted` days it is safe to remove. Raises Unavailable if the folder
+    cannot be listed, or Invalid if `keep_deleted` is negative.
     """
     check_keep_deleted(keep_deleted)
     tombstones = folder / "tombstones"
     findings: list[Finding] = []
-    deleted: dict[str, Path] = {}  # The path of each valid tombstone by id.
-    if tombstones.exists():  # It may be missing without deletions.
+    # Maps the id of each deleted bookmark to the path of its tombstone.
+    deleted: dict[str, Path] = {}
+    if tombstones.exists():  # The first deletion may create this folder.
         for path in _paths(tombstones):
             finding = _check_tombstone(path)
             if finding:
@@ -99,7 +101,10 @@ def _check_tombstone(path: Path) -> Finding | None:
 def _check_bookmarks(
     folder: Path, deleted: dict[str, Path], oldest: str
 ) -> Iterator[Finding]:
-    """Yield the problems with the folder's files; `deleted` has the tombstones' paths by id."""
+    """Yield the problems with the files of bookmarks.
+
+    `deleted` maps the id of each deleted bookmark to the path of its tombstone.
+    """
     names_by_uri_key: dict[str, str] = {}
     ids_by_number = {number_of_id(id): id for id in deleted}
     for path in _paths(folder):
@@ -129,7 +134,7 @@ def _check_bookmarks(
 def _deleted_finding(
     path: Path, tombstone: Path, bookmark: Bookmark | None, oldest: str
 ) -> Finding:
-    """Return the finding for a file of a deleted bookmark."""
+    """Return the finding about the file of a deleted bookmark."""
     problem = "belongs to a deleted bookmark"
     if bookmark is None:  # The file may hold something else that its owner needs.
         return Finding(path, problem, "move it away, because it is no valid bookmark")
@@ -160,7 +165,10 @@ def _check_name(path: Path) -> Finding | None:
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
-    """Return (value, ""), or (None, problem), or (None, "") if the file does not exist any more."""
+    """Return (value, "") for a valid file, (None, problem) for an invalid one.
+
+    A file that does not exist any more gives (None, "").
+    """
     try:
         data, _ = files.read(path)
         return decode(path.stem, data), ""
@@ -173,7 +181,8 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value 
 def _paths(folder: Path) -> list[Path]:
     """Return the folder's files, sorted by name.
 
-    A temporary file that may still be written is left out. Raises Unavailable.
+    A temporary file that a program may still be writing is left out. Raises
+    Unavailable.
     """
     paths = []
     try:
@@ -196,7 +205,8 @@ def repair(
 ) -> tuple[list[Finding], list[Finding]]:
     """Remove the files that are safe to remove; return the removed and the remaining findings.
 
-    No service writes meanwhile. Raises Busy, Full or Unavailable.
+    The folder is locked meanwhile, so that no running service writes to it.
+    Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
     removed = []
@@ -206,7 +216,7 @@ def repair(
             with Lock().hold(folders):
                 removed = _remove(folders, safe)
     remaining = [finding for finding in findings if finding not in removed]
-    # The command prints the advice at the end of a line.
+    # The command prints the advice: it now says what was done.
     return [replace(finding, advice="removed") for finding in removed], remaining
 
 
@@ -227,7 +237,7 @@ def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
 
 
 def _may_be_removed(finding: Finding) -> bool:
-    """Return whether the tombstone, if there is one, is still valid."""
+    """Return False if the file's tombstone has been removed or damaged since the check."""
     if finding.tombstone is None:
         return True
     tombstone, _ = _decode(finding.tombstone, decode_tombstone)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """Any of these errors."""
+    """The base class of the errors of storage."""
 
 
 class NotFound(StorageError):
@@ -32,7 +32,8 @@ class Unreadable(StorageError):
         )
 
 
-MAX_ERRORS = 20  # A body of 1 MiB may have 9 MiB of errors.
+# Without this limit a request of 1 MiB could get 9 MiB of error messages.
+MAX_ERRORS = 20
 
 
 class Invalid(StorageError):
@@ -56,7 +57,7 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """A condition of a change is not met."""
+    """The client's condition for a change, such as a version, is not met."""
 
 
 class Busy(StorageError):
@@ -72,7 +73,7 @@ class Unavailable(StorageError):
 
 
 class OutcomeUnknown(Unavailable):
-    """The sync of a change failed: it may not survive a power cut."""
+    """A change may or may not be stored, or may not survive a power cut."""
 
 
 class Malformed(StorageError):

@@ -1,6 +1,7 @@
 """Durable file operations: read, stage, publish and sync.
 
-A new file is synced before it gets its name, and the folder after that.
+A new file is synced before it gets its name, and then its folder is synced, so
+that a power cut leaves the old or the new file, never a part of one.
 """
 
 import errno
@@ -17,9 +18,11 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-# A bookmark needs less than 1 MiB, but other programs may add members.
+# A bookmark needs less than 1 MiB, but other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-ABANDONED_SECONDS = 3600.0  # Writing a file takes seconds.
+# Writing a file takes seconds: the program that left an older temporary file
+# has crashed.
+ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -28,20 +31,20 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
-# Any other file would have the same error.
+# After one of these errors, opening any other file would fail, too.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# Of os.link on a file system without hard links, such as FAT.
+# os.link raises these errors on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-# Of os.open without support for O_TMPFILE.
+# os.open raises these errors where O_TMPFILE is not supported.
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
 class BadFile(StorageError):
-    """This file cannot be used."""
+    """A file cannot be used; other files may be fine."""
 
 
 class ReadFailed(BadFile):
-    """The system could not read this file now."""
+    """A file could not be read, but a later attempt may succeed."""
 
 
 # --- Reading ---
@@ -73,7 +76,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # The file has grown, or a network file system has returned a part of it.
+    # The file has grown, or a network file system has returned only a part.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
@@ -83,9 +86,9 @@ def _read_error(error: OSError) -> StorageError:
     """Return BadFile, or Unavailable if the error concerns every file."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
-    if error.errno == errno.ELOOP:  # Because of O_NOFOLLOW.
+    if error.errno == errno.ELOOP:  # O_NOFOLLOW refuses symbolic links.
         return BadFile("is a symbolic link")
-    if error.errno == errno.ENXIO:  # A socket.
+    if error.errno == errno.ENXIO:  # A socket cannot be opened.
         return BadFile("is not a regular file")
     return ReadFailed(f"cannot be read: {error.strerror}")
 
@@ -94,7 +97,7 @@ def _read_error(error: OSError) -> StorageError:
 def open_file(
     path: str | Path, flags: int = _READ_FLAGS, folder: int | None = None
 ) -> Iterator[int]:
-    """Open a file for a block. Raises OSError."""
+    """Open a file for a `with` block. Raises OSError."""
     descriptor = os.open(path, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -104,7 +107,7 @@ def open_file(
 
 @contextmanager
 def duplicate(descriptor: int) -> Iterator[int]:
-    """Yield another descriptor of an open file. Raises OSError."""
+    """Yield a second descriptor of an open file. Raises OSError."""
     copy = os.dup(descriptor)
     try:
         yield copy
@@ -113,13 +116,13 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file that was only read, or is synced: an error loses nothing."""
+    """Close a file that was only read or is already synced, so errors can be ignored."""
     with suppress(OSError):
         os.close(descriptor)
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
-    """Return whether surely no file has this name."""
+    """Return whether no file has this name; False if an error hides the answer."""
     try:
         os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -144,17 +147,18 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """New content for a name in an open folder, hidden until it is published.
+    """A new file in an open folder, which gets its final name when it is published.
 
-    With O_TMPFILE the file has no name, and a crash leaves nothing behind. The
-    end of the context discards what was not published. Raises Full or Unavailable.
+    Where the system has O_TMPFILE, the file has no name before that, so a crash
+    leaves nothing behind; elsewhere it has a temporary name. The end of the
+    `with` block discards an unpublished file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_nameless = True  # `_open` may unset it.
+        self._is_nameless = True  # False without O_TMPFILE.
         with translate_disk_errors():
             self.descriptor = self._open()
             try:
@@ -177,12 +181,12 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """When the file was last changed. Publishing is a change."""
+        """The file's ctime in Unix seconds, which publishing changes."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
     def publish_new(self) -> None:
-        """Give the content its name, or raise Busy if a file has it."""
+        """Give the new file its name. Raises Busy if another file has this name."""
         with translate_disk_errors():
             try:
                 self._link(self._target)
@@ -199,9 +203,9 @@ class Staged:
         self._rename()
 
     def publish(self) -> None:
-        """Give the content its name, in place of an old file."""
+        """Give the new file its name, and so replace the old file."""
         with translate_disk_errors():
-            if self._is_nameless:  # Only a rename can replace a file.
+            if self._is_nameless:  # os.link cannot replace a file, so rename.
                 self._link(self._temporary)
             self._rename()
 
@@ -211,12 +215,12 @@ class Staged:
 
     def _link(self, name: str) -> None:
         source = self._temporary
-        if self._is_nameless:  # os.link follows this symbolic link.
+        if self._is_nameless:  # A symbolic link, which os.link follows.
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _discard(self) -> None:
-        with suppress(OSError):  # Published content has no temporary name.
+        with suppress(OSError):  # A published file has no temporary name.
             os.unlink(self._temporary, dir_fd=self._folder)
         _close(self.descriptor)
 
@@ -247,15 +251,16 @@ def remove(name: str, folder: int) -> None:
 
 
 def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
-    """Open a folder for a block. Raises OSError."""
+    """Open a folder for a `with` block. Raises OSError."""
     return open_file(path, _FOLDER_FLAGS, folder)
 
 
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
-    """Make the names of an open folder durable. Raises OutcomeUnknown.
+    """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    Then sync an open file again: on XFS that has shut down only this fails, and
-    10 acknowledged writes were lost without it.
+    `synced_last` is one of the files. When XFS has shut down after a disk error,
+    syncing the folder succeeds, and only syncing a file after it fails: without
+    that, 10 acknowledged writes were lost in a test.
     """
     try:
         os.fsync(folder)
@@ -271,20 +276,21 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Syncs in threads share commits of the journal.
+    Threads sync them at once, because the file system then commits its journal
+    once for several files.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
-                list(pool.map(os.fsync, descriptors))  # Raises the error of any.
+                list(pool.map(os.fsync, descriptors))  # `list` raises the errors.
 
 
 def file_system(descriptor: int) -> str:
     """Return the type of an open file's file system, such as `ext4`; empty if unknown.
 
-    Raises OSError without /proc.
+    Raises OSError if /proc is not mounted.
     """
     if sys.platform != "linux":
         return ""
@@ -306,7 +312,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a missing folder durably. Raises Full or Unavailable.
 
-    Only its owner may open it, and so lock it.
+    Its mode 0700 keeps out other users, who could lock it and so stop all writers.
     """
     if path.is_dir():
         return
@@ -325,7 +331,7 @@ def is_readable(data: Path) -> bool:
     """Return whether the bookmarks in a data folder can be listed."""
     try:
         if not os.listdir(data):
-            return True  # The first request creates its folders.
+            return True  # The first request creates `bookmarks` in it.
         with os.scandir(data / "bookmarks") as entries:
             next(entries, None)
     except OSError:
@@ -334,12 +340,12 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a temporary name of Staged."""
+    """Return whether this is a temporary name that `Staged` gives."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether the writer of a temporary file must have died."""
+    """Return whether the program that wrote a temporary file must have died."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

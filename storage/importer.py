@@ -32,29 +32,29 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
-# The skip reason of a note on the whole file, whose fields are the numbers of
-# unread values.
+# The skip reason of an entry that names columns or members which no reader
+# reads. Its fields are the numbers of their values, such as {"notes": 12}.
 NOT_READ = "is not read"
 
-# Among the fields of an entry: what its reader could not read.
+# In the field of this name, a reader says what it could not read of an entry.
 NOTE = "note"
 
-# The line of an entry, or in JSON its path, such as `bookmarks[3].children[0]`.
-# Line 0 stands for the whole file.
+# The place of an entry in its file: the line, or for JSON a path such as
+# `bookmarks[3].children[0]`. Line 0 stands for the whole file.
 Place = int | str
-# Its place, its fields, and the reason to skip it, which is mostly empty.
+# The place of an entry, its fields, and the reason to skip it, mostly empty.
 _Entry = tuple[Place, Mapping[str, object], str]
 
 
 class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry that was skipped, or stored with changes.
 
-    Without line and path, it stands for the whole file.
+    If line and path are empty, the reason concerns the whole file.
     """
 
     line: int = 0
     path: str = ""
-    value: str  # Its uri or title.
+    value: str  # The uri or title of the entry.
     reason: str
 
     @property
@@ -72,9 +72,9 @@ class ImportReport(msgspec.Struct):
     ignored: int = 0  # Entries that are no bookmarks, such as separators.
     skipped: int = 0  # Entries that cannot be stored.
     noted: int = 0  # Entries stored with a value changed or left out.
-    # The skipped and the noted ones, of each the first MAX_REPORTED_ENTRIES.
+    # The first MAX_REPORTED_ENTRIES skipped entries, and as many noted entries.
     entries: list[ReportedEntry] = []
-    # The numbers of unread values, by the name of their column or member.
+    # Maps the name of an unread column or JSON member to its number of values.
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
@@ -91,8 +91,8 @@ class ImportReport(msgspec.Struct):
 class Importer:
     """Import entries of files, and report what happened to them.
 
-    `require` checks the state before the first change. Importing the same entries
-    again finishes an interrupted import.
+    `require` checks the collection's state before the first change. An interrupted
+    import can be repeated: bookmarks that are already stored stay unchanged.
     """
 
     def __init__(self, store: Store, require: Condition | None = None) -> None:
@@ -163,7 +163,7 @@ class Importer:
 
     def _report(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
         value = str(fields.get("uri") or fields.get("title") or "")
-        # No report can contain a lone surrogate, and no HTML report a NUL.
+        # UTF-8 cannot encode a lone surrogate, and HTML allows no NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
         entry = ReportedEntry(value=value, reason=reason)
         if isinstance(place, int):
@@ -176,7 +176,8 @@ class Importer:
 def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list[str]]:
     """Put the bookmark of an entry into the transaction.
 
-    Return it, what happened to it, and notes about changed values.
+    Returns the bookmark, the word "created", "updated" or "unchanged", and notes
+    about values that were changed or left out.
     """
     _, values, _ = entry
     now = timestamp(time.time())
@@ -200,7 +201,7 @@ def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     fields = dict(values)
     note = fields.pop(NOTE, None)
     id = fields.get("id")
-    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
+    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program made it.
         fields.pop("id", None)
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])

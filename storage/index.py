@@ -1,4 +1,4 @@
-"""The bookmarks in memory: by id, uri and tag, in list order. Reads no files."""
+"""All bookmarks in memory: by id, uri and tag, sorted by time of creation."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -13,24 +13,26 @@ from storage.bookmark import PRIVATE, Bookmark, Tombstone
 from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
-_VERSIONS = 1 << 128  # Versions are less than this number.
-UNTAGGED = ""  # In place of a tag, for the bookmarks that have none.
+_VERSIONS = 1 << 128  # A version is a number of 128 bits.
+# Bookmarks without tags are found under this empty tag.
+UNTAGGED = ""
 
 
-# Garbage collections skip entries, which are compared by identity.
+# gc=False lets Python's garbage collector skip entries. eq=False compares them
+# by identity.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file."""
 
     bookmark: Bookmark
     version: int  # The digest of the file's bytes.
     uri_key: str  # The normalized uri, equal for uris that count as the same.
-    tags: tuple[str, ...]  # Folded.
+    tags: tuple[str, ...]  # Without case, see `fold_tag`.
     changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
-    text: str = ""  # The folded fields, empty until a search needs them.
+    text: str = ""  # All fields as one folded text; the first search sets it.
 
     @property
     def is_public(self) -> bool:
-        """Whether visitors may know of the bookmark."""
+        """Whether visitors may see the bookmark."""
         return PRIVATE not in self.tags
 
 
@@ -54,11 +56,11 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 class State(msgspec.Struct, frozen=True):
     """The validators of the whole collection."""
 
-    version: int  # It differs after a change of any file.
+    version: int  # Every change of a file changes it.
     changed_at: float  # When a file or folder last changed, in Unix seconds.
 
 
-# The id decides between equal times.
+# Items with equal times are sorted by id.
 _entry_order: Callable[[Entry], Any] = attrgetter(
     "bookmark.created", "bookmark.id"
 )
@@ -68,9 +70,9 @@ tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
 
 
 class SortedList(Generic[_Item]):
-    """Items in ascending order, which readers may keep: copy-on-write.
+    """A sorted list, copy-on-write: a reader may keep what `read` has returned.
 
-    A list that `read` has returned is copied before the next change.
+    The next change then copies the list first.
     """
 
     __slots__ = ("_items", "_order", "_has_readers")
@@ -101,10 +103,10 @@ class SortedList(Generic[_Item]):
         self._items.append(last)
 
     def insert(self, new: _Item, old: object) -> None:
-        """Insert an item, in place of `old` if that has the same place.
+        """Insert an item. If `old` stands at its place in the order, overwrite `old`.
 
-        Moving all later items of a list of 1,000,000 takes as long as 300
-        replacements.
+        Overwriting is 300 times as fast as inserting into a list of 1,000,000
+        items, because inserting moves all later items.
         """
         self._copy_for_readers()
         place = self._place(new)
@@ -114,7 +116,7 @@ class SortedList(Generic[_Item]):
             self._items.insert(place, new)
 
     def discard(self, old: _Item) -> None:
-        """Remove an item, unless another one has taken its place."""
+        """Remove an item, unless `insert` has overwritten it."""
         self._copy_for_readers()
         place = self._place(old)
         if self._is_at(place, old):
@@ -134,17 +136,18 @@ class SortedList(Generic[_Item]):
 
 
 class Index:
-    """All bookmarks, and the tombstones of deleted ones, oldest first.
+    """All bookmarks, and the tombstones of deleted bookmarks, oldest first.
 
-    Not thread-safe, but the sequences that it returns never change.
+    An index is not thread-safe, but the sequences that it returns never change.
     """
 
     def __init__(self, items: Mapping[str, Item | None]) -> None:
-        """Index the item of each id; None stands for no item."""
+        """Index the items by id. Ids whose item is None are left out."""
         self.items: dict[str, Item] = {}
-        # The sum of all versions: a change of one file needs no pass over all.
+        # The sum of the versions of all items, modulo 2^128. After a change of one
+        # file, it is updated without visiting the others.
         self.version = 0
-        self._latest = ""  # Empty if it is not known.
+        self._latest = ""  # A cache for `latest`; empty if unknown.
         self._public: Index | None = None
         entries: list[Entry] = []
         tombstones: list[TombstoneEntry] = []
@@ -178,7 +181,7 @@ class Index:
 
     @property
     def public(self) -> "Index":
-        """The index of the public items, which is this one while all are public."""
+        """The index of the public items: this index itself while all are public."""
         if self._hides_something and self._public is None:
             public = {}
             for id, item in self.items.items():
@@ -206,11 +209,11 @@ class Index:
         return self._tombstones.read()
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids, of tombstones too, that have this number."""
+        """Return the ids of bookmarks and tombstones that have this number."""
         return self._numbers.ids_of(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
-        """Return the bookmarks that have a folded tag, or are UNTAGGED."""
+        """Return the bookmarks with a folded tag, or without tags for UNTAGGED."""
         if tag not in self._by_tag:
             return ()
         return self._by_tag[tag].read()
@@ -222,7 +225,7 @@ class Index:
         return self._by_uri_key[uri_key].read()
 
     def count(self, tag: str) -> int:
-        """Return how many bookmarks have a folded tag, or are UNTAGGED."""
+        """Return how many bookmarks `of_tag` returns."""
         return len(self._by_tag.get(tag, ()))
 
     def tag_counts(self) -> list[tuple[str, int]]:
@@ -244,7 +247,7 @@ class Index:
         """Set the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
         self._change_latest(old, new)
-        if new:  # Before the old item is removed, whose place it may take.
+        if new:  # Add it first: it may overwrite the old item in a list.
             self._add(id, new, old)
         if old:
             self._remove(id, old, new)
@@ -310,7 +313,7 @@ def _discard(
     lists: dict[str, SortedList[Entry]], key: str, old: Entry
 ) -> None:
     lists[key].discard(old)
-    if not lists[key]:  # Clients see no tag without bookmarks.
+    if not lists[key]:  # A tag without bookmarks is not listed any more.
         del lists[key]
 
 
@@ -337,7 +340,7 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the tags with their counts, equal counts in order of tags."""
+    """Return tags and counts, most used first, equal counts sorted by tag."""
     # Sorting negative counts is faster than sorting with a key function.
     order = sorted((-count, tag) for tag, count in counts.items())
     return [(tag, -negative) for negative, tag in order]
@@ -346,7 +349,7 @@ def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def _spellings(
     tags: set[str], oldest_first: Sequence[Entry]
 ) -> dict[str, str]:
-    """Return the oldest spelling of each of the folded tags."""
+    """Map each folded tag to its spelling in the oldest bookmark that has it."""
     spellings: dict[str, str] = {}
     missing = tags.copy()
     for entry in oldest_first:

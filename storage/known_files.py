@@ -11,11 +11,14 @@ from storage.bookmark import ID
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # This signature counts as changed.
+_READ_AGAIN = 0  # A file with this signature is always read again.
 
 
 class KnownFiles:
-    """The files `{id}.json` of a folder, by signatures of their inodes, sizes and times."""
+    """The files `{id}.json` of a folder, each with a signature to notice changes.
+
+    A signature is a hash of the file's inode, size and times.
+    """
 
     def __init__(self) -> None:
         self._signatures: dict[str, int] = {}
@@ -39,7 +42,7 @@ class KnownFiles:
     def find_changed(self, folder: Path) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(folder) as descriptor:
-            # Raises PermissionError if no file in the folder can be read.
+            # This raises PermissionError if the folder's files cannot be reached.
             os.stat(".", dir_fd=descriptor)
             return [*self._find_new(descriptor), *self._compare(descriptor)]
 
@@ -71,7 +74,10 @@ class KnownFiles:
 
 
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:
-    """Return the signature; `_READ_AGAIN` if another change may leave the same times."""
+    """Return the signature of a file, or `_READ_AGAIN` if it has just changed.
+
+    A second change within the resolution of its times would not be noticed.
+    """
     changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
     if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
         return _READ_AGAIN

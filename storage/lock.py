@@ -1,4 +1,4 @@
-"""The lock of a data folder for writers, and its folders by descriptors."""
+"""The lock that writers of a data folder take, and its folders, held open."""
 
 import fcntl
 import os
@@ -20,10 +20,13 @@ _BUSY = (
 
 
 class OpenFolders:
-    """The folders of a data folder, wherever a restore may move them."""
+    """Descriptors of a data folder and the folders in it.
+
+    They stay valid when somebody moves the folders, for example to restore a backup.
+    """
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
-        """Open the folders until `opened` is closed. Raises Unavailable."""
+        """Open the folders until the stack `opened` is closed. Raises Unavailable."""
         self._path = data
         self._opened = opened
         self._tombstones: int | None = None
@@ -35,7 +38,7 @@ class OpenFolders:
 
     @property
     def tombstones(self) -> int:
-        """The folder of tombstones, made if it is missing. Raises Unavailable or Full."""
+        """The folder of tombstones, created if missing. Raises Unavailable or Full."""
         if self._tombstones is None:
             problem = "The folder tombstones cannot be used"
             with files.translate_disk_errors(problem):
@@ -52,7 +55,7 @@ class OpenFolders:
         files.sync_folder(self.data)
 
     def by_name(self, name: str) -> int:
-        """Return the folder `bookmarks` or `tombstones`."""
+        """Return the descriptor of the folder `bookmarks` or `tombstones`."""
         if name == "tombstones":
             return self.tombstones
         return self.bookmarks
@@ -63,7 +66,7 @@ class OpenFolders:
         return _identity(self.bookmarks)
 
     def require_in_place(self) -> None:
-        """Raise OutcomeUnknown if a written folder was moved away."""
+        """Raise OutcomeUnknown if other folders have replaced the written folders."""
         for name, descriptor in (
             ("bookmarks", self.bookmarks),
             ("tombstones", self._tombstones),
@@ -91,14 +94,16 @@ class Lock:
 
     def __init__(self) -> None:
         self._turns = _Turns()
-        self._held_at = 0.0  # When this process last held it.
-        self._locked: set[int] = set()  # Descriptors.
+        # When this process last held the lock, on the monotonic clock.
+        self._held_at = 0.0
+        self._locked: set[int] = set()  # The descriptors of locked folders.
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
-        """Hold the lock for a block.
+        """Hold the lock for a `with` block.
 
-        Raises Busy if this process does not get it for LOCK_SECONDS, or Unavailable.
+        Raises Busy if no thread of this process has got the lock for
+        LOCK_SECONDS, or Unavailable.
         """
         asked_at = time.monotonic()
 
@@ -107,8 +112,9 @@ class Lock:
             return time.monotonic() > since + LOCK_SECONDS
 
         with self._turns.take(is_late):
-            # Only one process at a time waits for the lock. Otherwise a busy one
-            # would take it again before another notices that it is free.
+            # The process that holds the lock on `data` is the next to lock
+            # `bookmarks`. Without this queue, a busy process would lock
+            # `bookmarks` again before another process notices that it is free.
             self._lock(folders.data, is_late)
             try:
                 self._lock(folders.bookmarks, is_late)
@@ -130,22 +136,24 @@ class Lock:
             raise
 
     def _unlock(self, folder: int) -> None:
-        # Closing the folder would not release a lock that a forked child shares.
+        # Unlock it explicitly: after a fork, the child has a copy of the
+        # descriptor, and closing this one would not release the lock.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked.discard(folder)
 
     def close_in_child(self) -> None:
-        """Close the locked folders in a forked child, which would keep the locks."""
+        """In a forked child, close the parent's locked folders: they keep the locks."""
         for descriptor in self._locked:
             with suppress(OSError):
                 os.close(descriptor)
 
 
 class _Turns:
-    """A lock that threads get in the order in which they ask.
+    """A fair lock: threads get it in the order in which they ask.
 
-    A thread that asks again for a `threading.Lock` mostly gets it before others.
+    `threading.Lock` is not fair: a thread that releases it and asks for it again
+    mostly gets it before the threads that wait.
     """
 
     def __init__(self) -> None:
@@ -155,7 +163,7 @@ class _Turns:
 
     @contextmanager
     def take(self, is_late: Callable[[], bool]) -> Iterator[None]:
-        """Take the lock for a block, or raise Busy once `is_late`."""
+        """Take the lock for a `with` block. Raises Busy once `is_late()` is true."""
         self._wait(is_late)
         try:
             yield
@@ -184,7 +192,7 @@ class _Turns:
 
 
 def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
-    """Lock the open file. Raises Busy once `is_late`, or Unavailable."""
+    """Lock an open folder. Raises Busy once `is_late()` is true, or Unavailable."""
     pause = 0.0001  # Most writers hold the lock for less than a millisecond.
     while True:
         try:

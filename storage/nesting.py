@@ -1,10 +1,10 @@
 """Limit the nesting of JSON before it is decoded."""
 
-# The limits of the decoders differ between versions of Python, and one of them
-# overflows the stack of a thread of musl.
+# The limits of the JSON decoders differ between versions of Python, and one limit
+# is too high for the small stacks of threads on Alpine Linux (musl).
 MAX_DEPTH = 500
 
-_CHUNK = 65_536  # In bytes. Other threads wait while a chunk is split.
+_CHUNK = 65_536  # In bytes. Python runs no other thread while it splits a chunk.
 _ALL_BYTES = bytes(range(256))
 
 
@@ -31,6 +31,7 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
     kept = []
     is_in_string = False
     for start in range(0, len(text), _CHUNK):
+        # Between two quotation marks is a string: every second part.
         parts = text[start : start + _CHUNK].split(b'"')
         outside = parts[1::2] if is_in_string else parts[::2]
         kept.append(b"".join(outside))

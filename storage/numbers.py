@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 
 
 def number_of_id(id: str) -> int:
-    """Return the number of an id or a tag, which others may have, too.
+    """Return a number from 1 to 2^31 - 1 for an id or a tag.
 
-    Clients may store it in 32 bits, so it is from 1 to 2^31 - 1.
+    Two ids may have the same number, because it must fit into the signed 32 bits
+    of some clients.
     """
     number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
     return number or 1
 
 
 class Numbers:
-    """Ids by their numbers, of which several may have the same one."""
+    """Find ids by their numbers. Several ids may have the same number."""
 
     def __init__(self, ids: Iterable[str]) -> None:
         # A sorted list needs 8 bytes for each id, a dictionary 150.

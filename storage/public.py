@@ -1,4 +1,4 @@
-"""What visitors may read: the one place that decides it."""
+"""The one module that decides which bookmarks visitors without a login may read."""
 
 import time
 from threading import RLock
@@ -6,25 +6,26 @@ from threading import RLock
 from storage.follower import Follower
 from storage.index import Entry, Index, State
 
-_NO_VERSION = -1  # Before the first refresh.
+_NO_VERSION = -1  # No collection has this version.
 
 
 class PublicFollower:
-    """Follow the public items of a folder, for the `Reader` of visitors.
+    """A `Follower` that hides private bookmarks and their tombstones.
 
-    It has the members of `Follower` that readers use, and no others. Its
-    validators do not move with private bookmarks and their tombstones.
+    It has only the members of `Follower` that `Reader` uses. Its `state` stays
+    the same when only private bookmarks change.
     """
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
         self.change_count = 0
-        self.state = State(_NO_VERSION, 0.0)  # Of the public items.
-        self._looked_at = -1  # The follower's `change_count` at the last look.
+        self.state = State(_NO_VERSION, 0.0)
+        # The follower's `change_count` when `_look` last compared the states.
+        self._looked_at = -1
 
     @property
     def mutex(self) -> RLock:
-        """The follower's mutex, which a forked child makes anew."""
+        """The follower's present mutex: a forked child replaces it."""
         return self._follower.mutex
 
     @property
@@ -51,14 +52,16 @@ class PublicFollower:
         return self._looked_at == self._follower.change_count
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files."""
+        """Return whether inotify is missing, so each refresh compares all files."""
         return self._follower.compares_each_time()
 
     def refresh_one(self, id: str) -> None:
         """Bring at least this id up to date. Raises Unavailable."""
         if id in self.index.items:
             self._follower.refresh_one(id)
-        else:  # The time must not tell whether the id has a file.
+        else:
+            # This takes the same time whether the bookmark is private or missing,
+            # so that visitors cannot tell which.
             self._follower.refresh()
 
     def refresh(self) -> Index:
@@ -67,12 +70,12 @@ class PublicFollower:
         return self._look()
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the index. Raises Unavailable also if reading every file failed."""
+        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         self._follower.refresh_or_raise_if_all_reads_failed()
         return self._look()
 
     def _look(self) -> Index:
-        """Return the index, and notice if it has changed."""
+        """Return the public index; if it has changed, update `state` and the count."""
         index = self.index
         if self._looked_at != self._follower.change_count:
             state = self._state_of(index)
@@ -87,5 +90,5 @@ class PublicFollower:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # The times of files and folders tell of private changes, too.
+        # The times of files would tell visitors when private bookmarks change.
         return State(index.version, time.time())

@@ -10,25 +10,24 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # Less than 64 bits. openapi.json has it, too.
+MAX_NUMBER = 10**18 - 1  # It fits into 64 bits. openapi.json names this limit.
 # `int` raises ValueError for more than 4,300 digits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
-# In bytes: of each search or tag, and of all together.
-MAX_VALUE = 4_096
-MAX_VALUES = 16_384
+MAX_VALUE = 4_096  # The bytes of one search or tag.
+MAX_VALUES = 16_384  # The bytes of all searches and tags together.
 SORT_KEYS = ("created", "modified", "title", "uri")
-SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # The minus stands for descending.
+SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # `-title` is descending.
 NEWEST_FIRST = "-created"
 
 
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return."""
 
-    tags: tuple[str, ...] = ()  # Folded; a match has all of them.
-    without_tags: tuple[str, ...] = ()  # Folded; a match has none of them.
+    tags: tuple[str, ...] = ()  # Folded tags, all of which a match has.
+    without_tags: tuple[str, ...] = ()  # Folded tags, none of which a match has.
     search: Search | None = None
-    uri_key: str | None = None  # The normalized uri, equal for equivalent uris.
+    uri_key: str | None = None  # The normalized uri of a match.
     sort: str = NEWEST_FIRST  # One of `SORTS`.
     limit: int | None = None
     offset: int = 0
@@ -59,7 +58,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
 
 def require_short(values: Sequence[str]) -> None:
-    """Raise BadQuery if searches and tags of a query are too long, one or all together."""
+    """Raise BadQuery if a search or tag is too long, or all of them together."""
     lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
     if max(lengths, default=0) > MAX_VALUE or sum(lengths) > MAX_VALUES:
         raise BadQuery(
@@ -69,8 +68,8 @@ def require_short(values: Sequence[str]) -> None:
 
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return each name with its first value: repetitions are ignored."""
-    return dict(reversed(parameters))  # Of equal names, the last one counts.
+    """Map each name to its first value. Later values of the name are ignored."""
+    return dict(reversed(parameters))  # dict keeps the last value of a name.
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:

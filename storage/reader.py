@@ -1,4 +1,4 @@
-"""Reading the bookmarks of one index: what lists, pages and searches may ask."""
+"""Read the bookmarks in an index: all that lists, pages and searches need."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,16 +12,22 @@ from storage.selection import Selection, TagCounts, candidates
 from storage.uri import host_of, uri_key
 
 MAX_HOST_TAGS = 30
-# Counting tags again for each page of 100,000 bookmarks would take 40 ms.
+# Tag counts are cached for this many queries: counting the tags of 100,000
+# bookmarks takes 40 ms.
 _MAX_COUNTED_SELECTIONS = 50
 
 
 class Reader:
-    """The bookmarks in a follower's index, with every change that is finished."""
+    """The bookmarks in the index of a follower.
+
+    Most methods bring the index up to date first, so that they see every finished
+    change of a file.
+    """
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
-        # By query and limit, for the index as of `_counted_at`.
+        # A cache of tag counts by query and limit. It is valid as long as the
+        # follower's `change_count` is `_counted_at`.
         self._counted: dict[tuple[Query, int], TagCounts] = {}
         self._counted_at = follower.change_count
 
@@ -40,7 +46,7 @@ class Reader:
             self.get(id)
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark of this uri, the oldest of several. Raises Unreadable."""
+        """Return the oldest bookmark that has this uri, or None. Raises Unreadable."""
         with self._follower.mutex:
             self._follower.refresh()
             ids = self._follower.ids_of_uri_key(uri_key(uri))
@@ -49,7 +55,7 @@ class Reader:
             return self._follower.find(ids[0])
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids, of deleted bookmarks too, that have this number."""
+        """Return the ids of present and deleted bookmarks that have this number."""
         with self._follower.mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             return index.ids_of_number(number)
@@ -82,7 +88,7 @@ class Reader:
         return self._counted
 
     def tag_counts(self) -> tuple[TagCounts, int, State]:
-        """Return the tags, most used first, the number of untagged, and the state."""
+        """Return the tags, most used first, the number of untagged bookmarks, and the state."""
         with self._follower.mutex:
             index = self._follower.refresh_or_raise_if_all_reads_failed()
             untagged = index.count(UNTAGGED)
@@ -92,11 +98,11 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """The number of changes, by which cached responses expire."""
+        """The number of changes so far. Cached responses expire when it grows."""
         return self._follower.change_count
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files."""
+        """Return whether inotify is missing, so each refresh compares all files."""
         return self._follower.compares_each_time()
 
     def refresh(self) -> int:
@@ -122,7 +128,7 @@ class Reader:
         return entries[0]
 
     def host_tags(self, uri: str) -> list[str]:
-        """Return the most used tags of other bookmarks of the uri's host."""
+        """Return the most used tags of the other bookmarks with the uri's host."""
         key = uri_key(uri)
         host = host_of(key)
         if not host:
@@ -136,7 +142,7 @@ class Reader:
 def _entries_of_host(
     entries: Sequence[Entry], host: str, excluded_key: str
 ) -> list[Entry]:
-    """Return the entries whose uri has the host, without one uri."""
+    """Return the entries whose uri has the host, without the excluded uri."""
     # Searching for the text first is six times as fast as parsing every uri.
     similar = [entry for entry in entries if host in entry.uri_key]
     found = []

@@ -1,4 +1,4 @@
-"""The JSON file of a bookmark or tombstone, which may have unknown members."""
+"""Decode and encode JSON files of bookmarks and tombstones (records of deletions)."""
 
 from hashlib import blake2b
 from typing import Any
@@ -14,7 +14,7 @@ from storage.nesting import MAX_DEPTH, is_too_deep
 _BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
 _bookmark_decoder = msgspec.json.Decoder(Bookmark)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
-# Raw values keep numbers that a float cannot hold.
+# msgspec.Raw keeps a value's own text, even a number that a float cannot hold.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -22,7 +22,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # One string for both times saves 70 bytes a bookmark.
+        # `create` sets it to the string of `created`, which saves 70 bytes.
         del values["modified"]
     return create(clean(values), id)
 
@@ -31,7 +31,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     values = _decode(_tombstone_decoder, id, data)
     try:
-        # Both timestamps have one rule.
+        # `created` and `deleted` have the same rule.
         deleted = clean({"created": values["deleted"]})["created"]
     except Invalid as error:
         _, reason = error.errors[0]
@@ -40,13 +40,13 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:
-    """Return the known members of the file; check only their types and the id."""
+    """Return the known members of a file, with only their types and the id checked."""
     try:
-        data.decode()  # msgspec does not check unknown members.
+        data.decode()  # msgspec accepts unknown members that are not UTF-8.
         if is_too_deep(data):
             raise Invalid([("file", f"is nested in more than {MAX_DEPTH} levels")])
         values = asdict(decoder.decode(data.removeprefix(_BOM)))
-    except ValueError as error:  # Also of bytes that are not UTF-8.
+    except ValueError as error:  # The file is not UTF-8 or not JSON.
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
     if values["id"] != id:  # For example, the file was renamed or copied.
         shown = cut_and_replace_unprintable(values["id"])
@@ -57,14 +57,14 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
 def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Unknown members of `previous_content` are kept in their place. Raises Invalid if the result is
-    larger than a file may be.
+    Members of `previous_content` that other programs have added are kept in their place. Raises
+    Invalid if the result is larger than MAX_FILE_SIZE.
     """
     compact = msgspec.json.encode(value)
     if previous_content:
         compact = _keep_unknown_members(previous_content, compact)
     data = msgspec.json.format(compact, indent=2) + b"\n"
-    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse it.
+    if len(data) > MAX_FILE_SIZE:  # `files.read` refuses larger files.
         raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data
 

@@ -18,8 +18,8 @@ from storage.transaction import Transaction
 class Retagging(msgspec.Struct, frozen=True):
     """Remove and add tags on the bookmarks that `query` selects.
 
-    `expected` is the number of these bookmarks that the client has seen, if it
-    wants the change to be refused for any other number.
+    A client that has seen how many bookmarks these are may give this number as
+    `expected`. If another number is selected now, nothing is changed.
     """
 
     query: Query
@@ -36,11 +36,11 @@ class Retagging(msgspec.Struct, frozen=True):
             if fold_tag(tag) not in removed:
                 changed.append(tag)
             elif is_renaming:
-                changed += self.add  # The new name takes the place of the old one.
+                changed += self.add  # The new tag takes the place of the old tag.
         return [*changed, *self.add]
 
     def require_expected(self, matched: int) -> None:
-        """Raise PreconditionFailed if the client has seen another number of bookmarks."""
+        """Raise PreconditionFailed if this is not the expected number of bookmarks."""
         if self.expected is not None and self.expected != matched:
             raise PreconditionFailed(
                 f"The number of selected bookmarks is {matched:,} now, not {self.expected:,}. "
@@ -75,9 +75,9 @@ class RetagReport(msgspec.Struct):
 
 
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
-    """Return the change of tags that the members of an object or form ask for.
+    """Return the change of tags that a JSON object or a form asks for.
 
-    The members `tag` and `q` select the bookmarks. Raises Invalid, with all errors.
+    Its members `tag` and `q` select the bookmarks. Raises Invalid, with all errors.
     """
     fields: Fields = {}
     errors: list[tuple[str, str]] = []
@@ -137,7 +137,7 @@ def _parse_count(value: object) -> int:
             return int(value)
         case bool():
             pass
-        case int() | float() if value >= 0 and value % 1 == 0:  # JSON may have 3.0 for 3.
+        case int() | float() if value >= 0 and value % 1 == 0:  # 3.0 is valid, too.
             return int(value)
     raise _InvalidMember("must be a whole number")
 
@@ -152,12 +152,12 @@ def retag(
     report: RetagReport | None = None,
     require: Condition | None = None,
 ) -> RetagReport:
-    """Change the tags of the bookmarks, which the query has selected, in batches.
+    """Change the tags of the selected `entries` in batches.
 
-    `require` checks the state before the first change.
-    Return the report of this change, or the given one of several changes.
-    After Busy, Full or Unavailable, whose text says how many bookmarks are
-    changed, a client can repeat the request to finish the change.
+    `require` checks the collection's state before the first change. The outcome
+    is added to `report`, or to a new report, and returned. If Busy, Full or
+    Unavailable is raised, its text says how many bookmarks were changed, and a
+    client can repeat the request to change the rest.
     """
 
     def change(folder: Transaction, selected: Entry) -> bool:
@@ -177,7 +177,7 @@ def retag(
 
 
 def replace_tag(store: Store, tag: str, new: Sequence[str], report: RetagReport) -> None:
-    """Put the new tags in the place of the tag on all its bookmarks."""
+    """Replace a tag by new tags on all bookmarks that have it."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
     retag(store, retagging, store.select(query).entries, report)
@@ -195,10 +195,10 @@ def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
 
 
 def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bool:
-    """Put one bookmark with its new tags into the transaction; return whether they differ."""
+    """Change the tags of one bookmark; return whether this changes the bookmark."""
     entry = folder.get(selected.bookmark.id)
     if entry is not selected and not meets(entry, retagging.query):
-        return False  # Another client has changed it since it was selected.
+        return False  # Another client has just changed the bookmark.
     before = entry.bookmark
     after = update(before, clean({"tags": retagging.apply(before.tags)}))
     folder.put(after, entry)

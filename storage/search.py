@@ -1,4 +1,4 @@
-"""Search expressions, the parameter `q`.
+"""Parse search expressions, the values of the parameter `q`, by this grammar:
 
     any  = all { 'or' all }
     all  = one { [ 'and' ] one }
@@ -17,12 +17,12 @@ from storage.bookmark import MAX_TAGS, fold, normalize
 from storage.errors import BadQuery
 from storage.uri import normalize_host
 
-MAX_TERMS = MAX_TAGS  # Each costs a pass over the collection.
+MAX_TERMS = MAX_TAGS  # Each term may be compared with every bookmark.
 
-# A phone types curly quotes.
+# Phones type curly quotes.
 _QUOTE = '["“”„«»]'
 _NO_QUOTE = '[^"“”„«»]'
-# A parenthesis directly behind a character belongs to the word or tag.
+# A word or tag may contain parentheses, as in `Python_(language)`.
 _RUN = r"""
     [^\s()]+
     (?: \( (?: [^\s()] | \( [^\s()]* \) )* \) [^\s()]* )*
@@ -30,7 +30,7 @@ _RUN = r"""
 _TOKEN = re.compile(
     rf"""
       (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )  # Before an operand: `e-mail` is one word.
+    | (?P<minus> - (?= [^\s)] ) )  # The minus in `e-mail` belongs to the word.
     | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}
     | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}
     | (?P<open_quote> \#? {_QUOTE} )
@@ -46,55 +46,55 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 class Text(msgspec.Struct, frozen=True):
-    """The folded text contains this folded word or phrase."""
+    """Match a bookmark whose folded text contains this word or phrase."""
 
     text: str
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """This is one of the folded tags."""
+    """Match a bookmark that has this folded tag."""
 
     tag: str
 
 
 class OnlyTags(msgspec.Struct, frozen=True):
-    """There are no other folded tags than these."""
+    """Match a bookmark that has no folded tags but these."""
 
     tags: frozenset[str]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """The uri has this normalized host, or one below it."""
+    """Match a bookmark whose uri has this host or a subdomain of it."""
 
     host: str
 
 
 class CreatedSince(msgspec.Struct, frozen=True):
-    """It was created on or after a date, or its beginning such as `2024-03`."""
+    """Match a bookmark created in or after a day, month or year such as `2024-03`."""
 
     date: str
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """It was created before such a date."""
+    """Match a bookmark created before a day, month or year such as `2024-03`."""
 
     date: str
 
 
 class All(msgspec.Struct, frozen=True):
-    """All parts are met."""
+    """Match a bookmark that all parts match."""
 
     parts: tuple["Search", ...]
 
 
 class Any(msgspec.Struct, frozen=True):
-    """At least one part is met."""
+    """Match a bookmark that at least one part matches."""
 
     parts: tuple["Search", ...]
 
 
 class Not(msgspec.Struct, frozen=True):
-    """The part is not met."""
+    """Match a bookmark that the part does not match."""
 
     part: "Search"
 
@@ -111,9 +111,9 @@ class _NotAnExpression(BadQuery):
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Return the search of an expression, or else for all words of the text.
+    """Parse an expression. For a text that breaks the grammar, search for its words.
 
-    None selects every bookmark. Raises BadQuery for more than `MAX_TERMS` terms.
+    None matches every bookmark. Raises BadQuery for more than `MAX_TERMS` terms.
     """
     try:
         return parse_expression(text, keywords)
@@ -122,10 +122,10 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Return the search of an expression; None selects every bookmark.
+    """Parse an expression; None matches every bookmark.
 
-    Raises BadQuery for any other text: a search for its words could select the
-    wrong bookmarks to change.
+    Raises BadQuery for a text that breaks the grammar. Callers change the matching
+    bookmarks, and a search for the words of the text could match the wrong ones.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 
@@ -134,8 +134,10 @@ def _parse_words(text: str) -> Search | None:
     words: list[Text] = []
     for word in text.split():
         folded = fold_text(word)
-        if folded:  # Nothing is left of a word of accents alone. A word `("` stays.
-            words.append(Text(folded.strip('()"') or folded))
+        if not folded:  # Folding has removed a word of accents alone.
+            continue
+        stripped = folded.strip('()"')
+        words.append(Text(stripped or folded))
     _require_few_terms(len(words))
     if not words:
         return None
@@ -160,7 +162,8 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents, typography and line breaks.
 
-    Each character is folded by itself, so that pages can mark a match.
+    Each character is folded separately, so that a page can find the characters of
+    a match in the original text and mark them.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -168,8 +171,9 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Return a client's tag in the form of folded tags."""
-    # Folding turns the mark U+0345 into a letter, so NFC must order the marks before.
+    """Return a client's tag trimmed, normalized and folded, to compare it with others."""
+    # NFC comes first: folding turns the combining mark U+0345 into a letter, and
+    # NFC could then not sort the marks on both sides of it.
     return fold(normalize(text.strip()))
 
 
@@ -181,7 +185,7 @@ _REPLACEMENTS = str.maketrans(
     {
         **dict.fromkeys(_SINGLE_QUOTES, "'"),
         **dict.fromkeys(_DOUBLE_QUOTES, '"'),
-        "−": "-",  # The sign for minus.
+        "−": "-",  # The minus sign of mathematics.
         "\n": " ",
         "ł": "l",
         "ø": "o",
@@ -195,7 +199,7 @@ _REPLACEMENTS = str.maketrans(
         "þ": "th",
     }
 )
-_MAX_CACHED = 1 << 16  # Texts in all scripts take up to 10 MiB.
+_MAX_CACHED = 1 << 16  # So many folded characters take up to 10 MiB.
 
 
 def _fold_character(character: str) -> str:
@@ -214,11 +218,11 @@ def _is_ignored(character: str, category: str) -> bool:
         return True
     if category == "Cf":  # A soft hyphen, or a character without width.
         return True
-    return "\ufe00" <= character <= "\ufe0f"  # It selects a variant of an emoji.
+    return "\ufe00" <= character <= "\ufe0f"  # Variation selectors of emojis.
 
 
 class _FoldedCharacters(dict[int, str]):
-    """The folded text of each character by code point, which halves the time."""
+    """A cache for `str.translate`: the folded text of each character by code point."""
 
     def __missing__(self, code_point: int) -> str:
         folded = _fold_character(chr(code_point))
@@ -234,7 +238,7 @@ _FOLDED = _FoldedCharacters()
 
 
 def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
-    """Yield terms, operators and parentheses. Raises _NotAnExpression."""
+    """Yield terms, lower-case operators and parentheses. Raises _NotAnExpression."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value = match[kind]
@@ -296,9 +300,9 @@ class _Parser:
     def __init__(self, tokens: list[Term | str]) -> None:
         terms = [token for token in tokens if not isinstance(token, str)]
         _require_few_terms(len(terms))
-        if tokens.count("(") > MAX_TERMS:  # This also limits the recursion.
+        if tokens.count("(") > MAX_TERMS:  # This limits the recursion of `_any`.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
-        self._rest = tokens[::-1]  # The next token is the last.
+        self._rest = tokens[::-1]  # Reversed, for `pop`.
 
     def parse(self) -> Search | None:
         """Return the search. Raises _NotAnExpression."""
@@ -327,7 +331,8 @@ class _Parser:
 
     def _one(self) -> Search:
         if self._take("not"):
-            if self._next() == "not":  # `--help`: a list searches for its words instead.
+            # `--help` would be two negations; `parse_search` then searches for the word.
+            if self._next() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
         if self._take("("):
@@ -351,7 +356,7 @@ class _Parser:
         return self._rest[-1]
 
     def _take(self, token: str) -> bool:
-        """Return whether this token is the next, and skip it then."""
+        """Return whether this token is the next; if so, skip it."""
         is_next = self._next() == token
         if is_next:
             self._rest.pop()

@@ -1,4 +1,4 @@
-"""Find bookmarks whose addresses differ only in what rarely leads to another page."""
+"""Find bookmarks whose addresses differ so little that they mostly lead to one page."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from storage.uri import uri_key
 
 Group = Sequence[Entry]  # Bookmarks with similar addresses, oldest first.
 
-# Parameters by which sites follow visitors: they lead to the same page without them.
+# Tracking parameters: without them an address leads to the same page.
 _TRACKING = re.compile(
     r"""
     (?<= [?&] )
@@ -23,7 +23,10 @@ _TRACKING = re.compile(
 
 
 def similar_key(uri: str) -> str:
-    """Return a text that is equal for similar addresses, for other schemes than http the uri."""
+    """Return a text that is equal for similar http and https addresses.
+
+    The scheme, `www.`, the fragment and tracking parameters make no difference.
+    """
     scheme, _, rest = uri_key(uri).partition("://")
     if scheme not in ("http", "https"):
         return uri
@@ -32,7 +35,7 @@ def similar_key(uri: str) -> str:
 
 
 def find_similar(entries: Iterable[Entry]) -> list[Group]:
-    """Return the groups of bookmarks that have similar addresses, in the order of the first."""
+    """Return groups of bookmarks with similar addresses, sorted by the first of each."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[similar_key(entry.bookmark.uri)].append(entry)

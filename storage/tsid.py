@@ -18,10 +18,10 @@ class Minter:
     def mint(self) -> str:
         """Return a new id."""
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
-        if milliseconds <= 0:  # A board without a battery shows 1970 at first.
+        if milliseconds <= 0:  # The clock of a small computer may start in 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # Ids of one millisecond must ascend, too.
+        # The ids of one millisecond must ascend, too, so count from the last id.
         with self._lock:
             number = max(number, self._last_number + 1)
             self._last_number = number
@@ -29,6 +29,6 @@ class Minter:
 
 
 def _to_base32(number: int) -> str:
-    """Return the 13 digits of a number of 64 bits."""
+    """Return a number of 64 bits as 13 digits of Crockford's base 32."""
     digits = [_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)]
     return "".join(digits)

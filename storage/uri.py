@@ -11,7 +11,7 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def uri_key(uri: str) -> str:
-    """Return the normalized uri, which is equal for uris that count as the same.
+    """Return the normalized uri, which is the same for equivalent uris.
 
     Characters outside of ASCII are percent-encoded (RFC 3987 section 3.1).
     """
@@ -28,12 +28,15 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and port in a normalized uri, without `www.`; maybe empty."""
+    """Return the host and port of a normalized uri, without `www.`, or an empty text."""
     return _host_and_port(key).removeprefix("www.")
 
 
 def is_below(key: str, host: str) -> bool:
-    """Return whether a normalized uri has this host, maybe with a port, or one below it."""
+    """Return whether a normalized uri is of this host or of a subdomain.
+
+    A `host` without a port matches every port.
+    """
     with_port = _host_and_port(key)
     without_port = _PORT.sub("", with_port)
     if host in (with_port, without_port):
@@ -51,38 +54,40 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    """Return whether the uri surely is normalized."""
-    if "%" in uri or "/." in uri:  # Perhaps a dot segment, perhaps /.well-known.
+    """Return whether a quick test shows that the uri is normalized, as most uris are."""
+    if "%" in uri or "/." in uri:  # `/..` needs work, `/.well-known` none.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))
 
 
 def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
-    """Return the normalized authority, if there is one, and path."""
+    """Normalize the authority, if there is one, and the path."""
     if hierarchy.startswith("//"):
         authority, _, path = hierarchy[2:].partition("/")  # An empty path becomes "/".
         return f"//{_normalize_authority(scheme, authority)}{_normalize_path('/' + path)}"
     path = _normalize_path(hierarchy)
-    if path.startswith("//"):  # This would begin an authority (RFC 3986 section 3.3).
+    if path.startswith("//"):  # `//` would begin an authority (RFC 3986 section 3.3).
         return "/." + path
     return path
 
 
 def _normalize_authority(scheme: str, authority: str) -> str:
-    """Return userinfo, host and port, without a default port."""
+    """Normalize userinfo, host and port; remove a default port."""
     userinfo, at, host = authority.rpartition("@")
     name, colon, port = host.rpartition(":")
-    # The digits may be missing (RFC 3986 section 3.2.3).
+    # `host:` without digits has the default port (RFC 3986 section 3.2.3).
     if colon and port in ("", _DEFAULT_PORTS.get(scheme)):
         host = name
     return _normalize_encoding(userinfo) + at + normalize_host(host)
 
 
 def normalize_host(host: str) -> str:
-    """Return a host, maybe with a port, as it stands in a normalized uri."""
-    host = _normalize_encoding(host.lower())  # `Ä` is lowered before it becomes `%C3%84`.
-    # Decoding `%41` has given `A`, and lowering it turns `%C3` into `%c3`.
-    return _normalize_encoding(host.lower())
+    """Return a host, with or without a port, as in a normalized uri."""
+    # Lower before encoding: `Ä` becomes `%C3%84`, which is not lowered to `ä`.
+    encoded = _normalize_encoding(host.lower())
+    # Lower again, because `%41` was decoded to `A`. Then encode again, because
+    # this also lowers the digits of `%C3`.
+    return _normalize_encoding(encoded.lower())
 
 
 def _normalize_path(path: str) -> str:
@@ -116,6 +121,6 @@ def _remove_dot_segments(path: str) -> str:
             del result[-1:]
         elif segment != ".":
             result.append(segment)
-    if segments[-1] in (".", ".."):  # Both name a folder: the path ends with a slash.
+    if segments[-1] in (".", ".."):  # A folder: end with a slash.
         result.append("")
     return "/" + "/".join(result)

@@ -1,4 +1,4 @@
-"""Names of files that have changed in some folders, by inotify."""
+"""Learn from inotify which files in some folders have changed."""
 
 import fcntl
 import functools
@@ -22,7 +22,7 @@ if sys.platform == "linux":
 
     _FOLDER_EVENTS = (
         flags.CREATE
-        | flags.MODIFY  # Of a file that a program keeps open.
+        | flags.MODIFY  # A program writes and keeps the file open.
         | flags.CLOSE_WRITE  # Writing through mmap causes no MODIFY.
         | flags.ATTRIB  # New permissions can make a file readable.
         | flags.MOVED_FROM
@@ -30,13 +30,13 @@ if sys.platform == "linux":
         | flags.DELETE
         | flags.MOVE_SELF  # Moving the folder away and back changes its ctime.
         | flags.ONLYDIR
-        | flags.EXCL_UNLINK  # No events of files without a name.
+        | flags.EXCL_UNLINK  # Report no files without a name.
     )
-    # The queue was full, or the kernel stopped watching a deleted folder.
+    # The kernel's queue was full, or a watched folder was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# Inotify reports no change that another machine or mount makes on these types.
-# `fuseblk` is a local disk.
+# On file systems of these types, inotify does not report what another machine or
+# mount changes. The type `fuseblk` is a local disk, and so does not match.
 _SHARED_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|"
     r"fuse(\.|$)|overlay|aufs|gpfs|mmfs|beegfs|orangefs|pvfs2|wekafs|panfs|"
@@ -64,14 +64,17 @@ class Watch:
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Watch nothing yet. Only the first folder must exist."""
-        # Examining a text is faster than examining a `Path`.
+        """Prepare to watch folders, of which only the first must exist.
+
+        The first `read_events` opens the watch.
+        """
+        # os.lstat is faster with a string than with a `Path`.
         self._folders = [str(folder) for folder in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # By watch descriptor.
+        # Maps each watch descriptor of inotify to the position of its folder.
         self._positions: dict[int, int] = {}
-        # Of the folders when the watch was opened.
+        # The identities of the folders when the watch was opened.
         self._identities: list[_Identity | None] = [None for _ in folders]
 
     @property
@@ -89,7 +92,7 @@ class Watch:
 
         An empty name stands for the folder itself. None means that the caller
         has to compare all files. Raises Unavailable if the first folder is
-        missing or a folder is a link.
+        missing or a folder is a symbolic link.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -106,9 +109,9 @@ class Watch:
         return changes
 
     def has_no_event(self) -> bool:
-        """Return whether surely nothing has changed. Raises Unavailable.
+        """Return whether nothing has changed; False if that is uncertain.
 
-        Needs no mutex.
+        Other threads may use the watch meanwhile. Raises Unavailable.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
         if inotify is None or self._is_folder_replaced():
@@ -119,7 +122,7 @@ class Watch:
             return False
 
     def _is_folder_replaced(self) -> bool:
-        """Return whether another folder is at a path, which no event reports."""
+        """Return whether a path leads to another folder now. Inotify does not report it."""
         identities = [_identity(folder) for folder in self._folders]
         return identities != self._identities
 
@@ -138,7 +141,7 @@ class Watch:
             warn_once(_NO_INOTIFY.format(error.strerror))
 
     def _watch_existing_folders(self) -> None:
-        """Open the watch if it reports all changes. Raises OSError."""
+        """Open the watch, unless inotify would miss changes. Raises OSError."""
         existing = []
         for position, folder in enumerate(self._folders):
             if self._identities[position] is None:
@@ -148,7 +151,8 @@ class Watch:
             existing.append((position, folder))
         self._positions = {}
         self._inotify = INotify(nonblocking=True)
-        # With __del__, the garbage collector might end the open file first.
+        # Not by `__del__`: the garbage collector may destroy the INotify object
+        # before it calls that.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for position, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
@@ -164,7 +168,7 @@ class Watch:
 def _size_of_queue(inotify: "INotify") -> int:
     """Return the size of the queued events in bytes.
 
-    Raises OSError or ValueError after closing.
+    Raises OSError or ValueError if the watch was closed.
     """
     # The kernel writes a C int into the buffer.
     size = fcntl.ioctl(inotify, termios.FIONREAD, bytes(4))
