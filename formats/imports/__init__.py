@@ -11,7 +11,7 @@ from formats.imports.entry import ImportedEntry, note_of_unread_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
 
-# By the name of the format, as in `bookmarks import --format`.
+# The reader of each format. `bookmarks import --format` takes the same names.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
     "xbel": xbel.read_file,
@@ -22,41 +22,41 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-# The charset that a file of such a format declares. Those of other formats declare none.
+# These functions find the charset that a file declares. Files of other formats declare none.
 CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# As many as the objects of a JSON document over HTTP, which take as long.
+# The import stops after so many entries without a bookmark: they take time, and store nothing.
 MAX_WORTHLESS_ENTRIES = 500_000
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file; without the name of its format, detect it.
+    """Yield the entries of a file, whose format is detected if `format` is None.
 
-    The title of a shortcut, such as a `.url`, may be the file's name.
+    A shortcut without a title, such as a Windows `.url` file, gets the file's name as its title.
 
-    Raises Malformed if no entry can be read. An error further on is the `skip_reason` of a last
-    entry, so that the entries before it can be imported.
+    Raises Malformed if not even the first entry can be read. If reading fails later, the last
+    entry has the error as its `skip_reason`, so that the entries before it are imported.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_title(entries, PurePath(file_name).stem)
-    yield from islice(entries, 1)
+    yield from islice(entries, 1)  # An error before the first entry is not caught.
     try:
         yield from _limit_worthless(entries)
     except Malformed as error:
-        # An error of the XML parser has a position. Line 0 stands for the whole file.
+        # Only errors of the XML parser have a position. Line 0 stands for the whole file.
         line, _ = getattr(error.__cause__, "position", (0, 0))
         yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
     yield from _note_guessed_charset(data, format)
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    """Yield the number of bytes whose charset the file does not name, if there are any."""
+    """Yield a note if some bytes are not UTF-8 and the file does not declare their charset."""
     label = ""
     if format in CHARSET_READERS:
         label = CHARSET_READERS[format](data)
@@ -66,7 +66,7 @@ def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
 
 
 def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
-    """Yield the entries. Raises Malformed after too many that are skipped or ignored."""
+    """Yield the entries. Raises Malformed if too many of them are skipped or ignored."""
     count = 0
     for entry in entries:
         yield entry
@@ -77,6 +77,6 @@ def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry
 
 
 def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
-    """Yield the entries; those without a title get this one."""
+    """Yield the entries. An entry without a title gets this title."""
     for entry in entries:
         yield entry._replace(fields={"title": title} | entry.fields)

@@ -31,27 +31,27 @@ from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE
 
-# Of the whole process. By default csv.reader refuses long descriptions.
+# By default, csv.reader raises an error for a cell of more than 131,072 characters.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# The columns of a file of this service, of whatever version.
+# Every version of this service has exported at least these columns.
 _OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
 _WRONG_QUOTE = "has a misplaced quotation mark"
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
 
 class _Row(NamedTuple):
-    """A row, or a line of a row whose quotation mark is not closed."""
+    """A row of the table, or one line of a row whose quotation mark is never closed."""
 
-    line: int  # The number of its first line.
+    line: int  # The number of the line in which the row begins.
     text: str
     cells: list[str]
-    error: str  # Empty if the row can be read; else `cells` may be wrong.
+    error: str  # The reason why `cells` may be wrong; empty if they are right.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each row under the header. Raises Malformed if no column of the header has the uri."""
+    """Yield an entry for each row. Raises Malformed if the header names no column for the uri."""
     text = decode(data)
     lines = io.StringIO(text)
     header = read_header(lines)
@@ -69,14 +69,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _count_unread(names: Sequence[str], cells: Sequence[str], unread_values: UnreadValues) -> None:
-    """Count the cells of columns that are not read, and those beyond the header."""
+    """Count the cells that the import does not read, by the names of their columns."""
     for name, cell in zip_longest(names, cells, fillvalue=""):
         if not is_read(name, cell.strip()):
             unread_values.add(name or "a column without a name")
 
 
 def read_header(lines: Iterator[str]) -> str:
-    """Return the first line that is not blank, and not Excel's `sep=;`."""
+    """Return the header: the first line that is neither blank nor Excel's `sep=;`."""
     for line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -95,7 +95,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     best_names: list[str] = []
     best_count = -1
     for delimiter in _DELIMITERS:
-        # `csv` raises an error for cells longer than MAX_ENTRY.
+        # csv.reader raises an error for a cell of more than MAX_ENTRY characters.
         reader = csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True)
         names = next(reader, [])
         known_names = list(filter(role_of, names))
@@ -107,7 +107,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 
 
 def _is_own_header(names: Sequence[str]) -> bool:
-    """Return whether this service wrote the header, in whatever version."""
+    """Return whether any version of this service has written a file with these columns."""
     columns = set(names)
     return _OWN_COLUMNS <= columns <= FIELDS.keys()
 
@@ -118,13 +118,14 @@ def _is_own_header(names: Sequence[str]) -> bool:
 def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Iterator[_Row]:
     """Yield the rows below the header, which has `width` cells.
 
-    After an open quotation mark, each line that it joined is read again as a row of its own.
+    An unclosed quotation mark makes csv.reader join the following lines into one row. These
+    lines are then read again, one by one.
     """
     number = 1
-    position = 0  # Of the line with this number.
-    end_of_retry = 0  # Lines before this position are read as rows of their own.
+    position = 0  # The offset in `text` at which line `number` begins.
+    end_of_retry = 0  # Lines that begin before this offset are read one by one.
     for line in lines:
-        if line.isspace():  # A file may have 32 million blank lines.
+        if line.isspace():  # The quickest way through a file of 32 million blank lines.
             continue
         start = lines.tell() - len(line)
         number += text.count("\n", position, start)
@@ -144,7 +145,7 @@ def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Ite
 
 
 def _read_line(number: int, line: str, delimiter: str, width: int) -> _Row:
-    """Return a line as a row that ends with it."""
+    """Return one line as a row, even if a quotation mark in it is not closed."""
     row = _read_row(number, line, iter(()), delimiter)
     if len(row.cells) < width and not row.error:
         return row._replace(error=_PART_OF_ROW)
@@ -152,7 +153,7 @@ def _read_line(number: int, line: str, delimiter: str, width: int) -> _Row:
 
 
 def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _Row:
-    """Return the row that begins with this line; a quoted cell may end in a later line."""
+    """Return the row that begins with `line`; a quoted cell may continue in `lines`."""
     reader = csv.reader(_lines_of_row(line, lines), delimiter=delimiter, strict=True)
     try:
         return _Row(number, line, next(reader), error="")
@@ -165,11 +166,11 @@ def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _
 
 
 def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
-    """Yield the lines of a row as they are asked for. Raises Malformed if the row is too large."""
+    """Yield lines while csv.reader asks for them. Raises Malformed if the row is too large."""
     size = 0
     for line in chain([first_line], lines):
         size += len(line)
-        if size > MAX_ENTRY:  # No other thread runs while csv.reader splits a line.
+        if size > MAX_ENTRY:  # csv.reader blocks all other threads while it splits a line.
             raise Malformed(TOO_LARGE)
         yield line
 
@@ -178,13 +179,13 @@ def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row, skipped if it has no uri or perhaps only a part of it."""
-    if not any(map(str.strip, row.cells)):  # Spreadsheets write such rows below a table.
+    """Return the entry in a row. It is skipped if its uri is missing or may be cut off."""
+    if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows below a table.
         return ignored_entry(row.line)
     fields = _fields(names, row.cells)
     entry = entry_with_uri(row.line, fields)
     reason = entry.skip_reason
-    # The uri goes on over the next lines if its quotation mark is never closed.
+    # If the quotation mark before a uri is never closed, csv.reader adds the next lines to it.
     has_whole_uri = not reason and "\n" not in str(fields["uri"])
     # Some programs leave out empty cells at the end of a row.
     if len(row.cells) < len(names) and not has_whole_uri:
@@ -195,21 +196,21 @@ def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
 
 
 def _read_damaged(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row with an error, skipped if its uri may be wrong."""
+    """Return the entry in a row with an error. It is skipped if its uri may be wrong."""
     fields = _fields(names, row.cells)
     uri = str(fields.get("uri", ""))
-    is_written_so = URI.fullmatch(uri) and '"' not in uri and uri in row.text
-    if not row.error.startswith(_WRONG_QUOTE) or not is_written_so:
+    is_uri_intact = URI.fullmatch(uri) and '"' not in uri and uri in row.text
+    if not row.error.startswith(_WRONG_QUOTE) or not is_uri_intact:
         return _skip(row, row.text.rstrip("\n"), row.error)
-    is_open = row.text.count('"') % 2 == 1
-    # The last cell may have further cells inside it.
-    if is_open and row.cells[-1].strip() == uri:
+    has_unclosed_quote = row.text.count('"') % 2 == 1
+    # After an unclosed quotation mark, the last cell may contain further cells.
+    if has_unclosed_quote and row.cells[-1].strip() == uri:
         return _skip(row, row.text.rstrip("\n"), row.error)
     return ImportedEntry(row.line, {**fields, NOTE: row.error})
 
 
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
-    """Return an entry to skip, whose reason names the last of several lines."""
+    """Return a skipped entry. If the row has several lines, the reason names the last line."""
     breaks = row.text.count("\n", 0, -1)
     if breaks:
         reason = f"{reason}, up to line {row.line + breaks}"
@@ -224,11 +225,11 @@ def _fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
 
 
 def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
-    """Return the fields in a row of this service, without empty ones."""
+    """Return the non-empty fields in a row that this service has exported."""
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
         text = cell.removeprefix("'")
-        if not FORMULA.match(text):  # The export has put no apostrophe in front.
+        if not FORMULA.match(text):  # The export writes an apostrophe only before a formula.
             text = cell
         if text:
             fields[name] = from_text(name, text)
@@ -236,22 +237,22 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
 
 
 def _tags(cell: str) -> list[str]:
-    """Return the tags in a cell: a JSON array (Instapaper), or separated by `,`, `|` or `;`."""
+    """Return the tags in a cell such as `["a", "b"]` (a JSON array), `a,b`, `a|b` or `a;b`."""
     if cell in WORDS_FOR_NO_TAG:
         return []
     if cell.startswith("["):
-        with suppress(ValueError, RecursionError):  # The cell may be no JSON.
+        with suppress(ValueError, RecursionError):  # If the cell is not JSON, go on below.
             return _tags_in_array(cell)
-        if cell.endswith("]"):  # A list of Python (Readwise, Omnivore).
+        if cell.endswith("]"):  # Readwise and Omnivore write lists of Python: `['a', 'b']`.
             quoted_tags = split_tags(cell[1:-1])
             return split_tags(",".join(tag.strip("'\" ") for tag in quoted_tags))
-    if "," not in cell:  # Pocket writes `a|b`. If there are commas, only they separate.
+    if "," not in cell:  # Pocket writes `a|b`. In `a|b, c`, only the comma separates tags.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
 
 
 def _tags_in_array(cell: str) -> list[str]:
-    """Return the tags in a JSON array of texts. Raises ValueError or RecursionError."""
+    """Return the tags in a JSON array of strings. Raises ValueError or RecursionError."""
     tags: list[str] = []
     for text in json.loads(cell):
         if isinstance(text, str):

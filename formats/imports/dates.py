@@ -12,14 +12,15 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-# Programs write these for an unknown date. The last is 1970 in microseconds since 1601.
+# Programs write these texts for an unknown date. The last one is the year 1970 in microseconds
+# since 1601.
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
 _EMPTY_DATE_OF_MYSQL = "0000-00-00"
 _YEAR_1_OF_DOTNET = "-62135596800"
-# Values beside which an entry may have a date under another name: `saved: true`.
+# The value of a member such as `saved: true` is not a date, but another member may have the date.
 _WORDS_FOR_NO_DATE = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
-_SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # Such as 1 for true.
-# `parsedate_to_datetime` would ignore unknown parts, such as PM.
+_SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # A flag, such as 1 for true.
+# `parsedate_to_datetime` ignores what it does not know, such as PM. This pattern refuses it.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -42,10 +43,10 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Return a date as RFC 3339 text, and None for an empty date.
+    """Convert a date to RFC 3339, such as `2002-09-01T12:00:00Z`. Returns None for an empty date.
 
-    Any other text is returned unchanged, so that the importer reports it. A number counts seconds,
-    milliseconds or microseconds since 1970, or microseconds since 1601.
+    A text that is not a date is returned unchanged, so that the importer reports it. A number
+    counts seconds, milliseconds or microseconds since 1970, or microseconds since 1601.
     """
     text = str(value).strip()
     if _is_empty_date(text):
@@ -56,21 +57,21 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Return the same as `parse_date`, but None for an unlikely number.
+    """Convert a date like `parse_date`, but return None for a number that is hardly a date.
 
-    A number may count other things than time: its date must be between 1990 and tomorrow.
+    A number may count something else than time, so its date must be between 1990 and tomorrow.
     """
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Another clock may be ahead.
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of the exporter may be ahead.
     if date and "1990" < date < tomorrow:
         return date
     return None
 
 
 def stands_for_no_date(value: object) -> bool:
-    """Return whether a value says that the date is unknown, such as `n/a`, or is a flag."""
+    """Return whether a value is an unknown date, such as `n/a`, or a flag, such as `true`."""
     text = str(value).strip().lower()
     if _is_empty_date(text) or text in _WORDS_FOR_NO_DATE:
         return True
@@ -82,7 +83,10 @@ def _is_empty_date(text: str) -> bool:
 
 
 def _from_number(number: int) -> str | None:
-    """Return the date of a number of seconds, or of a smaller unit beyond the year 9999."""
+    """Return the date of a number that counts seconds, milliseconds or microseconds.
+
+    The first of these units whose date is before the year 10000 counts.
+    """
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         with suppress(OverflowError):
             return (EPOCH + timedelta(seconds=seconds)).isoformat() + "Z"
@@ -90,24 +94,24 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_microseconds(number: int) -> int:
-    """Return the seconds since 1970 of microseconds since then, or since 1601 (Chromium)."""
+    """Convert microseconds since 1970, or since 1601 (Chromium), to seconds since 1970."""
     seconds = number // 1_000_000
-    if seconds > SECONDS_FROM_1601_TO_1970:  # From 1970, it would be after 2338.
+    if seconds > SECONDS_FROM_1601_TO_1970:  # Counted from 1970, the date would be after 2338.
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):  # The rule of `created` parses RFC 3339.
+    with suppress(Invalid):  # `clean` parses RFC 3339, the form of the field `created`.
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
         return _parse(parsedate_to_datetime, text)
-    # `fromisoformat` reads no lower-case t and z.
+    # `fromisoformat` does not read a lower-case t or z.
     readings = {_parse(datetime.fromisoformat, text.upper())}
     for format in _FORMATS:
         readings.add(_parse(datetime.strptime, text, format))
     readings.discard(None)
-    # 02/01/2023 has two readings, and is no date.
+    # A text such as 02/01/2023 has two readings, so the date is unknown.
     if len(readings) == 1:
         return readings.pop()
     return None

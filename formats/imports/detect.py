@@ -1,4 +1,4 @@
-"""Detect the format of a file from its content; its name does not matter."""
+"""Detect the format of a file from its content, not from its name."""
 
 import io
 import re
@@ -12,7 +12,7 @@ from formats.imports.text import is_list
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
-# The first bytes of files that users try to import but that cannot be read, and the message.
+# Files that users try to import although they cannot be read: their first bytes, and the message.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
@@ -23,7 +23,7 @@ _OTHER_FILES = (
 )
 # The format of an XML document by its root element in lower case.
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# Lists of links in Markdown begin with `[` as well.
+# The beginning of a JSON document. A list of links in Markdown begins with `[`, too.
 _JSON = re.compile(
     r"""
     [\s\[]* \{ \s* ["}]           # an object, maybe in arrays
@@ -40,13 +40,16 @@ _PART_OF_PROLOG = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# Text files have no control characters but white space and ESC (\x1b), which ISO-2022-JP uses.
+# Control characters that text files do not have. The charset ISO-2022-JP uses ESC (\x1b).
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
 
 def detect_format(data: bytes) -> str:
-    """Return the name of a file's format. Raises Malformed, with a guess at the kind of file."""
+    """Return the name of a file's format, such as `xbel`.
+
+    Raises Malformed for a file that cannot be read, and says what kind of file it may be.
+    """
     for first_bytes, description in _OTHER_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
@@ -68,7 +71,7 @@ def _detect_markup(beginning: str) -> str:
     root = _root_element(beginning)
     if root.lower() in _FORMAT_BY_ROOT:
         return _FORMAT_BY_ROOT[root.lower()]
-    if is_bookmark_file(beginning):  # Its root may have any name.
+    if is_bookmark_file(beginning):  # Bookmark files begin with various elements.
         return "netscape"
     description = "without any element"
     if root:
@@ -80,7 +83,7 @@ def _detect_markup(beginning: str) -> str:
 
 
 def _root_element(text: str) -> str:
-    """Return the name of the first element, empty without any."""
+    """Return the name of the first element; empty if there is no element."""
     position = 0
     while part := _PART_OF_PROLOG.match(text, position):
         position = part.end()
@@ -92,10 +95,10 @@ def _root_element(text: str) -> str:
 
 def _detect_plain_text(beginning: str) -> str:
     header = read_header(io.StringIO(beginning))
-    # The line `https://a.example | URL` of a list is no header, although URL is a column's name.
+    # The line `https://a.example | URL` is not a header, although a column may be named URL.
     if is_header(header) and "://" not in header:
         return "csv"
-    if is_list(beginning):  # A list of addresses, such as one on each line.
+    if is_list(beginning):  # Such as one address on each line.
         return "text"
     if is_bookmark_file(beginning):
         return "netscape"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
-MAX_ENTRY = 1024 * 1024  # Valid bookmarks are smaller, even escaped.
+MAX_ENTRY = 1024 * 1024  # In characters. A valid bookmark is smaller, even if it is escaped.
 MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
@@ -17,30 +17,30 @@ NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-# An address in a list with titles has no white space.
+# URI finds an address in a line of text, where white space ends the address.
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of a file, unchecked.
+    """An entry of an imported file, whose fields are not checked yet.
 
-    With the skip reason NOT_READ, `fields` has the numbers of unread values in the
-    whole file by the names of their columns or members.
+    An entry with the skip reason NOT_READ is a note about the whole file. Its `fields` are the
+    numbers of values that the import did not read, by the names of their columns or members.
     """
 
-    place: Place
+    place: Place  # A line number, or a path in a JSON document, such as `bookmarks[3]`.
     fields: dict[str, object]
-    skip_reason: str = ""  # Empty for an entry to store.
+    skip_reason: str = ""  # Empty for an entry that the importer shall store.
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
-    """Return an entry, skipped if it has no uri; encode white space in the uri."""
+    """Return an entry with the white space in its uri encoded. Without a uri, it is skipped."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # A report quotes any other text as it stands.
+        # A text that is not a uri stays unchanged, because the report of the import quotes it.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -50,32 +50,32 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 
 def _encode_white_space(uri: str) -> str:
-    """Return the uri as browsers read it (https://url.spec.whatwg.org/#url-parsing)."""
-    if len(uri) > MAX_URI:  # The importer skips it.
+    """Remove or encode white space as browsers do (https://url.spec.whatwg.org/#url-parsing)."""
+    if len(uri) > MAX_URI:  # The importer refuses such a uri.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)
     return re.sub(r"\s", lambda space: quote(space[0]), uri)
 
 
 def ignored_entry(place: Place) -> ImportedEntry:
-    """Return an entry that is no bookmark, such as a separator."""
+    """Return an entry that is not a bookmark, such as a separator."""
     return ImportedEntry(place, {}, skip_reason=IGNORED)
 
 
 class UnreadValues(Counter[str]):
-    """The numbers of unread values, by the names of columns or members."""
+    """The numbers of values that the import does not read, by their columns or members."""
 
     def add(self, name: str, number: int = 1) -> None:
-        """Count some values."""
+        """Count values of the column or member of this name."""
         if name in self or len(self) < MAX_UNREAD_NAMES:
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield a note, if there are any."""
+        """Yield a note for the report, unless all values were read."""
         if self:
             yield note_of_unread_values(self)
 
 
 def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return the note on these numbers, by name."""
+    """Return a note for the report with these numbers of values that were not read."""
     return ImportedEntry(0, dict(numbers), NOT_READ)

@@ -1,4 +1,4 @@
-"""Folders of other programs become tags."""
+"""Turn the folders of other programs into tags."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
-# The folders that browsers and Linkwarden create.
+# The names of folders that browsers and Linkwarden create themselves.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
@@ -15,7 +15,7 @@ _BUILT_IN_FOLDERS = (
     "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
     "mobile favourites"
 ).split(", ")
-# Those of Chromium and Safari.
+# Chromium and Safari keep pages to read later in a folder of such a name.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 # The tags for the lists of Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
@@ -29,9 +29,10 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 
 
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
-    """Return the tags for a folder: its name, or the parts of a name with commas.
+    """Return the tags for the entries of a folder: its name, split at commas.
 
-    A browser's own folders, such as Other Bookmarks, become no tags.
+    With `may_be_built_in`, a name such as Other Bookmarks means a folder that the browser has
+    created, and gives no tag.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
@@ -44,21 +45,21 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
 
 
 def list_tags(name: str) -> tuple[str, ...]:
-    """Return the tags for a list, which may be a service's own, such as Unread."""
+    """Return the tags for the entries of a list of a service, such as Unread of Pocket."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, may_be_built_in=True)
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
-    """Return own tags, then further ones up to MAX_TAGS."""
-    # The importer reports too many own tags.
+    """Return the entry's own tags, then further tags until there are MAX_TAGS."""
+    # No own tag is left out, because the importer reports an entry with too many.
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
 
 
 class Heading(NamedTuple):
-    """A heading of a text, with the tags of the entries below it."""
+    """A heading in a text file, with the tags that the entries below it get."""
 
     level: int
     text: str
@@ -82,9 +83,9 @@ class Folders:
         return len(self._tags_by_depth) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
-        """Open a folder with these tags of its own."""
+        """Open a folder whose entries also get these tags."""
         all_tags = self.tags
-        # Beyond MAX_TAGS, inner folders share one tuple, to save memory.
+        # Once there are MAX_TAGS, all inner folders share one tuple, which saves memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)

@@ -1,4 +1,4 @@
-"""Split a bookmark file, however it is damaged, into tags and texts."""
+"""Split a bookmark file, even a damaged one, into tags and texts."""
 
 import html
 import re
@@ -6,20 +6,21 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-# Names of tokens that are no tags.
+# Names of tokens that are not tags.
 TEXT = ""
 PART_END = "end of part"
 FILE_END = "end of file"
-BREAK_MARK = "\r"  # A text that stands for <BR>; `decode` leaves no other "\r".
+BREAK_MARK = "\r"  # Stands for <BR> in a text. `decode` has replaced all other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# The beginning of a part. Within a line, only <DT> is surely no text.
+# A file is read in parts, so that an unclosed tag spoils only its part. A part begins at one of
+# these tags. All but <DT> must begin a line, because within a line they may be text.
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
-      (?! [^<>]* > \s* <IMG )       # A linked picture, in a description.
+      (?! [^<>]* > \s* <IMG )       # Not a linked picture, which is in a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -32,7 +33,7 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# In a list of tags, an unescaped quotation mark is beside a comma.
+# In TAGS="a,"b",c", the quotation marks around b are not escaped. Each is beside a comma.
 _QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
 _ATTRIBUTE = re.compile(
     rf"""
@@ -41,18 +42,18 @@ _ATTRIBUTE = re.compile(
     (?: \s*+ = \s*+
       (?: "(?P<double_quoted> [^"]*+ (?: {_QUOTE_IN_VALUE} [^"]*+ )* )"
         | '(?P<single_quoted>[^']*+)'
-        | (?P<unquoted>[^\s>]*+)    # Or with a quote that is never closed.
+        | (?P<unquoted>[^\s>]*+)    # Without quotes, or with one that is never closed.
       )
     )?
     """,
     re.VERBOSE,
 )
 _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing.
-# Only with a semicolon: in `?a=1&copy=2`, the `&` is not escaped.
+# An entity must end with a semicolon: in `?a=1&copy=2`, the text `&copy` is not an entity.
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# Tags to drop from texts. Others are a part of the text: `list<int>`.
+# These tags are dropped from texts. Any other tag is kept as text, such as `<int>` in `list<int>`.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
@@ -64,15 +65,16 @@ class Token(NamedTuple):
 
     name: str  # Such as `dt` or `/dt`, or TEXT, PART_END or FILE_END.
     text: str = ""
-    line: int = 0  # Of a tag.
+    line: int = 0  # The line of a tag.
     attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # The part ends before the `>` of the tag.
+    is_unclosed: bool = False  # The tag has no `>` before the end of its part.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield the tags of these names and the texts of a file.
 
-    An open quotation mark or comment ends with its part of the file, mostly one entry.
+    The file is split into parts, mostly of one entry. An unclosed quotation mark or comment ends
+    with its part.
     """
     line = 1
     start = 0
@@ -87,7 +89,7 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags and texts of a part that begins in this line."""
+    """Yield the tags and texts of a part of the file, which begins in this line."""
     position = 0
     while tag := _TAG.search(part, position):
         yield Token(TEXT, part[position : tag.start()])
@@ -110,7 +112,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the attributes by lower-case name, and the end of the tag."""
+    """Return the attributes by their lower-case names, and the position after the tag."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()

@@ -24,14 +24,15 @@ from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable, spli
 from storage.errors import Malformed
 from storage.importer import IGNORED
 
-_Members = dict[str, object]  # Of an object, by name.
+_Members = dict[str, object]  # The members of a JSON object, by their names.
 
-# The names of members that contain folders, folders and entries, or an object of
-# both, as in Chromium.
+# Members of these names are arrays of folders.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
+# Members of these names are arrays of entries and folders.
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
+# Members of these names are arrays or objects of entries and folders, such as Chromium's `roots`.
 _ROOT_OBJECTS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
@@ -39,27 +40,31 @@ _ROOT_OBJECTS = frozenset(
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_OBJECTS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
-# An account of floccus is no bookmark: its url is that of a sync server.
+# An object with these members is an account of floccus, whose url is that of a sync server.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
-# Firefox marks its own folders by `root`, Chromium by `folderType`.
+# The folders that Firefox creates have a member `root`, those of Chromium `folderType`.
 _MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
-# Objects inside an entry, and their members that are read.
+# By the name of an object inside an entry, the names of its members that are read.
 _INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-# These members have no role, but are read.
+# `is_read` does not know these members, but this module reads them.
 _READ_ELSEWHERE = {*_MARKS_OF_BUILT_IN_FOLDERS, "lists", "annos", "pinnedBy"}
-_XBROWSERSYNC_FOLDER = "[xbs] "
-# The ids of the folders of Chromium, which have localized names, in its root.
+_XBROWSERSYNC_FOLDER = "[xbs] "  # The folders that xBrowserSync creates have this prefix.
+# Chromium's API gives these ids to the folders that Chromium creates, and to their parent.
 _CHROMIUM_FOLDERS = ("1", "2", "3")
 _CHROMIUM_ROOT = "0"
-# Dates and states of a repository of GitHub, which are not those of its bookmark.
+# These members of a GitHub repository describe the repository, not its bookmark.
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
-_MAX_DEPTH = 200  # Arrays and objects, two for each folder. Python limits the recursion.
-_MAX_CHAIN = 20  # Folders of which each names its parent. A damaged file may have a circle.
+# In arrays and objects around a value. A deeper document would exceed Python's recursion limit.
+_MAX_DEPTH = 200
+# Programs create folders at the top of a document or in one root folder. A folder of this depth
+# is inside two folders (two arrays and two objects), so a user has created it.
+_DEPTH_OF_USER_FOLDERS = 4
+_MAX_CHAIN = 20  # Steps from a folder to its parent. In a damaged file, they may form a circle.
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-# A file with one JSON document on each line has this error.
+# The parser reports extra data in a file with one JSON document on each line.
 _HINT = ("extra data", "extra data: put [ ] around all, and commas between")
 
 
@@ -67,7 +72,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first one."""
     try:
         document = parse_strictly(decode(data))
-    except Malformed as error:  # The message is a predicate.
+    except Malformed as error:  # The error is a predicate, such as "is nested too deeply".
         message = str(error).replace(*_HINT)
         raise Malformed(f"The JSON document {message}.") from None
     if not isinstance(document, list | dict):
@@ -81,10 +86,9 @@ class _Position(NamedTuple):
     """Where a value stands in the document."""
 
     path: str = ""  # Such as `bookmarks[3].children[0]`.
-    # The member that has the value. Items of an array have the name of its member.
-    name: str = ""
+    name: str = ""  # The name of the member that has the value, or has the array with the value.
     depth: int = 0  # The number of arrays and objects around the value.
-    tags: tuple[str, ...] = ()  # Those of the folders around it.
+    tags: tuple[str, ...] = ()  # The tags of the folders around the value.
 
     def of_item(self, index: int) -> "_Position":
         path = f"{self.path}[{index}]"
@@ -99,7 +103,7 @@ class _Position(NamedTuple):
 
 
 class _NamedFolder(NamedTuple):
-    """A folder that others name by its id: a list of Karakeep, a collection of Linkwarden."""
+    """A folder that entries or other folders name by its id, such as a list of Karakeep."""
 
     tags: tuple[str, ...]
     parent_id: object
@@ -136,24 +140,24 @@ class _Walk:
             return
         self._count_unread(members, containers)
         tags = position.tags
-        # An export without `children` is no folder: its name, such as the
-        # user's, is no tag.
+        # The outermost object is a folder only if it has `children`. Otherwise its name, which
+        # may be that of the user, is not a tag.
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
-            if name == "pinnedLinks":  # Linkwarden repeats these links here.
+            if name == "pinnedLinks":  # Linkwarden repeats the pinned links in this member.
                 inner = position.of_member(name, (*tags, "starred"))
             else:
                 inner = position.of_member(name, tags)
             entries = self.entries_in(value, inner)
-            if name == "trash":  # Of Vivaldi and Opera.
+            if name == "trash":  # Vivaldi and Opera keep deleted bookmarks in this folder.
                 entries = _ignore(entries)
             yield from entries
 
     def _entry_of_object(
         self, members: _Members, position: _Position
     ) -> Iterator[ImportedEntry]:
-        """Yield the entry, or none for an empty folder."""
+        """Yield the entry in an object. An empty folder has no entry."""
         tags = position.tags + self._tags_of_ids(members.get("lists"))
         entry = _read_object(members, position.path, tags)
         if entry.skip_reason != IGNORED:
@@ -166,7 +170,7 @@ class _Walk:
         yield entry
 
     def _count_unread(self, members: _Members, containers: Container[str] = ()) -> None:
-        """Count the values of an entry or folder that are not read."""
+        """Count the values of an entry or folder that the import does not read."""
         for name, value in members.items():
             if name in containers or name in _READ_ELSEWHERE or is_read(name, value):
                 continue
@@ -185,22 +189,15 @@ class _Walk:
                 self.unread_values.add(f"{name}.{inner_name}")
 
     def _tags_of_folder(self, members: _Members, position: _Position) -> tuple[str, ...]:
-        """Return the tags for a folder, none for one that a browser creates itself."""
-        # Chromium marks some of its folders only by the name of the member.
-        if position.name in _ROOT_OBJECTS or members.keys() & _MARKS_OF_BUILT_IN_FOLDERS:
-            return ()
-        if _title(members).startswith(_XBROWSERSYNC_FOLDER):
-            return ()
-        is_chromium = members.get("parentId") == _CHROMIUM_ROOT
-        if is_chromium and members.get("id") in _CHROMIUM_FOLDERS:
+        """Return the tags for a folder. A folder that a program has created gets none."""
+        if _is_built_in(members, position):
             return ()
         tags_around = self._tags_of_id(members.get("parentId"))
-        # Built-in folders are at the top, or inside one root folder, as in
-        # Firefox's backups. Each folder around is an object and an array.
-        return tags_around + folder_tags(_title(members), may_be_built_in=position.depth < 4)
+        may_be_built_in = position.depth < _DEPTH_OF_USER_FOLDERS
+        return tags_around + folder_tags(_title(members), may_be_built_in)
 
     def _tags_of_id(self, id: object) -> tuple[str, ...]:
-        """Return the tags of the folder of this id and of those around it, the outermost first."""
+        """Return the tags of the folder with this id, after the tags of the folders around it."""
         tags: tuple[str, ...] = ()
         for _ in range(_MAX_CHAIN):
             if not isinstance(id, str | float) or id not in self._named_folders:
@@ -225,8 +222,8 @@ def _ignore(entries: Iterable[ImportedEntry]) -> Iterator[ImportedEntry]:
 
 
 def _unwrap_repository(members: _Members) -> _Members:
-    """Return the members of a repository of GitHub, those about the repository renamed."""
-    repository = members.get("repo")  # GitHub's list of stars has the date beside it.
+    """Return the members of an object; a GitHub repository gets `repo.created_at` and the like."""
+    repository = members.get("repo")  # A list of stars is `{"starred_at": …, "repo": {…}}`.
     if isinstance(repository, dict) and not _has_address(members):
         members = members | repository
         del members["repo"]
@@ -241,7 +238,7 @@ def _unwrap_repository(members: _Members) -> _Members:
 
 
 def _read_named_folders(document: object) -> dict[object, _NamedFolder]:
-    """Return the folders of the document that have an id, by this id."""
+    """Return the folders that have an id, by their ids."""
     folders: dict[object, _NamedFolder] = {}
     if not isinstance(document, dict):
         return folders
@@ -269,7 +266,7 @@ def _containers(members: _Members, is_outermost: bool) -> _Members:
     for name, value in members.items():
         if _is_container(name, value, is_outermost):
             containers[name] = value
-    # In Tab Session Manager, the members of windows and tabs are named by ids.
+    # Tab Session Manager names the members of an object by the ids of windows or tabs.
     if not containers and all(isinstance(value, dict) for value in members.values()):
         return members
     return containers
@@ -280,12 +277,12 @@ def _has_address(members: _Members) -> bool:
 
 
 def _is_container(name: str, value: object, is_outermost: bool) -> bool:
-    """Return whether a member's value is for entries or folders, by its name and type."""
+    """Return whether a member contains entries or folders."""
     if isinstance(value, dict):
         return name in _ROOT_OBJECTS or (is_outermost and name in _ENTRY_LISTS)
     if not isinstance(value, list):
         return False
-    if name in _FOLDER_LISTS and not is_outermost:  # An entry of Karakeep has ids in `lists`.
+    if name in _FOLDER_LISTS and not is_outermost:  # In an entry of Karakeep, `lists` has ids.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _CONTAINERS
 
@@ -294,8 +291,25 @@ def _is_folder(members: _Members, position: _Position) -> bool:
     return position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
 
 
+def _is_built_in(members: _Members, position: _Position) -> bool:
+    """Return whether a browser or its extension has created this folder, not the user."""
+    # A file of Chromium has {"bookmark_bar": {"name": "Bookmarks bar", …}}.
+    if position.name in _ROOT_OBJECTS:
+        return True
+    # Firefox writes {"root": "toolbarFolder", "title": "toolbar", …}.
+    if members.keys() & _MARKS_OF_BUILT_IN_FOLDERS:
+        return True
+    # xBrowserSync writes {"title": "[xbs] Toolbar", …}.
+    if _title(members).startswith(_XBROWSERSYNC_FOLDER):
+        return True
+    # Chromium's API returns {"id": "1", "parentId": "0", "title": "Bookmarks bar", …}.
+    if members.get("parentId") != _CHROMIUM_ROOT:
+        return False
+    return members.get("id") in _CHROMIUM_FOLDERS
+
+
 def _text(value: object) -> str:
-    """Return a text as it is, and an empty one for any other value."""
+    """Return the value if it is a text, and otherwise an empty text."""
     if isinstance(value, str):
         return value
     return ""
@@ -311,8 +325,9 @@ def _title(members: _Members) -> str:
 def _read_object(
     members: _Members, path: str, tags_of_folders: tuple[str, ...]
 ) -> ImportedEntry:
-    """Return the entry in an object, of this service's own export or of another program."""
-    if not tags_of_folders and _is_from_own_export(members):  # Our exports have no folders.
+    """Return the entry in an object that this service or another program has exported."""
+    # An export of this service has no folders.
+    if not tags_of_folders and _is_from_own_export(members):
         return entry_with_uri(path, members)
     fields = fields_of_members(members, tags_of_folders)
     if _is_no_bookmark(members) or is_firefox_query(fields.get("uri")):
@@ -321,12 +336,13 @@ def _read_object(
 
 
 def _is_from_own_export(members: _Members) -> bool:
-    """Return whether an object looks like one from this service, which needs no conversion."""
+    """Return whether the members of an object are exactly fields of this service."""
     if not members.keys() <= set(FIELDS):
         return False
-    # In buku tags are one text, and in others dates have only digits.
+    # buku has the same names, but writes all tags as one text.
     if not isinstance(members.get("tags", []), list):
         return False
+    # Other programs write dates as numbers, such as 1700000000.
     created = str(members.get("created", "-"))
     modified = str(members.get("modified", "-"))
     return "-" in created and "-" in modified
@@ -339,21 +355,21 @@ def _is_no_bookmark(members: _Members) -> bool:
 
 
 def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields of an object of another program."""
-    split = _tags
-    # Of the programs that write `href`, only Pinboard writes no title.
+    """Return the fields of an object that another program has exported."""
+    read_tags = _tags
+    # Pinboard writes `href`, its title as `description`, and its description as `extended`.
     if "href" in members and not members.get("title"):
         title = members.get("description")
         description = members.get("extended")
         members = members | {"title": title, "description": description}
-        split = _tags_of_pinboard
-    if members.get("pinnedBy"):  # Linkwarden
+        read_tags = _tags_of_pinboard
+    if members.get("pinnedBy"):  # Linkwarden lists the users who have pinned a link.
         members = members | {"starred": True}
     notes = members.get("notes")
-    is_linkding = "tag_names" in members
-    if is_linkding and notes and isinstance(notes, str):
+    is_from_linkding = "tag_names" in members
+    if is_from_linkding and notes and isinstance(notes, str):
         members = members | {"notes": f"Notes:\n{notes}"}
-    return read_fields([*members.items(), *_inner_members(members)], split, tags_of_folders)
+    return read_fields([*members.items(), *_inner_members(members)], read_tags, tags_of_folders)
 
 
 def _tags_of_pinboard(value: object) -> list[object]:
@@ -363,7 +379,7 @@ def _tags_of_pinboard(value: object) -> list[object]:
 
 
 def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
-    """Yield the members that Karakeep, Vivaldi and Firefox write deeper in an object."""
+    """Yield the members that programs write in an object inside an entry."""
     for name, value in members.items():
         if isinstance(value, dict) and _is_folder_object(name, value):
             yield name, _title(value)
@@ -389,7 +405,7 @@ def _is_folder_object(name: str, value: object) -> bool:
 
 
 def _tags(value: object) -> list[object]:
-    """Return the tags in a text of several, an array of texts or named objects, or an object."""
+    """Return the tags in a value such as `"a,b"`, `["a", "b"]`, `[{"name": "a"}]` or `{"a": 1}`."""
     if isinstance(value, dict):
         value = list(value)
     if not isinstance(value, list):
@@ -403,5 +419,5 @@ def _tags(value: object) -> list[object]:
         if isinstance(tag, str):
             tags += split_tags(tag)
         else:
-            tags.append(tag)  # The importer reports it.
+            tags.append(tag)  # The importer reports a tag that is not a text.
     return tags

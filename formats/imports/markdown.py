@@ -10,22 +10,19 @@ from storage.bookmark import split_tags
 
 
 def _text_with_parentheses(inside: str) -> str:
-    """Return the pattern of a text that may have pairs of parentheses.
-
-    The pattern `inside` is that of a text between two of them.
-    """
+    """Return a pattern for a text with pairs of parentheses around texts that match `inside`."""
     return rf"(?: [^()\\]++ | \\. | \( {inside} \) )*"
 
 
 _WITHOUT_PARENTHESES = r"(?: [^()\\]++ | \\. )*"
 _WITH_ONE_LEVEL = _text_with_parentheses(_WITHOUT_PARENTHESES)
 _WITH_TWO_LEVELS = _text_with_parentheses(_WITH_ONE_LEVEL)
-# Such as `javascript:a(b(c()))`: a bookmarklet may have as many.
+# Three levels are enough for a bookmarklet such as `javascript:a(b(c()))`.
 _WITH_THREE_LEVELS = _text_with_parentheses(_WITH_TWO_LEVELS)
 # `[title](target)`, or `<uri>` after a blank.
 _LINK = re.compile(
     rf"""
-    (?<! [!\\] )                            # No picture.
+    (?<! [!\\] )                            # Neither `![`, a picture, nor `\[`, a bracket.
     \[ (?P<title> (?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )* ) \]
     \( (?P<target> {_WITH_THREE_LEVELS} ) \)
     | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
@@ -57,7 +54,7 @@ def has_link(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """Return the heading in a line; its tags are its text."""
+    """Return the heading in a line such as `## Travel`, whose text becomes a tag."""
     match = _HEADING.fullmatch(line)
     if not match:
         return None
@@ -68,8 +65,12 @@ def read_heading(line: str) -> Heading | None:
 
 
 def find_links(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each link in brackets, and of each address beside several links."""
-    text, _, tags = line.partition(" <!-- TAGS: ")  # buku writes them behind the only link.
+    """Yield the fields of each link in brackets, and of each other address in the line.
+
+    The text behind the only link, with any address in it, is the description of the link.
+    """
+    # buku writes `[title](uri) <!-- TAGS: a,b -->`.
+    text, _, tags = line.partition(" <!-- TAGS: ")
     first = _LINK.search(text)
     if not first:
         return
@@ -79,10 +80,10 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
     if second:
         beside = text
         description = _description(text[first.end() : second.start()])
-        if " " not in description:  # Such as "and" between two links.
+        if " " not in description:  # A single word, such as "and" between two links.
             description = ""
     else:
-        beside = text[: first.start()]  # An address behind the only link is in its description.
+        beside = text[: first.start()]
         description = _description(text[first.end() :])
     if description:
         fields["description"] = description
@@ -96,19 +97,26 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
 
 
 def _description(text: str) -> str:
-    return text.strip(" *_-–—:|,").rstrip(" ([")
+    """Return the text behind a link without marks around it: `** - A book (` gives `A book`."""
+    description = text.strip(" *_-–—:|,")
+    return description.rstrip(" ([")  # A bracket at the end belongs to the next link.
 
 
 def _link_fields(link: re.Match[str]) -> dict[str, Any]:
     if link["uri"]:
         return {"uri": link["uri"], "title": ""}
-    target = link["target"].strip()
-    uri, _, title_of_target = target.partition(" ")
-    if not title_of_target.lstrip().startswith(('"', "'", "(")):
-        uri = target  # The address has a blank.
-    uri = uri.removeprefix("<").removesuffix(">")
+    uri = _uri_of_target(link["target"].strip())
     title = _PICTURE.sub(r"\g<text>", link["title"])
     return {"uri": _unescape(uri), "title": _unescape(title)}
+
+
+def _uri_of_target(target: str) -> str:
+    """Return the uri in a target such as `uri`, `<uri>` or `uri "title"`."""
+    first_word, _, rest = target.partition(" ")
+    uri = target  # A uri may be written with spaces.
+    if rest.lstrip().startswith(('"', "'", "(")):
+        uri = first_word
+    return uri.removeprefix("<").removesuffix(">")
 
 
 def _unescape(text: str) -> str:

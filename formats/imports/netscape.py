@@ -24,7 +24,7 @@ from storage.errors import Malformed
 
 # --- Which files are bookmark files ---
 
-_BEGINNING = 64 * 1024  # These first characters decide.
+_BEGINNING = 64 * 1024  # Only these first characters of a file are examined.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
 # Almost every web page has one of these elements, and hardly any bookmark file.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
@@ -41,7 +41,8 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Pocket and Instapaper write lists as HTML documents. One without a list may be a web page.
+    # Pocket and Instapaper export an HTML document with a list. A document without a list may be
+    # any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -52,7 +53,7 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 
 def declared_charset(data: bytes) -> str:
-    """Return the charset in a META element before the first entry; empty without one."""
+    """Return the charset in a META element before the first entry; empty if there is none."""
     head = data[:_BEGINNING]
     if entry := _FIRST_ENTRY.search(head):
         head = head[: entry.start()]
@@ -67,7 +68,7 @@ def declared_charset(data: bytes) -> str:
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry, in order. Folders and attributes such as PRIVATE become tags.
 
-    Raises Malformed for a file that is no bookmark file.
+    Raises Malformed for a file that is not a bookmark file.
     """
     text = decode(data, declared_charset(data))
     if not is_bookmark_file(text):
@@ -80,16 +81,17 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._file = text
-        self._is_titled_as_linkding = _LINKDING_TITLE in text[:_BEGINNING]
+        self._has_title_of_linkding = _LINKDING_TITLE in text[:_BEGINNING]
         self._entries: list[ImportedEntry] = []
         self._folders = Folders()
         self._has_list_with_heading = False
-        self._heading: Token | None = None  # It names the list that follows it.
+        self._heading: Token | None = None  # The heading that names the next list, if any.
         self._heading_texts: list[str] = []
-        self._link: Token | None = None  # The link that is open.
+        self._link: Token | None = None  # The <A> of the entry that is being read, if any.
         self._title: list[str] = []
         self._description: list[str] = []
-        # The one of these three lists that gets the next texts.
+        # The next texts are appended to this list, which is `_heading_texts`, `_title` or
+        # `_description`. They are dropped if it is None.
         self._texts: list[str] | None = None
 
     def read(self) -> Iterator[ImportedEntry]:
@@ -122,17 +124,17 @@ class _Reader:
         self._texts = self._heading_texts
 
     def begin_description(self, token: Token) -> None:
-        """Handle <DD>: begin the description of the entry, or of a folder, which is not read."""
+        """Handle <DD>: begin the description of an entry. That of a folder is dropped."""
         self._texts = None
         if self._link:
             self._texts = self._description
 
     def end_text(self, token: Token) -> None:
-        """Handle </A>, </DD> and the like: the next texts belong to no entry."""
+        """Handle a tag such as </A>: the next texts belong to no entry."""
         self._texts = None
 
     def end_entry(self, token: Token) -> None:
-        """Handle <DT> and the like: end the entry, if one is open, and the name of a folder."""
+        """Handle a tag such as <DT>: end the entry or the name of a folder, if one is open."""
         if self._link:
             is_cut_off = self._link.is_unclosed and token.name == FILE_END
             self._entries.append(self._read_entry(self._link, is_cut_off))
@@ -161,22 +163,27 @@ class _Reader:
 
     def _folder_tags(self, heading: Token, name: str, list_kind: str) -> tuple[str, ...]:
         """Return the tags for a list of this kind, such as `dl`, below a heading of this name."""
-        # Most programs write one outer <DL>, which counts as a folder here.
+        # Most programs write all folders inside one outer <DL>.
         is_top = self._folders.depth < 2
-        is_first = not self._has_list_with_heading
-        if heading.name == "h1" and list_kind == "dl" and is_first:
-            return ()  # The title of the file.
+        if self._is_title_of_file(heading, list_kind):
+            return ()
         if _is_created_by_browser(heading, name, is_top):
             return ()
-        if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari's pages to read later.
+        if _is_reading_list_of_safari(heading):
             return ("unread",)
         if list_kind == "dl":
             return folder_tags(name, may_be_built_in=is_top)
         return list_tags(name)
 
+    def _is_title_of_file(self, heading: Token, list_kind: str) -> bool:
+        """Return whether the heading is the <H1> above the outermost list."""
+        if self._has_list_with_heading:
+            return False
+        return heading.name == "h1" and list_kind == "dl"
+
     def _read_entry(self, link: Token, is_cut_off: bool) -> ImportedEntry:
         if is_firefox_query(link.attributes.get("href")):
-            return ignored_entry(link.line)  # Firefox stores searches like links.
+            return ignored_entry(link.line)  # Firefox exports saved searches as links.
         fields = self._read_fields(link.attributes)
         if is_cut_off:
             return ImportedEntry(link.line, fields, CUT_OFF)
@@ -185,26 +192,37 @@ class _Reader:
     def _read_fields(self, link_attributes: Mapping[str, str]) -> dict[str, object]:
         attributes = {name: unescape(value).strip() for name, value in link_attributes.items()}
         description = join_lines(self._description)
-        if _is_from_linkding(attributes, self._is_titled_as_linkding):
+        if _is_from_linkding(attributes, self._has_title_of_linkding):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
         members = attributes | {"title": one_line(self._title), "description": description}
         fields = read_fields(members.items(), split_tags, self._folders.tags)
-        # In these attributes, even unlikely numbers are dates.
-        for attribute, field in (("add_date", "created"), ("last_modified", "modified")):
-            date = parse_date(attributes.get(attribute, ""))
-            if date:
-                fields[field] = date
-        for name in OWN_ATTRIBUTES:
-            text = attributes.get(name)
-            if text and name not in fields:  # The tags are read above.
-                fields[name] = from_text(name, text)
+        _read_dates(attributes, fields)
+        _read_own_attributes(attributes, fields)
         return fields
+
+
+def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
+    """Set the dates, which in these attributes may also be numbers of unlikely dates."""
+    created = parse_date(attributes.get("add_date", ""))
+    if created:
+        fields["created"] = created
+    modified = parse_date(attributes.get("last_modified", ""))
+    if modified:
+        fields["modified"] = modified
+
+
+def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
+    """Set the fields for which only this service has attributes, except those that are set."""
+    for name in OWN_ATTRIBUTES:
+        text = attributes.get(name)
+        if text and name not in fields:
+            fields[name] = from_text(name, text)
 
 
 # --- Folders that browsers create themselves ---
 
-# Attributes of headings, whose texts are in the user's language.
+# Browsers write these attributes because the names of the folders depend on the user's language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -218,31 +236,35 @@ def _is_created_by_browser(heading: Token, name: str, is_top: bool) -> bool:
     for attribute in _BROWSER_FOLDER_ATTRIBUTES:
         if heading.attributes.get(attribute, "").lower() == "true":
             return True
-    # Internet Explorer writes FOLDED, and creates Links.
+    # Internet Explorer creates a folder Links, and writes the attribute FOLDED for folders.
     return is_top and name == "Links" and "folded" in heading.attributes
+
+
+def _is_reading_list_of_safari(heading: Token) -> bool:
+    return heading.attributes.get("id") == "com.apple.ReadingList"
 
 
 # --- linkding ---
 
 # linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# Before version 1.36, it wrote those of Pinboard, whose title is "Pinboard Bookmarks".
+# linkding before version 1.36 wrote the same attributes as Pinboard, but another title.
 _OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"  # The tag of archived bookmarks.
 
 
-def _is_from_linkding(attributes: Mapping[str, str], is_titled_as_linkding: bool) -> bool:
+def _is_from_linkding(attributes: Mapping[str, str], has_title_of_linkding: bool) -> bool:
     names = list(attributes)
     if names == _LINKDING_ATTRIBUTES:
         return True
-    return is_titled_as_linkding and names == _OLDER_LINKDING_ATTRIBUTES
+    return has_title_of_linkding and names == _OLDER_LINKDING_ATTRIBUTES
 
 
 def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
-    """Return the attributes with the meaning that linkding's API has here."""
+    """Return linkding's attributes as those that `read_fields` knows from other programs."""
     converted = dict(attributes)
-    # PRIVATE is 1 for all bookmarks that are not shared.
+    # linkding writes PRIVATE="1" for every bookmark that is not shared.
     del converted["private"]
     if attributes["private"] == "0":
         converted["shared"] = "true"
@@ -255,7 +277,7 @@ def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _description_from_linkding(text: str) -> str:
-    """Return the description with the notes as linkding's API shows them here."""
+    """Return the description, with linkding's notes in a last paragraph."""
     description, _, notes = text.partition("[linkding-notes]")
     notes = notes.removesuffix("[/linkding-notes]")
     if notes:
@@ -267,7 +289,7 @@ def _description_from_linkding(text: str) -> str:
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _ENDS_OF_HEADINGS = ("/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
-# In a description, these tags are markup: there they begin and end no entry and no folder.
+# In a description, these tags are markup, and neither begin nor end an entry or a folder.
 _MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
 
 _HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
@@ -276,7 +298,7 @@ _HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
     "dd": _Reader.begin_description,
     **dict.fromkeys(("/a", "/dd", "/dt", "/body", "/html"), _Reader.end_text),
     **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
-    # No entry goes on in the next part of the file.
+    # An entry ends with its part of the file, even without a tag that ends it.
     **dict.fromkeys(("dt", *_ENDS_OF_HEADINGS, PART_END, FILE_END), _Reader.end_entry),
     "hr": _Reader.add_separator,
     **dict.fromkeys(("dl", "ul", "ol"), _Reader.begin_list),

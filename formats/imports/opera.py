@@ -14,14 +14,14 @@ from storage.errors import Malformed
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
-# The tag of entries in the trash folder; no other tag has a control character.
+# Stands for the trash folder among the tags of an entry. No real tag has a control character.
 _TRASH = "\0"
 
 
 class _Record(NamedTuple):
     kind: str  # Such as `#URL`, or `-` for the end of a folder.
     line: int
-    members: list[tuple[str, str]]  # Their names and values.
+    members: list[tuple[str, str]]  # Names and values, such as `("NAME", "Travel")`.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:

@@ -11,12 +11,12 @@ _HEADING = re.compile(
     r"""
     (?P<stars> \*+ ) \s+
     (?: (?: TODO | DONE ) \s+ )?
-    (?: \[\# [A-Z] \] \s+ )?            # The priority.
+    (?: \[\# [A-Z] \] \s+ )?            # A priority, such as [#A].
     (?P<text> .* )
     """,
     re.VERBOSE,
 )
-# Links to other places in Org files are no bookmarks.
+# Links to other places in Org files, such as `id:1a2b`, are not bookmarks.
 _ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME}")
 
 
@@ -26,7 +26,7 @@ def has_link(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """Return the heading in a line; its tags are its text and the tags behind it."""
+    """Return the heading in a line such as `** Travel :a:b:`, with the tags Travel, a and b."""
     match = _HEADING.fullmatch(line)
     if not match:
         return None

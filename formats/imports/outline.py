@@ -19,7 +19,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
-            # The report of a post without an address shows its title.
+            # If the post has no address, the report of the import shows its title.
             fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
@@ -31,11 +31,11 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _members(attributes: dict[str, str]) -> dict[str, object]:
-    """Return the members of an entry by names of JSON, which all but OPML write in XML, too."""
+    """Return the attributes of an element by the names that they have in JSON exports."""
     members: dict[str, object] = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
     if feed:
         members["url"] = feed
     if feed and "htmlUrl" in attributes:
-        members["note"] = feed  # The address of a feed describes its page.
+        members["note"] = feed  # The entry is the page, with the feed in its description.
     return members | attributes

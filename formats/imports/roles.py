@@ -1,4 +1,4 @@
-"""The roles (meanings) of columns and members in files of other programs, by their names."""
+"""Find the role (meaning) of a column or member in a file of another program by its name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from formats.imports.dates import parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
-# By role, the names of its columns and members, as `_normalize` returns them.
+# By role, the names that programs use for it. `_normalize` turns `Read Later` into `readlater`.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
     "extended customdescription",
@@ -21,11 +21,11 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
-    "id": "id guid uuid index type typecode parentid",  # Not stored, and not reported.
-    "maybe created": "time",  # Its number may also be a length of time.
+    "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported as unread.
+    "maybe created": "time",  # A date in some programs, a duration in others.
 }
-# Of these roles, the value of the first name counts: `url` of GitHub is that of its API, and `Date`
-# of Zotero that of a publication.
+# If an entry has several names of these roles, the first one in this table counts: `url` of GitHub
+# is an address of its API, and `Date` of Zotero is that of a publication.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl",
@@ -45,12 +45,12 @@ for _role, _names in _NAMES_BY_PREFERENCE.items():
     for _rank, _name in enumerate(_names.split()):
         _ROLES[_name] = _role
         _RANKS[_name] = _rank
-WORDS_FOR_NO_TAG = ("{}", "no_tag")  # Of databases and Diigo.
-_ROLES_OF_TEXTS = ("uri", "title", "description", "folder")
+WORDS_FOR_NO_TAG = ("{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
+_ROLES_OF_TEXTS = ("uri", "title", "description", "folder")  # Other values are not read.
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-# By role of a flag or state, the tags for its words.
+# By role of a flag or state, the tag for each of its values.
 _TAGS_BY_WORD = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {"true": "shared", "no": "private"},  # linkding writes true, Pinboard yes and no.
@@ -79,14 +79,15 @@ def _normalize(name: str) -> str:
 
 
 def _group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
-    """Return lists of non-empty values by role, those of preferred names first."""
+    """Return the non-empty values by role, those with preferred names first."""
     values_by_role: dict[str, list[object]] = {}
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
-        is_empty = not value and role != "read"  # Programs write 0 for unknown dates.
+        # The number 0 is an unknown date. In the role `read`, it means unread.
+        is_empty = not value and role != "read"
         if not role or is_empty:
             continue
-        if isinstance(value, float) and value.is_integer():  # All numbers of JSON are floats.
+        if isinstance(value, float) and value.is_integer():  # Numbers of JSON are read as floats.
             value = int(value)
         values_by_role.setdefault(role, []).append(value)
     return values_by_role
@@ -98,7 +99,7 @@ def _rank_of(member: tuple[str, object]) -> int:
 
 
 def is_read(name: str, value: object) -> bool:
-    """Return whether a member of this name has no value, or one that its role reads."""
+    """Return whether the import reads a value of this name. Empty values count as read."""
     role = role_of(name)
     if role in _ROLES_OF_TEXTS:
         return not value or isinstance(value, str)
@@ -112,7 +113,8 @@ def read_fields(
 ) -> dict[str, object]:
     """Return the fields of an entry with these columns or members.
 
-    `split_tags` returns the tags in a value. Flags and folders become tags, too.
+    `split_tags` returns the tags in the value of a column such as `Tags`. Flags and folders become
+    tags, too.
     """
     values_by_role = _group_by_role(members)
     own_tags: list[object] = []
@@ -168,7 +170,10 @@ def _path_tags(path: str) -> list[str]:
 
 
 def _first_date(values: Sequence[object], uncertain: Sequence[object] = ()) -> str:
-    """Return the first date, or else the first value that may be one, for the report."""
+    """Return the first date that can be parsed.
+
+    If there is none, return the first of `values` unchanged, so that the import can report it.
+    """
     known = [value for value in values if not stands_for_no_date(value)]
     for value in [*known, *uncertain]:
         date = parse_plausible_date(value)

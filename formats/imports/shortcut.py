@@ -1,4 +1,4 @@
-"""Read files of one address: `.url` of Windows, `.desktop` of Linux, `.webloc` of macOS."""
+"""Read files with one address: `.url` of Windows, `.desktop` of Linux, `.webloc` of macOS."""
 
 import io
 import plistlib
@@ -13,9 +13,9 @@ from storage.errors import Malformed
 SHORTCUT_BEGINNING = re.compile(
     r"""
     bplist00                    # A binary property list.
-    | (?: \s | [#;].*\n )*      # Or a section, maybe below comments.
+    | (?: \s | [#;].*\n )*      # Or a section, perhaps below comments.
       \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT | \{000214.* ) \]
-      (?! \( )                  # A link of Markdown has `](`.
+      (?! \( )                  # Not a link of Markdown, which has `](`.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -25,9 +25,9 @@ _PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safa
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the entry of the file, then any further ones to skip. Raises Malformed.
+    """Yield the entry of the file. Any further addresses are skipped.
 
-    Only `.desktop` has a title.
+    Only a `.desktop` file has a title. Raises Malformed if there is no address.
     """
     entries = _read_entries(data)
     first = next(entries, None)

@@ -8,8 +8,8 @@ A line of a list without links is an address alone or with its title, in one of 
     title uri                                  qutebrowser's quickmarks
     uri "tag" "another tag"                    newsboat
 
-In Markdown and Org every link of a line is an entry, and headings become tags. Rows of CSV, which
-look like addresses that contain a comma, are refused.
+In Markdown and Org, every link of a line is an entry, and headings become tags. A CSV table without
+a header is refused, because its rows look like addresses that contain commas.
 """
 
 import csv
@@ -42,7 +42,7 @@ _NO_COLUMN = (
     "each of them."
 )
 _EXAMINED_LINES = 100  # The first lines decide whether a text is a list, Markdown, Org or CSV.
-_EXAMINED_CHARACTERS = 1000  # Of each of these lines, for CSV.
+_EXAMINED_CHARACTERS = 1000  # The beginning of a line decides whether it may be a row of CSV.
 _NOT_READ = "does not begin with a uri"
 _TWO_READINGS = "has two readings: write one address in a line, with a tab before its title"
 
@@ -79,13 +79,14 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
-            yield number, line[: MAX_ENTRY + 1]  # No other thread runs while a pattern is searched.
+            # `re` blocks all other threads while it searches a long line.
+            yield number, line[: MAX_ENTRY + 1]
 
 
 def _read_lines(
     text: str, read_heading: Callable[[str], Heading | None] | None, comments: tuple[str, ...]
 ) -> Iterator[ImportedEntry]:
-    """Yield the links of a list, or of a text with headings, in which prose is ignored."""
+    """Yield the links of a text. If it may have headings, lines without a link are ignored."""
     headings = Folders()
     for number, line in _lines(text):
         heading = None
@@ -106,13 +107,14 @@ def _read_lines(
 
 
 def _without_link(number: int, line: str, is_prose: bool) -> ImportedEntry:
-    if is_prose or not any(map(str.isalnum, line)):  # Such as `---`.
+    is_rule = not any(map(str.isalnum, line))  # Such as `---`.
+    if is_prose or is_rule:
         return ignored_entry(number)
     return ImportedEntry(number, {"uri": line}, _NOT_READ)
 
 
 def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link in the line, which get these tags of headings."""
+    """Yield an entry for each link in the line, with the tags of the headings above it."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -130,7 +132,7 @@ def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[I
 
 
 def _refuse_table(lines: list[str]) -> None:
-    """Raise Malformed for rows of CSV, which is read by the names of its columns."""
+    """Raise Malformed if the lines are rows of a CSV table without a header."""
     rows = [line[:_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
     if not rows or _read_own(rows[0]):
         return
@@ -165,7 +167,7 @@ _LIST_MARKER = re.compile(
     re.VERBOSE,
 )
 _WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # `https://a.example/b`, not `mailto:b`
-_BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Also of `https://a.example/b c`.
+_BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Matches `https://a.example/b c`, too.
 _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
@@ -259,7 +261,7 @@ def _read_title_and_uri(line: str) -> _Fields | None:
     return {"uri": uri, "title": title.strip()}
 
 
-# No text but a list has one of these forms.
+# Only a line of a list has one of these forms.
 _FORMS = (_read_own, _read_onetab, _read_uri)
-# A line with blanks and two addresses has two readings.
+# These forms have spaces. A line with two addresses would have several readings in them.
 _FORMS_WITH_BLANKS = (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri)

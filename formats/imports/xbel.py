@@ -29,48 +29,63 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _folder_tags(folder: Element) -> tuple[str, ...]:
-    """Return the tags for a folder, none for a browser's own, which are only at the top."""
+    """Return the tags for a folder. A folder that a browser has created gets none."""
     if folder.attributes.get("toolbar") == "yes":
         return ()
     title, *_ = folder.texts.get("title", [""])
+    # Browsers create their own folders only at the top.
     return folder_tags(title, may_be_built_in=folder.level == 0)
 
 
-def _imported_entry(entry: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
-    """Return the entry of an element. Its tags and dates may be in the forms of other programs."""
-    # This service writes ids as `b-…`. Ids of other programs are dropped.
-    is_ours = entry.attributes.get("id", "").startswith("b-")
-    if entry.kind != "bookmark":
-        return ignored_entry(entry.line)
-    if not is_ours and is_firefox_query(entry.attributes.get("href")):
-        return ignored_entry(entry.line)
-    fields = xbel.element_fields(entry)
-    if not is_ours:
-        fields.pop("id", None)
-    members = fields | {"tags": _own_tags(entry)}
-    for name in ("created", "modified"):
-        members[name] = _with_day(str(fields.pop(name, "")))
-    members["time"] = "".join(entry.texts.get(xbel.KDE_TIME, ()))
-    fields |= read_fields(members.items(), list, tags_of_folders)
-    return entry_with_uri(entry.line, fields)
+def _imported_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+    if element.kind != "bookmark":
+        return ignored_entry(element.line)
+    # This service writes ids as `b-…`.
+    if element.attributes.get("id", "").startswith("b-"):
+        return entry_with_uri(element.line, _read_fields(element, tags_of_folders))
+    return _foreign_entry(element, tags_of_folders)
+
+
+def _foreign_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+    """Return the entry of another program, whose id means nothing here."""
+    if is_firefox_query(element.attributes.get("href")):
+        return ignored_entry(element.line)
+    fields = _read_fields(element, tags_of_folders)
+    fields.pop("id", None)
+    return entry_with_uri(element.line, fields)
+
+
+def _read_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
+    """Return the fields of a bookmark, with the tags and dates that any program may write."""
+    fields = xbel.element_fields(element)
+    created = str(fields.pop("created", ""))
+    modified = str(fields.pop("modified", ""))
+    members = {
+        **fields,
+        "tags": _own_tags(element),
+        "created": _with_day(created),
+        "modified": _with_day(modified),
+        "time": "".join(element.texts.get(xbel.KDE_TIME, ())),
+    }
+    return fields | read_fields(members.items(), list, tags_of_folders)
 
 
 def _with_day(date: str) -> str:
-    """Return a year or month, which XBEL allows, with the first day."""
+    """Complete a year or month, which XBEL allows as a date: 2002-09 becomes 2002-09-01."""
     if match := _YEAR_OR_MONTH.fullmatch(date):
         month = match[1] or "-01"
         return f"{date[:4]}{month}-01"
     return date
 
 
-def _own_tags(entry: Element) -> list[str]:
-    """Return the tags that are written inside the entry's element."""
-    tags = split_tags(entry.attributes.get("tags", ""))
+def _own_tags(element: Element) -> list[str]:
+    """Return the tags of a bookmark, without those for the folders around it."""
+    tags = split_tags(element.attributes.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
-        tags = split_tags(entry.attributes.get("TAGS", ""))
+        tags = split_tags(element.attributes.get("TAGS", ""))
     # GNOME writes groups, and marks private entries.
-    for text in entry.texts.get(xbel.GROUP, ()):
+    for text in element.texts.get(xbel.GROUP, ()):
         tags += split_tags(text)
-    if xbel.PRIVATE in entry.texts:
+    if xbel.PRIVATE in element.texts:
         tags.append("private")
     return tags
