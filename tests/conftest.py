@@ -75,6 +75,16 @@ def app(data: Path) -> webtest.TestApp:
 
 
 @pytest.fixture
+def client(data: Path) -> Callable[..., webtest.TestApp]:
+    """Return a function that returns a client of another application with these options."""
+
+    def client(**options: object) -> webtest.TestApp:
+        return webtest.TestApp(make_app(data, **options))
+
+    return client
+
+
+@pytest.fixture
 def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
     """Return a function that creates a bookmark and gives its JSON."""
 

@@ -5,9 +5,7 @@ import struct
 from urllib.parse import urljoin
 
 import pytest
-import webtest
 
-from bookmarks import make_app
 from formats.html.assets import assets, served_name
 
 PAGE = {"Accept": "text/html"}
@@ -82,10 +80,10 @@ def test_the_manifest_names_icons_of_the_stated_sizes_below_the_prefix(app):
     assert "manifest-src 'self';" in policy and policy.startswith("default-src 'none'")
 
 
-def test_a_new_style_changes_the_entity_tag_of_a_page(app, data, monkeypatch):
+def test_a_new_style_changes_the_entity_tag_of_a_page(app, client, monkeypatch):
     tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
     monkeypatch.setattr("formats.html.frame.served_name", lambda file: f"other-0.{file}")
-    later = webtest.TestApp(make_app(data))
+    later = client()
     assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
     assert len(tags) == 1
 

@@ -3,9 +3,6 @@
 import json
 
 import pytest
-import webtest
-
-from bookmarks import make_app
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 FIELDS = ["id", "uri", "title", "description", "tags", "created", "modified"]
@@ -77,18 +74,14 @@ def test_a_browser_gets_a_page(app, deleted):
     assert response.headers["Vary"] == "Accept, Accept-Encoding"
 
 
-def test_with_a_token_only_private_caches_may_store_a_410(data):
-    application = make_app(data, token="secret", public_read=True)
-    try:
-        app = webtest.TestApp(application)
-        headers = {"Authorization": "Bearer secret"}
-        app.put_json("/a", WHOLE, headers=headers, status=201)
-        app.delete("/a", headers=headers, status=204)
-        for authorization in ({}, headers):
-            response = app.get("/a", headers=authorization, status=410)
-            assert response.headers["Cache-Control"] == "private, max-age=86400"
-    finally:
-        application.store.close()
+def test_with_a_token_only_private_caches_may_store_a_410(client):
+    app = client(token="secret", public_read=True)
+    headers = {"Authorization": "Bearer secret"}
+    app.put_json("/a", WHOLE, headers=headers, status=201)
+    app.delete("/a", headers=headers, status=204)
+    for authorization in ({}, headers):
+        response = app.get("/a", headers=authorization, status=410)
+        assert response.headers["Cache-Control"] == "private, max-age=86400"
 
 
 def test_only_a_410_may_be_cached_without_validation(app, deleted):
@@ -129,20 +122,16 @@ def test_delete_adds_a_tombstone_to_the_file(app, deleted, data):
 
 
 @pytest.mark.parametrize("tags", [["Private"], ["x", "PRIVATE"]])
-def test_the_tombstone_of_a_private_bookmark_says_so(app, data, tags):
+def test_the_tombstone_of_a_private_bookmark_says_so(app, client, data, tags):
     app.put_json("/a", WHOLE | {"tags": tags}, status=201)
     app.delete("/a", status=204)
     tombstone = json.loads((data / "tombstones" / "a.json").read_bytes())
     assert tombstone["private"] is True
-    webtest.TestApp(make_app(data)).get("/a", status=410)
+    client().get("/a", status=410)
 
 
-def test_another_process_responds_with_410_too(app, deleted, data):
-    application = make_app(data)
-    try:
-        webtest.TestApp(application).get("/a", status=410)
-    finally:
-        application.store.close()
+def test_another_process_responds_with_410_too(app, deleted, client):
+    client().get("/a", status=410)
 
 
 def test_a_tombstone_wins_over_a_file_of_the_same_id(app, data):

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 import waitress.utilities
-import webtest
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import bookmarks
 import formats
-from bookmarks import make_app
 from formats.html.assets import assets
 from formats.http import openapi, problems
 from storage import bookmark, query
@@ -78,11 +76,11 @@ def test_the_description_has_validators(app):
     app.post("/openapi.json", status=405)
 
 
-def test_the_description_has_the_base_url_of_the_request_or_the_configuration(app, data):
+def test_the_description_has_the_base_url_of_the_request_or_the_configuration(app, client):
     headers = {"Host": "localhost:8123"}
     document = app.get("/openapi.json", headers=headers, status=200).json
     assert document["servers"] == [{"url": "http://localhost:8123"}]
-    other = webtest.TestApp(make_app(data, base_url="https://marks.example/m/"))
+    other = client(base_url="https://marks.example/m/")
     response = other.get("/openapi.json", status=200)
     assert response.json["servers"] == [{"url": "https://marks.example/m"}]
     assert response.headers["ETag"] != app.get("/openapi.json", status=200).headers["ETag"]
@@ -405,8 +403,8 @@ def test_each_header_has_the_described_type(filled):
 # --- Security ---
 
 
-def test_with_a_token_every_operation_but_the_files_needs_it(data):
-    app = webtest.TestApp(make_app(data, token="s3cret"))
+def test_with_a_token_every_operation_but_the_files_needs_it(client):
+    app = client(token="s3cret")
     assert "WWW-Authenticate" in app.get("/openapi.json", status=401).headers
     headers = {"Authorization": "Bearer s3cret"}
     document = app.get("/openapi.json", headers=headers, status=200).json
@@ -415,8 +413,8 @@ def test_with_a_token_every_operation_but_the_files_needs_it(data):
     assert free == {(method, FILE) for method in ("GET", "HEAD", "OPTIONS")}
 
 
-def test_with_public_read_only_get_and_head_need_no_token(data):
-    app = webtest.TestApp(make_app(data, token="s3cret", public_read=True))
+def test_with_public_read_only_get_and_head_need_no_token(client):
+    app = client(token="s3cret", public_read=True)
     document = app.get("/openapi.json", status=200).json
     assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
     for (method, path), operation in operations(document).items():

@@ -7,12 +7,10 @@ from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 import feedparser
 import pytest
-import webtest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from bookmarks import make_app
 from formats import atom
 from storage.bookmark import Bookmark
 from tests.formats.writing import listing_of
@@ -240,16 +238,12 @@ def test_parameters_of_other_lists_are_ignored_and_not_repeated(read, add):
         assert not re.search("sort|uri|other", address)
 
 
-def test_links_begin_with_the_prefix_or_the_configured_base_url(app, data, add):
+def test_links_begin_with_the_prefix_or_the_configured_base_url(app, client, add):
     id = add()["id"]
     prefixed = app.get("/feed", extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200).text
     assert 'href="http://localhost/my/marks/feed"' in prefixed
     assert f'href="http://localhost/my/marks/{id}"' in prefixed
-    application = make_app(data, base_url="https://marks.example/m")
-    try:
-        based = webtest.TestApp(application).get("/feed", status=200).text
-    finally:
-        application.store.close()
+    based = client(base_url="https://marks.example/m").get("/feed", status=200).text
     assert 'href="https://marks.example/m/feed"' in based
     assert f'href="https://marks.example/m/{id}"' in based
     assert "localhost" not in based

@@ -8,9 +8,7 @@ import os
 from urllib.parse import quote
 
 import pytest
-import webtest
 
-from bookmarks import make_app
 from formats.http import linkding
 from formats.http.linkding_shapes import LINKDING_VERSION
 from storage.numbers import number_of_id
@@ -337,10 +335,10 @@ def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatc
     assert number_of_id("any") == 1
 
 
-def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, data):
+def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, client):
     made = [post(f"https://{n}.example/") for n in range(20)]
     app.delete(f"/api/bookmarks/{made[0]['id']}/", status=204)
-    for each in (app, webtest.TestApp(make_app(data))):
+    for each in (app, client()):
         for bookmark in made[1:]:
             assert each.get(f"/api/bookmarks/{bookmark['id']}/").json == bookmark
 
@@ -725,8 +723,8 @@ def test_no_page_of_another_site_is_allowed_to_read(app, post):
         assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
-def test_a_token_is_needed_in_any_of_its_forms(data):
-    app = webtest.TestApp(make_app(data, token="secret"))
+def test_a_token_is_needed_in_any_of_its_forms(client):
+    app = client(token="secret")
     assert app.get("/api/bookmarks/", status=401).json.keys() == {"detail"}
     app.get("/health", status=200)
     password = base64.b64encode(b"any:secret").decode()

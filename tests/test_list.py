@@ -8,10 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-import webtest
 from webob import Request
-
-from bookmarks import make_app
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 MEDIA_TYPES = {
@@ -41,20 +38,6 @@ def write_files(data, count):
             "created": f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z",
         }
         (folder / f"b{n:04}.json").write_text(json.dumps(bookmark))
-
-
-@pytest.fixture
-def client(data):
-    """Return a function that returns a client of another application over the same folder."""
-    applications = []
-
-    def client(extra_environ=None, **options):
-        applications.append(make_app(data, **options))
-        return webtest.TestApp(applications[-1], extra_environ=extra_environ)
-
-    yield client
-    for application in applications:
-        application.store.close()
 
 
 @pytest.fixture
@@ -506,9 +489,9 @@ def test_page_links_keep_the_other_parameters(app, seven):
         assert (query["format"], query["q"], query["limit"]) == ("json", "number example", "1")
 
 
-def test_page_links_begin_with_the_script_name(client, seven):
-    app = client(extra_environ={"SCRIPT_NAME": "/my/marks"})
-    next_url = links(app.get("/?limit=2", status=200))["next"]
+def test_page_links_begin_with_the_script_name(app, seven):
+    environ = {"SCRIPT_NAME": "/my/marks"}
+    next_url = links(app.get("/?limit=2", extra_environ=environ, status=200))["next"]
     assert next_url.startswith("http://localhost/my/marks/?")
 
 

@@ -1,5 +1,6 @@
 """Logging in by a form and a cookie, and what the cookie allows."""
 
+import functools
 import hashlib
 import hmac
 import itertools
@@ -10,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 import webtest
 
-from bookmarks import make_app
 from formats.html.assets import assets
 from formats.http import credentials
 
@@ -23,17 +23,9 @@ YEAR = 365 * 24 * 3600
 
 
 @pytest.fixture
-def client(data):
-    """Return a function that creates a browser's client of an application with these options."""
-    applications = []
-
-    def client(token=(TOKEN, OTHER), **options):
-        applications.append(make_app(data, token=token, **options))
-        return webtest.TestApp(applications[-1])
-
-    yield client
-    for application in applications:
-        application.store.close()
+def client(client):
+    """Return a function that creates a browser's client of an application with two tokens."""
+    return functools.partial(client, token=(TOKEN, OTHER))
 
 
 def log_in(app, token=TOKEN, **fields):
@@ -372,8 +364,8 @@ def test_a_bookmark_can_be_put_back_after_the_login(client):
     assert app.get("/", status=200).json[0]["title"] == "Its title"
 
 
-def test_the_trash_needs_the_token_even_if_reading_is_public(data):
-    app = webtest.TestApp(make_app(data, token=TOKEN, public_read=True))
+def test_the_trash_needs_the_token_even_if_reading_is_public(client):
+    app = client(token=TOKEN, public_read=True)
     assert "Recently deleted" not in app.get("/-/trash", headers=BROWSER, status=401).text
     app.get("/-/trash", headers=BEARER, status=200)
 

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import webtest
 
-from bookmarks import make_app
 from storage.store import Store
 
 URI = "https://a.example/"
@@ -92,18 +91,13 @@ def test_an_accept_that_nothing_satisfies_is_406_and_changes_nothing(app):
     assert app.get("/", status=200).json == []
 
 
-def test_location_begins_with_the_script_name_or_the_base_url(app, data):
+def test_location_begins_with_the_script_name_or_the_base_url(app, client):
     prefixed = app.post_json(
         "/", {"uri": URI}, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=201
     )
     assert prefixed.headers["Location"] == f"http://localhost/my/marks/{prefixed.json['id']}"
-    application = make_app(data, base_url="https://marks.example/m/")
-    try:
-        based = webtest.TestApp(application).post_json(
-            "/", {"uri": "https://b.example/"}, status=201
-        )
-    finally:
-        application.store.close()
+    other = client(base_url="https://marks.example/m/")
+    based = other.post_json("/", {"uri": "https://b.example/"}, status=201)
     assert based.headers["Location"] == f"https://marks.example/m/{based.json['id']}"
 
 
@@ -158,13 +152,13 @@ def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data):
 
 
 @pytest.mark.parametrize("title", ["Ours", "Theirs"])
-def test_a_bookmark_that_another_application_created_is_updated(app, data, title):
+def test_a_bookmark_that_another_application_created_is_updated(app, client, title):
     app.get("/", status=200)
-    theirs = webtest.TestApp(make_app(data)).post_json("/", {"uri": URI, "title": "Theirs"})
+    theirs = client().post_json("/", {"uri": URI, "title": "Theirs"})
     fields = {"uri": URI, "title": title, "created": "is ignored"}
     response = app.post_json("/", fields, status=200)
     assert (response.json["id"], response.json["title"]) == (theirs.json["id"], title)
-    webtest.TestApp(make_app(data)).delete(f"/{theirs.json['id']}", status=204)
+    client().delete(f"/{theirs.json['id']}", status=204)
     assert app.post_json("/", {"uri": URI}, status=201).json["id"] != theirs.json["id"]
 
 

@@ -59,20 +59,6 @@ def a(app):
     return app.put_json("/a", WHOLE, status=201).json
 
 
-@pytest.fixture
-def client(data):
-    """Return a function that returns a client of another application over the same folder."""
-    applications = []
-
-    def client():
-        applications.append(make_app(data))
-        return webtest.TestApp(applications[-1])
-
-    yield client
-    for application in applications:
-        application.store.close()
-
-
 def send(app, change, status, **headers):
     method, path, body, content_type = change
     named = {name.replace("_", "-"): value for name, value in headers.items()}

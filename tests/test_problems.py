@@ -9,7 +9,6 @@ import re
 import pytest
 import webtest
 
-from bookmarks import make_app
 from formats.http import pages
 from tests.conftest import OWN_ROUTES
 
@@ -167,8 +166,8 @@ def test_a_421_names_the_host_and_the_option_that_allows_it(app):
     assert "`--base-url http://marks.lan:8080`" in problem["detail"]
 
 
-def test_a_401_says_how_to_send_the_token(data):
-    app = webtest.TestApp(make_app(data, token="secret"))
+def test_a_401_says_how_to_send_the_token(client):
+    app = client(token="secret")
     detail = app.get("/", status=401).json["detail"]
     assert "`Authorization: Bearer TOKEN`" in detail and "HTTP Basic" in detail
 
@@ -418,17 +417,13 @@ def test_a_cache_must_revalidate_responses_to_changes(app):
     assert {response.headers["Vary"] for response in responses} == {"Accept, Accept-Encoding"}
 
 
-def test_with_a_token_responses_are_private(data):
-    application = make_app(data, token="secret")
-    try:
-        app = webtest.TestApp(application)
-        bearer = {"Authorization": "Bearer secret"}
-        for response in (
-            app.get("/", headers=bearer, status=200),
-            app.get("/unknown", headers=bearer, status=404),
-            app.get("/", status=401),
-        ):
-            caching = set(response.headers["Cache-Control"].split(", "))
-            assert "no-cache" in caching and "private" in caching
-    finally:
-        application.store.close()
+def test_with_a_token_responses_are_private(client):
+    app = client(token="secret")
+    bearer = {"Authorization": "Bearer secret"}
+    for response in (
+        app.get("/", headers=bearer, status=200),
+        app.get("/unknown", headers=bearer, status=404),
+        app.get("/", status=401),
+    ):
+        caching = set(response.headers["Cache-Control"].split(", "))
+        assert "no-cache" in caching and "private" in caching

@@ -74,14 +74,14 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_every_change_is_in_the_next_response(data, app, add, seed):
+def test_every_change_is_in_the_next_response(data, app, add, seed, client):
     chance = random.Random(seed)
     ids = [add(f"https://example.com/{n}", tags=["a", "b"], title="x")["id"] for n in range(4)]
     before = read_everything(app, ids)
     assert read_everything(app, ids) == before
     for turn in range(30):
         chance.choice(CHANGES)(app, data, chance.choice(ids), turn)
-        fresh = webtest.TestApp(make_app(data))
+        fresh = client()
         assert read_everything(app, ids) == read_everything(fresh, ids)
 
 
@@ -108,8 +108,8 @@ def test_head_has_no_body_even_if_the_response_is_cached(app, add):
         assert app.get("/").body != b""
 
 
-def test_a_cached_response_requires_the_token(data):
-    app = webtest.TestApp(make_app(data, token="secret"))
+def test_a_cached_response_requires_the_token(client):
+    app = client(token="secret")
     for _ in range(3):
         app.get("/", headers={"Authorization": "Bearer secret"}, status=200)
     app.get("/", status=401)

@@ -32,19 +32,15 @@ UNSAFE = [  # Method, path, body, and the status of success.
 
 
 @pytest.fixture
-def client(data):
+def client(client):
     """Return a function that creates an application with these options and the bookmark /a."""
-    applications = []
 
-    def client(**options):
-        applications.append(make_app(data, **options))
-        app = webtest.TestApp(applications[-1])
+    def filled(**options):
+        app = client(**options)
         app.put_json("/a", WHOLE, headers=BEARER, status=201)
         return app
 
-    yield client
-    for application in applications:
-        application.store.close()
+    return filled
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """The share target of the web app manifest opens the form that adds a bookmark."""
 
 import pytest
-import webtest
-
-from bookmarks import make_app
 
 PAGE = {"Accept": "text/html"}
 A = "https://a.example/x"
@@ -54,8 +51,8 @@ def test_sharing_a_known_page_opens_its_bookmark(app, add):
     assert shown(page)[:2] == (A, "Stored")
 
 
-def test_what_is_shared_before_the_login_comes_after_it(data):
-    app = webtest.TestApp(make_app(data, token="secret"))
+def test_what_is_shared_before_the_login_comes_after_it(client):
+    app = client(token="secret")
     page = app.get("/-/add", {"text": f"Ä title {A}"}, headers=PAGE, status=401)
     page.form["token"] = "secret"
     page = page.form.submit(headers=PAGE, status=303).follow(headers=PAGE, status=200)

@@ -5,10 +5,8 @@ import time
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-import webtest
 
 import bookmarks
-from bookmarks import make_app
 
 PAGE = {"Accept": "text/html"}
 
@@ -381,8 +379,8 @@ def test_a_page_of_another_site_cannot_change_tags(app, tags_of):
     assert tags_of() == BEFORE
 
 
-def test_changing_tags_needs_the_token(data, tags_of):
-    app = webtest.TestApp(make_app(data, token="secret", public_read=True))
+def test_changing_tags_needs_the_token(client, tags_of):
+    app = client(token="secret", public_read=True)
     app.get("/tags", status=200)
     app.post_json("/tags", {"tag": "a", "add": "x"}, status=401)
 

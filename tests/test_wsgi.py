@@ -218,8 +218,8 @@ def test_two_applications_serve_two_separate_folders(tmp_path):
     one.get("/b", status=404)
 
 
-def test_two_applications_over_one_folder_serve_one_collection(data):
-    one, other = (webtest.TestApp(make_app(data)) for _ in range(2))
+def test_two_applications_over_one_folder_serve_one_collection(client):
+    one, other = (client() for _ in range(2))
     for number in range(10):
         id = one.post_json("/", {"uri": f"x:{number}"}, status=201).json["id"]
         assert other.get(f"/{id}").json == one.get(f"/{id}").json

@@ -6,10 +6,8 @@ from html.parser import HTMLParser
 from urllib.parse import parse_qs, parse_qsl, unquote, urlencode, urljoin, urlsplit
 
 import pytest
-import webtest
 
 import formats
-from bookmarks import make_app
 from formats.commands import EXPORT_SUFFIXES
 from formats.form import MAX_FIELDS
 from storage import files
@@ -475,8 +473,8 @@ def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
     assert {b["title"] for b in app.get("/").json} == {"New", "T0 <b>"}
 
 
-def test_a_service_that_keeps_nothing_offers_no_way_back(data):
-    app = webtest.TestApp(make_app(data, keep_deleted=0))
+def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
+    app = client(keep_deleted=0)
     app.put_json("/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, status=201)
     page = delete_with_a_form(app, "a")
     assert "Deleted:" in page.html.main.text and "/-/restore" not in page.text
@@ -860,9 +858,9 @@ def test_the_page_of_an_empty_collection_shows_how_to_start(app):
     assert any(a.get("name") == "file" and a["type"] == "file" for a in page.all("input"))
 
 
-def test_the_bookmarklet_opens_the_configured_address(data):
+def test_the_bookmarklet_opens_the_configured_address(client):
     for base in ("https://marks.example/my%20marks", "https://a.example/%22'"):
-        app = webtest.TestApp(make_app(data, base_url=base))
+        app = client(base_url=base)
         page = get_page(app, "/")
         (link,) = [a["href"] for a in page.all("a") if a.get("id") == "bookmarklet"]
         assert link.startswith("javascript:") and not set(link) & set(' "<>{}|\\^`')
