@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 import zlib
+from email.utils import parsedate_to_datetime
 
 import pytest
 import webtest
@@ -279,6 +280,16 @@ def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
     assert app.get("/").headers["Last-Modified"] > last_modified
     for one, two in zip(responses(), before, strict=True):
         assert one != two
+
+
+def test_the_date_of_a_list_after_a_start_is_not_that_of_the_last_private_change(tmp_path):
+    fill(tmp_path, has_hidden=True)
+    time.sleep(1.1)  # Last-Modified has whole seconds.
+    started = int(time.time())
+    app = webtest.TestApp(make_app(tmp_path, token=TOKEN, public_read=True))
+    for path in ("/", "/feed"):
+        date = parsedate_to_datetime(app.get(path).headers["Last-Modified"])
+        assert date.timestamp() >= started
 
 
 def test_hiding_and_showing_takes_effect_at_once(app):
