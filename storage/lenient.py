@@ -1,4 +1,4 @@
-"""Clean the values of an imported entry, so that a wrong one never costs the bookmark."""
+"""Clean an imported entry: repair wrong values or leave them out, but keep the bookmark."""
 
 import re
 from collections.abc import Mapping
@@ -17,8 +17,10 @@ from storage.bookmark import (
 from storage.errors import Invalid
 
 _MAX_LENGTHS = {"title": MAX_TITLE, "description": MAX_DESCRIPTION}
-_MAX_EXAMINED_ITEMS = 10 * MAX_TAGS  # A hostile file may have millions in one entry.
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+# A hostile file may have millions of tags in one entry.
+_MAX_EXAMINED_ITEMS = 10 * MAX_TAGS
+# One half of a pair that stands for a character in UTF-16.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_leniently(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
@@ -50,23 +52,23 @@ def _clean_each(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
 
 
 def _repair_text(name: str, text: str, notes: list[str]) -> str:
-    """Return the text without what breaks the rule of its field."""
-    text = _replace_halves(name, text, notes)
+    """Return the text as the rule of its field allows it, and note what is changed."""
+    text = _replace_lone_surrogates(name, text, notes)
     if name not in _MAX_LENGTHS:
         return text
     valid = replace_invalid_xml_chars(text, "").strip()
     if len(valid) < len(text.strip()):
         notes.append(f"{name} has characters that no format can have, which are taken out")
     limit = _MAX_LENGTHS[name]
-    normalized = normalize(valid[:limit])  # It may be longer than the text.
+    normalized = normalize(valid[:limit])  # NFC may make it longer.
     if max(len(valid), len(normalized)) > limit:
         notes.append(f"{name} is cut to {limit:,} characters")
     return normalized[:limit]
 
 
-def _replace_halves(name: str, text: str, notes: list[str]) -> str:
-    """Replace each half of a surrogate pair, as browsers do it."""
-    whole = _HALF_CHARACTER.sub("\ufffd", text)
+def _replace_lone_surrogates(name: str, text: str, notes: list[str]) -> str:
+    """Replace lone surrogates by U+FFFD, as browsers do."""
+    whole = _LONE_SURROGATE.sub("\ufffd", text)
     if whole != text:
         notes.append(f"{name} has half a character, which is now U+FFFD")
     return whole
@@ -74,18 +76,27 @@ def _replace_halves(name: str, text: str, notes: list[str]) -> str:
 
 def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
     """Return the valid items of a list such as the tags, up to MAX_TAGS."""
-    valid: dict[str, str] = {}
-    wrong: list[str] = []
+    first_spellings: dict[str, str] = {}
+    errors: list[str] = []
     for item in items[:_MAX_EXAMINED_ITEMS]:
-        if isinstance(item, str):
-            item = _replace_halves(name, item, notes)
         try:
-            for tag in clean({name: [item]})[name]:
-                valid.setdefault(fold_tag(tag), tag)
+            valid = _clean_item(name, item, notes)
         except Invalid as error:
-            wrong.append(str(error))
-    if wrong:
-        notes.append(f"{len(wrong)} of {name} left out, because {wrong[0]}")
-    if len(valid) > MAX_TAGS or len(items) > _MAX_EXAMINED_ITEMS:
+            errors.append(str(error))
+        else:
+            first_spellings.setdefault(fold_tag(valid), valid)
+    if errors:
+        notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
+    has_unexamined_items = len(items) > _MAX_EXAMINED_ITEMS
+    if has_unexamined_items or len(first_spellings) > MAX_TAGS:
         notes.append(f"only the first {MAX_TAGS} {name} are kept")
-    return list(valid.values())[:MAX_TAGS]
+    return list(first_spellings.values())[:MAX_TAGS]
+
+
+def _clean_item(name: str, item: object, notes: list[str]) -> str:
+    """Return one item of a list, checked by the rule of the list. Raises Invalid."""
+    if isinstance(item, str):
+        item = _replace_lone_surrogates(name, item, notes)
+    cleaned = clean({name: [item]})
+    items: tuple[str, ...] = cleaned[name]
+    return items[0]

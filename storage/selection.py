@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import filterfalse
 from operator import attrgetter
 from typing import Any as Anything
 from typing import TypeVar
@@ -35,8 +34,8 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 class Selection:
     """The bookmarks that a query selects in one state of a collection.
 
-    It does not change with the index. A list is searched, sorted and counted
-    when the result is asked for, without a lock.
+    It stays the same when the index changes. Searching, sorting and counting
+    happen when a caller first needs the result, and need no lock.
     """
 
     def __init__(
@@ -51,8 +50,9 @@ class Selection:
         self.query = query
         self.state = state
         self.latest = latest  # The time of the latest change or deletion.
-        self._candidates = candidates  # Oldest first, before the search.
-        self._tombstones = tombstones  # All of the collection, oldest first.
+        # The bookmarks that match the query's uri and tags, oldest first.
+        self._candidates = candidates
+        self._tombstones = tombstones  # All tombstones, oldest first.
         self._counted = counted  # A cache of `tag_counts` for this state.
 
     @cached_property
@@ -91,7 +91,7 @@ class Selection:
         return counts
 
     def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
-        """Return the page of items that are given in the opposite order."""
+        """Return one page of the items, from the last item to the first."""
         stop = max(len(last_first) - self.query.offset, 0)
         start = 0
         if self.query.limit is not None:
@@ -99,7 +99,7 @@ class Selection:
         return last_first[start:stop][::-1]
 
 
-# The id decides between equal values.
+# Bookmarks with equal values are sorted by id.
 _ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
     "created": attrgetter("bookmark.created", "bookmark.id"),
     "modified": attrgetter("bookmark.modified", "bookmark.id"),
@@ -109,7 +109,7 @@ _ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
 
 
 def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in the opposite of the order `sort`."""
+    """Return the entries in the reverse of the order `sort`, for `_page`."""
     if sort == NEWEST_FIRST:
         return oldest_first
     order = _ORDERS[sort.removeprefix("-")]
@@ -120,12 +120,12 @@ def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
 
 
 def candidates(index: Index, query: Query) -> Sequence[Entry]:
-    """Return the entries that match without the search, oldest first."""
+    """Return the entries that match the query's uri and tags, oldest first."""
     entries = _with_uri_and_tags(index, query)
     for tag in query.without_tags:
         excluded = frozenset(index.of_tag(tag))
         if excluded:
-            entries = list(filterfalse(excluded.__contains__, entries))
+            entries = [entry for entry in entries if entry not in excluded]
     return entries
 
 
@@ -163,25 +163,26 @@ def meets(entry: Entry, query: Query) -> bool:
 def search_entries(
     entries: Sequence[Entry], search: Search | None
 ) -> Sequence[Entry]:
-    """Return the entries that meet the search, in the given order.
+    """Return the entries that match the search, in the given order.
 
-    None selects all.
+    The search None matches all entries.
     """
     match search:
         case None:
             return entries
         case Text(text):
-            return [e for e in entries if text in (e.text or _fold(e))]
+            return _with_text(entries, text)
         case Tag(tag):
             return [entry for entry in entries if tag in entry.tags]
         case OnlyTags(tags):
             return [entry for entry in entries if tags.issuperset(entry.tags)]
         case Site(host):
             return _of_host(entries, host)
-        case CreatedSince(date):  # Timestamps sort as texts, also by their beginnings.
-            return [e for e in entries if e.bookmark.created >= date]
+        # Texts compare like dates: `2024-03-15T…` comes after `2024-03`.
+        case CreatedSince(date):
+            return [entry for entry in entries if entry.bookmark.created >= date]
         case CreatedBefore(date):
-            return [e for e in entries if e.bookmark.created < date]
+            return [entry for entry in entries if entry.bookmark.created < date]
         case All(parts):
             return _search_all(entries, parts)
         case Any(parts):
@@ -195,7 +196,7 @@ def search_entries(
 def _search_all(
     entries: Sequence[Entry], parts: Sequence[Search]
 ) -> Sequence[Entry]:
-    """Test each part only on the entries that meet those before it."""
+    """Test each part only on the entries that match the parts before it."""
     for part in parts:
         entries = search_entries(entries, part)
     return entries
@@ -204,13 +205,18 @@ def _search_all(
 def _search_any(
     entries: Sequence[Entry], parts: Sequence[Search]
 ) -> Sequence[Entry]:
-    """Test each part only on the entries that meet none before it."""
+    """Test each part only on the entries that match no part before it."""
     found: set[Entry] = set()
     rest = entries
     for part in parts:
         found.update(search_entries(rest, part))
         rest = [entry for entry in rest if entry not in found]
     return [entry for entry in entries if entry in found]
+
+
+def _with_text(entries: Sequence[Entry], text: str) -> Sequence[Entry]:
+    """Return the entries whose folded fields contain a folded text."""
+    return [entry for entry in entries if text in (entry.text or _fold(entry))]
 
 
 def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
@@ -220,15 +226,15 @@ def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
 
 
 def _fold(entry: Entry) -> str:
-    """Return the folded fields, and keep them in `entry.text`.
+    """Return all fields as one folded text, and cache it in `entry.text`.
 
-    No match crosses two fields, because folded words and phrases have no line
-    break.
+    Line breaks separate the fields. A folded word or phrase has no line break, so
+    no match begins in one field and ends in the next.
     """
-    b = entry.bookmark
-    fields = [b.title, b.description, b.uri, *b.tags]
-    decoded_uri = unquote(b.uri)
-    if decoded_uri != b.uri:
+    bookmark = entry.bookmark
+    fields = [bookmark.title, bookmark.description, bookmark.uri, *bookmark.tags]
+    decoded_uri = unquote(bookmark.uri)
+    if decoded_uri != bookmark.uri:
         fields.append(decoded_uri)
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

@@ -1,4 +1,4 @@
-"""The store of a data folder, which threads and processes share."""
+"""The store: reading and changing a data folder, by many threads and processes."""
 
 import logging
 import os
@@ -20,7 +20,8 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# All stores share one fork handler, because Python never forgets a handler.
+# One fork handler serves all stores. Python cannot unregister a handler, so a
+# handler for each store would keep closed stores in memory.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -34,7 +35,7 @@ os.register_at_fork(after_in_child=_reset_stores_in_child)
 
 
 class Store(Reader):
-    """The bookmarks and tombstones in a folder, whose files are the only truth."""
+    """The bookmarks and tombstones (records of deletions) in a data folder."""
 
     _follower: Follower
 
@@ -46,8 +47,8 @@ class Store(Reader):
     ) -> None:
         """Open the folder and create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to it. Deleted
-        bookmarks are kept for `keep_deleted` days, with None for ever.
+        `one_machine` promises that no other machine writes to the folder. Files
+        of deleted bookmarks are kept for `keep_deleted` days; None means for ever.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
@@ -55,13 +56,16 @@ class Store(Reader):
         folders = self._follower.folders
         files.make_folder(folder)
         files.make_folder(folders[BOOKMARKS])
-        with suppress(Unavailable):  # A read-only disk may be without it.
+        with suppress(Unavailable):  # A read-only disk may lack this folder.
             files.make_folder(folders[TOMBSTONES])
         self._prepare_for_process()
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        """Make new locks and a new watch: during a fork, another thread may hold a lock."""
+        """Make new locks and a new inotify watch, at the start and after a fork.
+
+        A lock that another thread held during the fork stays locked in the child.
+        """
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
@@ -73,18 +77,19 @@ class Store(Reader):
             self._follower.reset()
 
     def for_visitors(self) -> Reader:
-        """Return what visitors may read of the folder."""
+        """Return a reader that shows only public bookmarks."""
         return Reader(PublicFollower(self._follower))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Lock the folder for a block, and store its changes durably at the end.
+        """Lock the folder for a `with` block, and store its changes at the end.
 
-        If the block raises, nothing is changed. If storing raises Busy, Full or
-        Unavailable, some changes may be stored, each of them completely.
+        If the block raises an error, nothing is changed. If storing the changes
+        raises Busy, Full or Unavailable, some bookmarks may have been changed.
         """
+        # The first reading of a folder may take seconds: do it without the lock.
         if not self.compares_each_time():
-            self.refresh()  # Reading a new folder takes long: do not lock yet.
+            self.refresh()
         with ExitStack() as opened, ExitStack() as after_unlocking:
             with self._lock_folders(opened) as folders:
                 transaction = Transaction(
@@ -93,7 +98,8 @@ class Store(Reader):
                     folders,
                     keeps_deleted=self.trash.keep_deleted != 0,
                 )
-                # Even after an error: the changes before it are stored.
+                # Other writers need not wait for this slow sync. It also runs
+                # after an error, because some changes may be stored by then.
                 after_unlocking.callback(transaction.sync)
                 yield transaction
                 transaction.publish(opened)
@@ -104,14 +110,16 @@ class Store(Reader):
         try:
             self.refresh()
             while self.trash.has_expired():
-                with self.transaction():  # Other writers get their turns.
+                # An empty transaction removes some files. Many small transactions
+                # let other writers work between them.
+                with self.transaction():
                     pass
         except StorageError as error:
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
     @contextmanager
     def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
-        """Exclude all other writers, and bring the index up to date."""
+        """Lock the folder against other writers, and bring the index up to date."""
         while True:
             folders = OpenFolders(self._folder, opened)
             with self._writer_lock.hold(folders):
@@ -121,17 +129,21 @@ class Store(Reader):
                 if folders.identity == watched:
                     yield folders
                     return
-            # Another folder has taken its place: lock that.
+            # Meanwhile the folder was replaced, for example by a restored backup.
+            # Lock the new folder.
 
 
 class Rehearsal(Store):
-    """A store for a dry run, whose transactions are one that is never stored."""
+    """A store for a dry run.
+
+    All its transactions share one Transaction, which is never written to disk.
+    """
 
     _rehearsed: Transaction | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Let a block make changes that only later transactions see."""
+        """Let a `with` block make changes, which later transactions see."""
         self.refresh()
         with ExitStack() as opened:
             folders = OpenFolders(self._folder, opened)
@@ -139,5 +151,6 @@ class Rehearsal(Store):
                 self._rehearsed = Transaction(
                     self._follower, self._minter, folders
                 )
+            # The folders that the previous transaction opened are closed.
             self._rehearsed.folders = folders
             yield self._rehearsed

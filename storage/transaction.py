@@ -1,4 +1,4 @@
-"""A transaction: decide on the present files, then store all changes durably."""
+"""A transaction: changes that are decided on the present files and stored together."""
 
 import logging
 import time
@@ -16,7 +16,7 @@ from storage.errors import (
     OutcomeUnknown,
     StorageError,
 )
-from storage.follower import BOOKMARKS, TOMBSTONES, Follower, new_entry
+from storage.follower import BOOKMARKS, Follower, new_entry
 from storage.index import Entry, State
 from storage.known_files import SUFFIX
 from storage.lock import OpenFolders
@@ -32,7 +32,7 @@ class _Put(NamedTuple):
     """A bookmark to store, and the content of its file."""
 
     entry: Entry
-    before: Entry | None  # The version that it replaces.
+    before: Entry | None  # The stored version that it replaces.
     data: bytes
 
 
@@ -54,17 +54,19 @@ class Transaction:
         self._minter = minter
         self._keeps_deleted = keeps_deleted
         self._puts: dict[str, _Put] = {}  # By id.
-        self._ids_by_uri_key: dict[str, str] = {}  # Of the puts.
-        self._numbers: set[int] = set()  # Of the puts' ids.
+        self._ids_by_uri_key: dict[str, str] = {}  # The ids in `_puts`.
+        self._numbers: set[int] = set()  # The numbers of these ids.
         self._deleted: list[Entry] = []
-        self._unchanged: set[str] = set()  # Ids whose files are only synced.
-        # A synced file of BOOKMARKS and of TOMBSTONES, by its descriptor.
-        self._synced: dict[int, int] = {}
+        # The ids of bookmarks that stay as they are: their files are only synced.
+        self._unchanged: set[str] = set()
+        # The descriptors of one synced file in each folder.
+        self._synced_bookmark: int | None = None
+        self._synced_tombstone: int | None = None
         self._has_published = False
         self._has_published_all = False
-        # The ids of deleted bookmarks whose files go at the end.
-        self._to_remove: list[str] = []
-        self._to_erase: list[str] = []
+        # The ids of deleted bookmarks whose files `sync` removes at the end.
+        self._to_remove: list[str] = []  # An error is only logged.
+        self._to_erase: list[str] = []  # An error is raised.
 
     # --- Reading ---
 
@@ -83,8 +85,8 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Locking the folder has brought new files into the index. Read a
-            # known one again: inotify does not report every change of it.
+            # The index is as new as the lock. Only a file that it knows is read
+            # again, because inotify reports no writing through a hard link.
             if id in self._follower.index.items:
                 self._follower.reread(id)
             return self._follower.find(id)
@@ -92,8 +94,8 @@ class Transaction:
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id.
 
-        Raises NotFound, Gone or Unreadable. A client may repeat a deletion
-        whose sync failed, so a tombstone is durable before Gone.
+        Raises NotFound, Gone or Unreadable. Before it raises Gone, it syncs the
+        tombstone, because the client may repeat a deletion whose sync failed.
         """
         try:
             entry = self.find(id)
@@ -105,7 +107,7 @@ class Transaction:
         return entry
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the bookmark that has this uri, the oldest of several.
+        """Return the oldest bookmark that has this uri, or None.
 
         Raises Unreadable.
         """
@@ -138,13 +140,13 @@ class Transaction:
         before: Entry | None = None,
         previous_content: bytes = b"",
     ) -> Entry:
-        """Store the bookmark in place of `before`, or as a new one.
+        """Store the bookmark in place of `before`, or as a new bookmark.
 
-        A new one keeps the unknown members of its `previous_content`. If the
-        bookmark is the object `before.bookmark`, only sync its file, which
-        another program may have written. Raises Conflict if another bookmark
-        has its uri or, without `before`, its id; Gone or Unreadable; Invalid
-        if its file would be too large.
+        If it is the unchanged `before.bookmark`, its file is only synced, because
+        another program may have written the file without a sync. The content of
+        a restored bookmark's old file is its `previous_content`. Raises Conflict
+        if another bookmark has its uri or id, Gone, Unreadable, or Invalid if
+        its file would be too large.
         """
         id = bookmark.id
         if before and bookmark is before.bookmark:
@@ -152,16 +154,17 @@ class Transaction:
             return before
         if before is None and self.find(id):
             raise Conflict(id)
-        first = before
-        if id in self._puts:
-            first = self._puts[id].before
+        stored = before
+        if id in self._puts:  # This transaction has changed it already.
+            stored = self._puts[id].before
             previous_content = self._puts[id].data
         elif before:
             previous_content = self._read(before)
-        data = encode(bookmark, previous_content)  # Keeps unknown members.
+        # JSON members that other programs have added to the file are kept.
+        data = encode(bookmark, previous_content)
         entry = new_entry(bookmark, data, time.time())
         self._refuse_uri_of_another(entry, before)
-        self._puts[id] = _Put(entry, first, data)
+        self._puts[id] = _Put(entry, stored, data)
         self._ids_by_uri_key[entry.uri_key] = id
         self._numbers.add(number_of_id(id))
         return entry
@@ -169,7 +172,8 @@ class Transaction:
     def _refuse_uri_of_another(
         self, entry: Entry, before: Entry | None
     ) -> None:
-        # Two files may have one uri, so keeping the uri is no conflict.
+        # Two bookmarks may have one uri, for example after a merge by git. Storing
+        # one of the two with this same uri is no conflict.
         if before and before.uri_key == entry.uri_key:
             return
         holder = self.holder(entry.bookmark.uri)
@@ -177,18 +181,18 @@ class Transaction:
             raise Conflict(holder.bookmark.id)
 
     def delete(self, entry: Entry) -> None:
-        """Delete a bookmark for ever: its tombstone wins over its file."""
+        """Delete a bookmark: a tombstone is stored, which hides the bookmark's file."""
         self._deleted.append(entry)
 
     def remove_restored(self, id: str) -> None:
-        """Remove a deleted bookmark's file once all changes are durable.
+        """Remove the old file of a restored bookmark once all changes are durable.
 
-        If that fails, the file stays in the trash.
+        If that fails, the file stays in the trash, and the error is only logged.
         """
         self._to_remove.append(id)
 
     def erase(self, id: str) -> None:
-        """Remove a deleted bookmark's file, or raise OutcomeUnknown."""
+        """Remove a deleted bookmark's file at the end; `sync` raises if that fails."""
         self._to_erase.append(id)
 
     # --- Storing ---
@@ -196,9 +200,9 @@ class Transaction:
     def publish(self, opened: ExitStack) -> None:
         """Write and sync all files, then give the new ones their names.
 
-        One file of each folder stays open in `opened`, for the folder's sync.
-        Raises Busy if another program changes a file meanwhile; OutcomeUnknown
-        if some changes may be stored.
+        One file of each folder stays open until `opened` ends, because `sync`
+        needs it. Raises Busy if another program has changed a file meanwhile,
+        or OutcomeUnknown if some of the changes may be stored.
         """
         with ExitStack() as staged:
             bookmarks = self._open_unchanged(staged)
@@ -214,8 +218,8 @@ class Transaction:
                 deletions.append((entry, file))
                 tombstones.append(file.descriptor)
             files.sync(bookmarks + tombstones)
-            self._keep_one(BOOKMARKS, bookmarks, opened)
-            self._keep_one(TOMBSTONES, tombstones, opened)
+            self._synced_bookmark = _keep_one_open(bookmarks, opened)
+            self._synced_tombstone = _keep_one_open(tombstones, opened)
             self._publish_all(puts, deletions)
 
     def _publish_all(
@@ -235,24 +239,15 @@ class Transaction:
             raise OutcomeUnknown(message) from error
         self._has_published_all = True
 
-    def _keep_one(
-        self, kind: int, descriptors: list[int], opened: ExitStack
-    ) -> None:
-        """Keep only one synced file open: the sync of its folder may be slow."""
-        if descriptors:
-            with files.translate_disk_errors():
-                file = files.duplicate(descriptors[0])
-                self._synced[kind] = opened.enter_context(file)
-
     def sync(self) -> None:
-        """Make the published names durable, then remove deleted bookmarks.
+        """Make the published names durable, then remove files of deleted bookmarks.
 
-        Raises OutcomeUnknown.
+        Raises OutcomeUnknown, or the error of a file that `erase` cannot remove.
         """
-        if BOOKMARKS in self._synced:
-            files.sync_folder(self.folders.bookmarks, self._synced[BOOKMARKS])
-        if TOMBSTONES in self._synced:
-            files.sync_folder(self.folders.tombstones, self._synced[TOMBSTONES])
+        if self._synced_bookmark is not None:
+            files.sync_folder(self.folders.bookmarks, self._synced_bookmark)
+        if self._synced_tombstone is not None:
+            files.sync_folder(self.folders.tombstones, self._synced_tombstone)
         if self._has_published:
             self.folders.require_in_place()
         if self._has_published_all:
@@ -269,18 +264,19 @@ class Transaction:
             )
 
     def _remove(self, ids: list[str]) -> None:
-        """Remove the files of deleted bookmarks. Raises OutcomeUnknown."""
+        """Remove the files of deleted bookmarks. Raises StorageError."""
         if not ids:
             return
-        # Another process may not have synced its tombstone yet.
+        # Another process may have written their tombstones and not synced them yet.
         files.sync_folder(self.folders.tombstones)
         for id in ids:
-            if read_tombstone(self.folders, id):  # A restore may remove it.
+            # A restored backup may have removed the tombstone: then keep the file.
+            if read_tombstone(self.folders, id):
                 files.remove(id + SUFFIX, self.folders.bookmarks)
         files.sync_folder(self.folders.bookmarks)
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
-        """Open the files that are only synced; return their descriptors."""
+        """Open the files of unchanged bookmarks; return their descriptors."""
         descriptors = []
         for id in self._unchanged - self._puts.keys():
             name = id + SUFFIX
@@ -302,7 +298,7 @@ class Transaction:
 
     def _publish(self, put: _Put, file: files.Staged) -> None:
         if put.before:
-            self._read(put.before)  # Raises Busy.
+            self._read(put.before)  # Raises Busy if the file has changed.
             file.publish()
         else:
             file.publish_new()
@@ -310,7 +306,7 @@ class Transaction:
         put.entry.changed_at = file.changed_at
 
     def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
-        self._read(entry)  # Raises Busy.
+        self._read(entry)  # Raises Busy if the file has changed.
         file.publish_new()
         self._has_published = True
         if not self._keeps_deleted:
@@ -325,8 +321,8 @@ class Transaction:
     def _read(self, found: Entry) -> bytes:
         """Return the content of a bookmark's file.
 
-        Raises Busy if the file is not the version that was found: it must not
-        be replaced.
+        Raises Busy if another program has changed the file since it was found,
+        so that its change is not overwritten.
         """
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
@@ -336,8 +332,20 @@ class Transaction:
         raise Busy(f"Another program has just changed {name}. Try again.")
 
 
+def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
+    """Return a duplicate of the first descriptor, open until `opened` ends.
+
+    The original descriptors can then be closed before a slow sync of the folder,
+    in which threads would otherwise keep hundreds of files open.
+    """
+    if not descriptors:
+        return None
+    with files.translate_disk_errors():
+        return opened.enter_context(files.duplicate(descriptors[0]))
+
+
 def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:
-    """Return the tombstone of an id, None without a valid one."""
+    """Return the tombstone of an id, or None if its file is missing or invalid."""
     try:
         data, _ = files.read(id + SUFFIX, folders.tombstones)
         return decode_tombstone(id, data)

@@ -29,29 +29,31 @@ _SECONDS_OF_DAY = 86_400
 
 
 def check_keep_deleted(days: int) -> None:
-    """Raise Invalid for a number of days that is not possible."""
+    """Raise Invalid for a negative number of days."""
     if days < 0:
         raise Invalid([("keep_deleted", "must be 0 days or more")])
 
 
 class DeletedBookmark(NamedTuple):
-    """A bookmark that can be put back."""
+    """A deleted bookmark that can be restored."""
 
     bookmark: Bookmark
-    deleted: str  # When.
+    deleted: str  # The timestamp of the deletion.
 
 
 class Trash:
-    """The files of bookmarks that were deleted in the last `keep_deleted` days.
+    """The files of deleted bookmarks, kept so that the bookmarks can be restored.
 
-    With None they are kept for ever, with 0 not at all.
+    They are kept for `keep_deleted` days. None means for ever, 0 not at all.
     """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        self._checked = ("", "")  # The last expired tombstone, by its order.
-        self._checked_count = 0  # Of the tombstones up to it.
+        # The time and id of the last tombstone whose file `expire` has removed,
+        # and the number of tombstones up to this tombstone.
+        self._checked = ("", "")
+        self._checked_count = 0
 
     def find(
         self, limit: int, offset: int
@@ -73,7 +75,8 @@ class Trash:
                 kept.append(entry.tombstone)
         found = []
         for tombstone in kept[offset : offset + limit]:
-            # The file may have just been removed. `check` reports a bad one.
+            # Another process may have just removed the file. A damaged file is
+            # left out; `bookmarks check` reports it.
             with suppress(FileNotFoundError, files.BadFile, Invalid):
                 data, _ = files.read(folder / (tombstone.id + SUFFIX))
                 bookmark = decode_bookmark(tombstone.id, data)
@@ -83,13 +86,14 @@ class Trash:
     # --- Expiry ---
 
     def has_expired(self) -> bool:
-        """Return whether `expire` has something to do."""
+        """Return whether `expire` has any file to remove."""
         return bool(self._expired())
 
     def expire(self, folders: OpenFolders) -> None:
-        """Remove up to MAX_EXPIRED files whose time is over from the locked folder.
+        """Remove up to MAX_EXPIRED files of bookmarks that were deleted too long ago.
 
-        What cannot be removed is tried again at a later start.
+        The folder must be locked. A file that cannot be removed is tried again
+        after the next start of the service.
         """
         expired = self._expired()
         if not expired:
@@ -111,7 +115,8 @@ class Trash:
         """Return tombstones whose files are to be removed, the oldest first."""
         tombstones = self._tombstones()
         start = bisect_right(tombstones, self._checked, key=tombstone_order)
-        if start != self._checked_count:  # Another program has copied older ones.
+        if start != self._checked_count:
+            # Another program has added or removed older tombstones: begin again.
             start = 0
         stop = bisect_left(tombstones, self._oldest(), key=tombstone_order)
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
@@ -122,28 +127,28 @@ class Trash:
             return self._follower.index.tombstones
 
     def _oldest(self) -> tuple[str, str]:
-        """Return the order of the oldest tombstone whose file is kept."""
+        """Return the time and id (a sort key) before which files are not kept."""
         if self.keep_deleted is None:
             return ("", "")
         return (oldest_kept(self.keep_deleted), "")
 
 
 def oldest_kept(keep_deleted: int) -> str:
-    """Return when the oldest kept bookmark was deleted."""
+    """Return the time `keep_deleted` days ago, but not before 1970."""
     return timestamp(max(time.time() - keep_deleted * _SECONDS_OF_DAY, 0))
 
 
 def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
     """Remove the files of deleted bookmarks. Raises StorageError.
 
-    A file without a valid tombstone, or with something else, is left alone.
+    A file is left alone if it has no valid tombstone or is no valid bookmark.
     """
     is_synced = False
     for id in ids:
         name = id + SUFFIX
         if files.is_missing(name, folders.bookmarks):
             continue
-        if not is_synced:  # A tombstone is durable before its file goes.
+        if not is_synced:  # Before their files go, make tombstones durable.
             files.sync_folder(folders.tombstones)
             is_synced = True
         with suppress(FileNotFoundError, files.BadFile, Invalid):
@@ -167,7 +172,7 @@ def restore(folder: Transaction, id: str) -> Entry:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
-    # With the old time, clients that ask for recent changes would miss it.
+    # Clients that ask for recent changes find the bookmark by its new time.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=folder.mint(), modified=modified)
     entry = folder.put(bookmark, previous_content=content)
