@@ -173,7 +173,7 @@ def _check_timestamp(value: object) -> str:
     text = _check_string(value)
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        example = "must be an RFC 3339 timestamp, such as 2024-02-29T12:00:00Z"
+        example = "must be a date and time, such as 2024-02-29T12:00:00Z"
         raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(text)!r}")
     day, clock, zone = match.groups()
     if clock.endswith(":60"):  # datetime refuses leap seconds (RFC 3339 section 5.7).
