@@ -139,9 +139,12 @@ def _respond_tags_json(service: Service, request: Request) -> Response:
 def description(service: Service, request: Request) -> Response:
     """GET /openapi.json: the description of the service for programs."""
     control = service.access_control
-    url = service.site(request).url
-    needs_token = bool(control.tokens)
-    document = openapi.document(url, __version__, needs_token, control.public_read)
+    document = openapi.document(
+        service.site(request).url,
+        __version__,
+        needs_token=bool(control.tokens),
+        public_read=control.public_read,
+    )
     return respond_asset(request, document)
 
 
@@ -356,8 +359,11 @@ def _respond_problem(
 
 def _finish(service: Service, request: Request, response: Response) -> Response:
     control = service.access_control
-    is_public = service.is_visitor and control.public_read
-    responses.add_common_headers(response, bool(control.tokens), is_public)
+    responses.add_common_headers(
+        response,
+        has_tokens=bool(control.tokens),
+        is_public=service.is_visitor and control.public_read,
+    )
     return compress(request, response)
 
 

@@ -19,7 +19,10 @@ from tests.conftest import OWN_ROUTES
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py")]
-DOCUMENT = json.loads(openapi.document("http://127.0.0.1:8080", "1.2.3", True, False).body)
+DESCRIPTION = openapi.document(
+    "http://127.0.0.1:8080", "1.2.3", needs_token=True, public_read=False
+)
+DOCUMENT = json.loads(DESCRIPTION.body)
 SCHEMAS = DOCUMENT["components"]["schemas"]
 METHODS = ("get", "head", "options", "post", "put", "delete")
 FILE = "/{file}.{extension}"

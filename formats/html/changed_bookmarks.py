@@ -37,6 +37,11 @@ class ChangedBookmarks(msgspec.Struct):
         """Whether all bookmarks were changed."""
         return not (self.newer or self.failed or self.unknown_count)
 
+    @property
+    def all_failed(self) -> bool:
+        """Whether each bookmark was left alone because of an error."""
+        return self.unknown_count == 0 and self.count == len(self.failed)
+
 
 def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
     """Return the page, with a form to put back what was deleted."""

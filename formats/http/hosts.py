@@ -119,7 +119,8 @@ class HostApplication:
             app = self.make_application(folder.path, open_caches, control)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
-            return send(request, add_common_headers(response, False, False), start_response)
+            add_common_headers(response, has_tokens=False, is_public=False)
+            return send(request, response, start_response)
         return app(environ, start_response)
 
     def _find_folder(self, host: str) -> HostFolder:

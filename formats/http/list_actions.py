@@ -1,6 +1,7 @@
-"""The forms that change or delete the bookmarks of a list."""
+"""The handlers of forms that change or delete bookmarks of a list."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from webob import Request
@@ -11,11 +12,17 @@ from formats.html.refused_form import write_not_done
 from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
-from formats.listing import list_address
+from formats.listing import Site, list_address
 from storage import bookmark as rules
-from storage.batch import Done, Failed, Outcome, change_in_batches
-from storage.bookmark import Bookmark
-from storage.errors import Invalid, Malformed, OutcomeUnknown, StorageError
+from storage.batch import Failed, Outcome, change_in_batches
+from storage.errors import (
+    Gone,
+    Invalid,
+    Malformed,
+    OutcomeUnknown,
+    StorageError,
+    Unreadable,
+)
 from storage.index import Entry
 from storage.query import Query
 from storage.retag import Retagging
@@ -39,26 +46,31 @@ def delete(service: Service, request: Request, fields: Fields, bookmark: str) ->
 
 @form_handler(write_not_done)
 def mark_as_read(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/read/{id}: remove the tag of unread bookmarks from one."""
+    """POST /-/read/{id}: remove the tag `unread` from one bookmark."""
     return _change(service, request, fields, [bookmark], "read")
 
 
 @form_handler(write_not_done)
 def mark_as_unread(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/unread/{id}: add the tag of unread bookmarks to one."""
+    """POST /-/unread/{id}: add the tag `unread` to one bookmark."""
     return _change(service, request, fields, [bookmark], "unread")
 
 
 def _change(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], action: str
 ) -> Response:
-    """Do what a button means to these bookmarks, but only to the versions that the page showed."""
-    change = _Change(action, fields)
-    is_kept = service.store.trash.keep_deleted != 0
-    changes = ChangedBookmarks(change.is_deletion, is_kept)
+    """Make the change of a form's button to these bookmarks, and respond with the results."""
+    changes = ChangedBookmarks(
+        is_deletion=action == "delete", is_kept=service.store.trash.keep_deleted != 0
+    )
+    change = functools.partial(
+        _change_one,
+        shown_versions=set(fields.get("_shown", "").split()),
+        change=_change_of_button(action, fields),
+    )
     try:
         for outcome in change_in_batches(service.store, ids, change):
-            change.count(outcome, changes)
+            _add_outcome(changes, outcome)
     except OutcomeUnknown as error:
         changes.unknown_count = len(ids) - changes.count
         changes.unknown_reason = str(error)
@@ -67,11 +79,16 @@ def _change(
             raise
         left = len(ids) - changes.count
         changes.failed += [(None, error)] * left
-    if not changes.unknown_count and changes.count == len(changes.failed):
+    if changes.all_failed:
         _, first_error = changes.failed[0]
         raise first_error
-    site = service.site(request)
-    list_query = fields.get("_list")
+    return _respond_changed(changes, ids, fields.get("_list"), service.site(request))
+
+
+def _respond_changed(
+    changes: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
+) -> Response:
+    """Redirect to the list, or respond with a page that has details or a button to undo."""
     if changes.is_deletion or not changes.is_complete:
         page = write_changed_bookmarks(changes, site, list_query)
         return respond_page(page, _status(changes))
@@ -89,57 +106,73 @@ def _status(changes: ChangedBookmarks) -> str:
     return "412 Precondition Failed"
 
 
-class _Change:
-    """Change or delete a bookmark in a transaction, unless it is newer than the page showed."""
+# --- One bookmark ---
 
-    def __init__(self, action: str, fields: Fields) -> None:
-        self.is_deletion = action == "delete"
-        self._retagging = _retagging(action, fields)
-        self._shown = set(fields.get("_shown", "").split())
-        self._found: dict[str, Bookmark] = {}
-
-    def __call__(self, folder: Transaction, id: str) -> "_Found":
-        entry = folder.get(id)
-        self._found[id] = entry.bookmark
-        if shown_version(entry) not in self._shown:
-            return _Found(entry, is_newer=True)
-        if self.is_deletion:
-            folder.delete(entry)
-        else:
-            fields = rules.clean({"tags": self._retagging.apply(entry.bookmark.tags)})
-            folder.put(rules.update(entry.bookmark, fields), entry)
-        return _Found(entry, is_newer=False)
-
-    def count(self, outcome: Outcome[str, "_Found"], changes: ChangedBookmarks) -> None:
-        """Add the outcome of one bookmark to the changes."""
-        match outcome:
-            case Failed(id, error):
-                changes.failed.append((self._found.get(id), error))
-            case Done(_, _Found(entry, is_newer=True)):
-                changes.newer.append(entry)
-            case Done(_, _Found(entry)):
-                changes.done.append(entry.bookmark)
+# What a button does to one bookmark.
+_Change = Callable[[Transaction, Entry], None]
 
 
-class _Found(NamedTuple):
-    entry: Entry  # As it was before the change.
-    is_newer: bool  # Than the page showed: it was left alone.
+class _Result(NamedTuple):
+    """What became of one bookmark."""
+
+    entry: Entry  # The bookmark as it was before the change.
+    is_newer: bool = False  # The bookmark is newer than the page, and was not changed.
+    error: StorageError | None = None  # The error of the change, which was not made.
 
 
-def _retagging(action: str, fields: Fields) -> Retagging:
-    """Return the change of tags that a button means, none for the button that deletes.
+def _change_one(
+    folder: Transaction, id: str, shown_versions: set[str], change: _Change
+) -> _Result:
+    """Change a bookmark, unless it has another version than the page has shown."""
+    entry = folder.get(id)
+    if shown_version(entry) not in shown_versions:
+        return _Result(entry, is_newer=True)
+    try:
+        change(folder, entry)
+    except (Gone, Invalid, Unreadable) as error:
+        return _Result(entry, error=error)
+    return _Result(entry)
 
-    Raises Malformed for no button, or Invalid.
+
+def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Result]) -> None:
+    if isinstance(outcome, Failed):
+        changes.failed.append((None, outcome.error))
+        return
+    result = outcome.result
+    if result.is_newer:
+        changes.newer.append(result.entry)
+    elif result.error:
+        changes.failed.append((result.entry.bookmark, result.error))
+    else:
+        changes.done.append(result.entry.bookmark)
+
+
+def _change_of_button(action: str, fields: Fields) -> _Change:
+    """Return the change that a button makes.
+
+    Raises Malformed for an unknown button, or Invalid for the typed tags.
     """
     match action:
         case "delete":
-            return Retagging(Query())
+            return Transaction.delete
         case "add":
-            return Retagging(Query(), add=tuple(typed_tags(fields)))
+            return functools.partial(_change_tags, add=typed_tags(fields))
         case "remove":
-            return Retagging(Query(), remove=tuple(typed_tags(fields)))
+            return functools.partial(_change_tags, remove=typed_tags(fields))
         case "read":
-            return Retagging(Query(), remove=(UNREAD,))
+            return functools.partial(_change_tags, remove=[UNREAD])
         case "unread":
-            return Retagging(Query(), add=(UNREAD,))
+            return functools.partial(_change_tags, add=[UNREAD])
     raise Malformed("The form must say what to do: add, remove, read, unread or delete.")
+
+
+def _change_tags(
+    folder: Transaction,
+    entry: Entry,
+    *,
+    remove: Sequence[str] = (),
+    add: Sequence[str] = (),
+) -> None:
+    retagging = Retagging(Query(), remove=tuple(remove), add=tuple(add))
+    fields = rules.clean({"tags": retagging.apply(entry.bookmark.tags)})
+    folder.put(rules.update(entry.bookmark, fields), entry)

@@ -1,7 +1,7 @@
-"""The description of the service for programs: `openapi.json`, in OpenAPI 3.1.
+"""The OpenAPI 3.1 description of the service, made from the file `openapi.json`.
 
-The file has a schema for each field of a bookmark, under its capitalized name. Lists of fields are
-completed here.
+The file has a schema for each field of a bookmark, such as `Title`. This module
+adds the lists of all fields, which stand only in `storage.bookmark`.
 """
 
 import functools
@@ -15,7 +15,8 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas with all fields. openapi.json has only their peculiarities.
+# The schemas of objects that have all fields of a bookmark. Here openapi.json has
+# only what they add to the schema of a field, such as `readOnly`.
 _OBJECTS = (
     "Bookmark",
     "NewBookmark",
@@ -25,10 +26,10 @@ _OBJECTS = (
 )
 
 
-def document(base: str, version: str, needs_token: bool, public_read: bool) -> Asset:
+def document(base: str, version: str, *, needs_token: bool, public_read: bool) -> Asset:
     """Return the description of this version of the service at the address `base`.
 
-    With `needs_token`, operations need a token, with `public_read` except GET and HEAD.
+    With `needs_token`, requests need a token. With `public_read`, GET and HEAD do not.
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
@@ -47,20 +48,24 @@ def document(base: str, version: str, needs_token: bool, public_read: bool) -> A
 
 
 def _add_fields(components: dict[str, Any]) -> None:
-    """Add the fields of a bookmark wherever the description lists them."""
+    """Add all fields of a bookmark to the OpenAPI schemas that list fields."""
     schemas = components["schemas"]
     for name in _OBJECTS:
-        special = schemas[name]["properties"]
-        properties = {field: _schema(field) | special.get(field, {}) for field in FIELDS}
+        overrides = schemas[name]["properties"]
+        properties = {}
+        for field in FIELDS:
+            properties[field] = _schema(field) | overrides.get(field, {})
         schemas[name]["properties"] = properties
     schemas["Bookmark"]["required"] = list(FIELDS)
     schemas["WholeBookmark"]["required"] = list(WRITABLE_FIELDS)
-    # Tags are described at an address of their own.
+    # The path /{id}/{field} is for fields that are text. The field `tags` is a list,
+    # and openapi.json describes its path /{id}/tags.
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     schemas["WritableField"]["anyOf"] = [_schema(name) for name in writable_texts]
-    components["parameters"]["field"]["schema"]["enum"] = texts
-    components["parameters"]["writableField"]["schema"]["enum"] = writable_texts
+    parameters = components["parameters"]
+    parameters["field"]["schema"]["enum"] = texts
+    parameters["writableField"]["schema"]["enum"] = writable_texts
 
 
 def _schema(field: str) -> dict[str, Any]:

@@ -67,9 +67,7 @@ def resend_to(url: str) -> Response:
     return response
 
 
-def add_common_headers(
-    response: Response, has_tokens: bool, is_public: bool
-) -> Response:
+def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
     """Add the headers that every response has.
 
     If the service has tokens, only visitors' responses are public.
@@ -86,7 +84,6 @@ def add_common_headers(
     headers.setdefault("Cache-Control", cache_control)
     headers.setdefault("Vary", vary)
     headers |= COMMON_HEADERS
-    return response
 
 
 def send(

@@ -1,4 +1,6 @@
-"""The page of bookmarks with similar addresses, and its form that keeps one of a group."""
+"""The page of bookmarks with similar addresses, and the form that merges them."""
+
+from collections.abc import Sequence
 
 from webob import Request
 
@@ -11,8 +13,10 @@ from formats.http.response import OK, Response
 from formats.http.routing import Service
 from storage import bookmark as rules
 from storage.errors import Malformed
+from storage.index import Entry
 from storage.query import Query
 from storage.similar import find_similar
+from storage.transaction import Transaction
 
 
 def show_similar(service: Service, request: Request) -> Response:
@@ -24,28 +28,39 @@ def show_similar(service: Service, request: Request) -> Response:
 
 @form_handler(write_not_done)
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/keep/{id}: delete the others of its group, and add their tags to this bookmark.
+    """POST /-/keep/{id}: merge similar bookmarks into one, which gets the tags of all.
 
-    Nothing is done if one of them has changed since the page was made.
+    The form names the other bookmarks of the group in `others`, and they are
+    deleted. If one of the group has changed since the page was made, nothing is done.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_GROUP:
         raise Malformed(f"The form must name 1 to {MAX_GROUP - 1} other bookmarks.")
-    shown = set(fields.get("_shown", "").split())
-    changes = ChangedBookmarks(True, service.store.trash.keep_deleted != 0)
+    shown_versions = set(fields.get("_shown", "").split())
+    changes = ChangedBookmarks(
+        is_deletion=True, is_kept=service.store.trash.keep_deleted != 0
+    )
     status = OK
     with service.store.transaction() as folder:
         kept = folder.get(bookmark)
         others = [folder.get(id) for id in sorted(other_ids)]
-        changes.newer = [entry for entry in (kept, *others) if shown_version(entry) not in shown]
+        for entry in (kept, *others):
+            if shown_version(entry) not in shown_versions:
+                changes.newer.append(entry)
         if changes.newer:
             status = "412 Precondition Failed"
         else:
-            tags = list(kept.bookmark.tags)
-            for entry in others:
-                tags += entry.bookmark.tags
-                folder.delete(entry)
-                changes.done.append(entry.bookmark)
-            folder.put(rules.update(kept.bookmark, rules.clean({"tags": tags})), kept)
-    page = write_changed_bookmarks(changes, service.site(request), None)
+            _merge(folder, kept, others)
+            changes.done = [entry.bookmark for entry in others]
+    page = write_changed_bookmarks(changes, service.site(request), list_query=None)
     return respond_page(page, status)
+
+
+def _merge(folder: Transaction, kept: Entry, others: Sequence[Entry]) -> None:
+    """Delete the other bookmarks, and add their tags to the kept one. Raises Invalid."""
+    tags = list(kept.bookmark.tags)
+    for entry in others:
+        tags += entry.bookmark.tags
+        folder.delete(entry)
+    fields = rules.clean({"tags": tags})
+    folder.put(rules.update(kept.bookmark, fields), kept)
