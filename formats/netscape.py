@@ -44,21 +44,21 @@ def write(listing: Listing) -> Iterator[bytes]:
     yield _END
 
 
-def _entry(b: Bookmark) -> str:
+def _entry(bookmark: Bookmark) -> str:
     # Many programs read only upper-case names, and one entry per line.
-    created = _seconds(b.created)
-    modified = _seconds(b.modified)
+    created = _seconds(bookmark.created)
+    modified = _seconds(bookmark.modified)
     attributes = ""
     for name in OWN_ATTRIBUTES:
-        text = to_text(getattr(b, name))
+        text = to_text(getattr(bookmark, name))
         if text:
             attributes += f' {name.upper()}="{_escape(text)}"'
     description = ""
-    if b.description:
-        description = f"<DD>{_escape(b.description)}\n"
+    if bookmark.description:
+        description = f"<DD>{_escape(bookmark.description)}\n"
     return (
-        f'<DT><A HREF="{_href(b.uri)}" ADD_DATE="{created}" LAST_MODIFIED="{modified}"'
-        f"{attributes}>{_escape(b.title)}</A>\n{description}"
+        f'<DT><A HREF="{_href(bookmark.uri)}" ADD_DATE="{created}" LAST_MODIFIED="{modified}"'
+        f"{attributes}>{_escape(bookmark.title)}</A>\n{description}"
     )
 
 

@@ -8,8 +8,8 @@ from storage.errors import Malformed
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the lines. No field has a TAB or a line break."""
-    for b in listing.bookmarks:
-        yield f"{b.uri}\t{b.title}\t{','.join(b.tags)}\n".encode()
+    for bookmark in listing.bookmarks:
+        yield f"{bookmark.uri}\t{bookmark.title}\t{','.join(bookmark.tags)}\n".encode()
 
 
 def write_value(value: str | Sequence[str]) -> bytes:

@@ -58,20 +58,20 @@ def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
     yield b"</xbel>\n"
 
 
-def _element(b: Bookmark) -> str:
+def _element(bookmark: Bookmark) -> str:
     attributes = ""
     for name in _OWN_ATTRIBUTES:
-        text = to_text(getattr(b, name))
+        text = to_text(getattr(bookmark, name))
         if text:
             attributes += f' {name}="{escape_attribute(text)}"'
     description = ""
-    if b.description:
-        description = f"<desc>{escape(b.description)}</desc>\n"
-    uri = escape_attribute(b.uri)
-    title = escape(b.title)
+    if bookmark.description:
+        description = f"<desc>{escape(bookmark.description)}</desc>\n"
+    uri = escape_attribute(bookmark.uri)
+    title = escape(bookmark.title)
     return (  # An XML id must not begin with a digit, so it is `b-` and the bookmark's id.
-        f'<bookmark id="b-{b.id}" href="{uri}" added="{b.created}"'
-        f' modified="{b.modified}"{attributes}>\n'
+        f'<bookmark id="b-{bookmark.id}" href="{uri}" added="{bookmark.created}"'
+        f' modified="{bookmark.modified}"{attributes}>\n'
         f"<title>{title}</title>\n{description}</bookmark>\n"
     )
 

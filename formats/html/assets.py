@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Such as `style-0123456789ab.css`, which is no id because of the dot.
+# Matches a name such as `style-0123456789ab.css`. No id of a bookmark has a dot.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
@@ -28,7 +28,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # The digest of the body, for the entity tag.
-    changed_at: float = 0.0  # A changed file gets another name.
+    changed_at: float = 0.0  # Always 1970, because a file that changes gets another name.
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name with a digest, which browsers can cache for ever."""
+    """Return a name with a digest of the file, so that browsers can cache the file for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"

@@ -16,7 +16,7 @@ from storage.index import Entry
 def write(entry: Entry, view: View) -> Iterator[bytes]:
     """Write the page of a bookmark, with the forms that change and delete it.
 
-    Visitors get its values as text.
+    A visitor, who is not logged in, gets the values of the bookmark as text.
     """
     site = view.site
     if site.is_visitor:
@@ -28,16 +28,17 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     list_query = values.get("_list")
     form = BookmarkForm(list_query=list_query, closes_window=values.get("close", ""))
     focus = ""
-    if list_query is not None:  # "Edit" in a list has opened the page.
+    if list_query is not None:  # The user has clicked "Edit" in a list.
         focus = "title"
     form_html = editor.edit_form(site, form.showing(entry), focus=focus)
     yield _page(entry, site, form_html, list_query).encode()
 
 
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page of a bookmark whose uri the bookmarklet or an app wants to add.
+    """Return the page of a stored bookmark if the bookmarklet or an app sends its uri again.
 
-    The sent tags are added, the title of the page is dropped, and its description is offered.
+    Its form has the sent tags after the stored ones, and a checkbox to add the sent description.
+    The sent title is not shown.
     """
     date = date_html(entry.bookmark.created)
     note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
@@ -47,7 +48,11 @@ def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
 
 
 def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the form of a bookmark whose uri the user wants to add, with all that was typed."""
+    """Return the form of a stored bookmark if the user has typed its uri to add it again.
+
+    The form has the typed tags after the stored ones, a checked checkbox to add the typed
+    description, and the typed title below the stored one.
+    """
     notes = {}
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
@@ -59,7 +64,7 @@ def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
 def _merged_form(
     entry: Entry, site: Site, sent: BookmarkForm, checkbox: str, notes: Mapping[str, Note] = {}
 ) -> str:
-    """Return the form of a bookmark, with the tags of the form `sent` after its own."""
+    """Return the form of a stored bookmark, with the tags of the form `sent` after the stored."""
     form = sent.showing(entry)
     folded_tags = set(map(fold, entry.bookmark.tags))
     tags = split_tags(form.text("tags"))
@@ -78,10 +83,10 @@ def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) ->
 
 def _values(entry: Entry, site: Site) -> str:
     """Return the description, and the tags as links to their lists."""
-    b = entry.bookmark
-    description = e(b.description).replace("\n", "<br>\n")
+    bookmark = entry.bookmark
+    description = e(bookmark.description).replace("\n", "<br>\n")
     links = []
-    for tag in b.tags:
+    for tag in bookmark.tags:
         address = e(with_query(f"{site.path}/", [("tag", tag)]))
         links.append(f'<a href="{address}">{e(tag)}</a> ')
     tags = "".join(links)
@@ -92,21 +97,21 @@ def _values(entry: Entry, site: Site) -> str:
 
 
 def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> str:
-    b = entry.bookmark
+    bookmark = entry.bookmark
     delete_form = editor.delete_form(site, entry, list_query)
     main = f"{_meta(entry)}{form_html}{delete_form}"
-    return write_page(b.title, main, site, heading=title_link(b))
+    return write_page(bookmark.title, main, site, heading=title_link(bookmark))
 
 
 def _meta(entry: Entry) -> str:
     """Return the host and the dates."""
-    b = entry.bookmark
-    details = [f"saved {date_html(b.created)}"]
-    host = host_html(b.uri)
+    bookmark = entry.bookmark
+    details = [f"saved {date_html(bookmark.created)}"]
+    host = host_html(bookmark.uri)
     if host:
         details.insert(0, host)
-    if b.modified != b.created:
-        details.append(f"changed {date_html(b.modified)}")
+    if bookmark.modified != bookmark.created:
+        details.append(f"changed {date_html(bookmark.modified)}")
     meta = " · ".join(details)
     return f'<p class="meta">{meta}</p>\n'
 

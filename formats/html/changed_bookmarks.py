@@ -1,4 +1,4 @@
-"""The page after bookmarks were changed or deleted, which lists those that were left alone."""
+"""The page after a form has changed or deleted bookmarks, with the bookmarks left alone."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,15 @@ class ChangedBookmarks(msgspec.Struct):
     """What a form did to several bookmarks."""
 
     is_deletion: bool
-    is_kept: bool = True  # What was deleted can be put back.
-    done: list[Bookmark] = []  # As they were before.
-    newer: list[Entry] = []  # Changed since the form was opened, and left alone.
-    # Left alone for another reason. None stands for a bookmark that cannot be read.
+    is_kept: bool = True  # Whether deleted bookmarks can be put back.
+    done: list[Bookmark] = []  # The changed or deleted bookmarks, as they were before.
+    # These bookmarks were left alone, because another client had changed them since the form was
+    # opened.
+    newer: list[Entry] = []
+    # These bookmarks were left alone because of an error. None stands for a bookmark that cannot
+    # be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    unknown_count: int = 0  # Changed or not, after an error of the disk.
+    unknown_count: int = 0  # After an error of the disk, so many bookmarks are changed or not.
     unknown_reason: str = ""
 
     @property
@@ -44,7 +47,7 @@ class ChangedBookmarks(msgspec.Struct):
 
 
 def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
-    """Return the page, with a form to put back what was deleted."""
+    """Return the page, with a form to put deleted bookmarks back."""
     heading = _heading(changes)
     content = _deleted(changes, site, list_query)
     content += _unknown(changes)
@@ -56,8 +59,8 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
     deleted = ""
     if changes.is_deletion:
         deleted = " ".join(bookmark.id for bookmark in changes.done)
-    # The notice takes the focus, so that screen readers say it. The script shows
-    # it in the list, in place of the deleted bookmarks.
+    # The notice takes the focus, so that screen readers read it out. script.js shows the notice
+    # in the list, in place of the deleted bookmarks.
     main = (
         f'<div class="{classes}" role="alert" tabindex="-1" autofocus'
         f' data-deleted="{deleted}">\n'
@@ -80,7 +83,7 @@ def _participle(changes: ChangedBookmarks) -> str:
 
 
 def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
-    """Return what was deleted, with a form to put it back."""
+    """Return the text about the deleted bookmarks, with a form to put them back."""
     deleted = changes.done
     if not changes.is_deletion or not deleted:
         return ""
@@ -115,7 +118,7 @@ def _unknown(changes: ChangedBookmarks) -> str:
 
 
 def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
-    """Return the values of the bookmarks that have changed, with the ways to go on."""
+    """Return the values that another client has saved, with buttons to edit or delete them."""
     if not changes.newer:
         return ""
     html = "<p>Changed since the page was opened, and left alone:</p>\n"
@@ -127,14 +130,14 @@ def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str
             delete_address = e(f"{site.path}/-/delete/{entry.bookmark.id}")
             delete = f'<button formaction="{delete_address}">Delete</button>'
         html += f'{values}<div class="buttons delete">{edit}\n{delete}</div>\n'
-    # The buttons share one form, because the query of the list can be long.
+    # All buttons share one form, because its hidden query of the list can be long.
     shown = " ".join(map(shown_version, changes.newer))
     hidden = [("_shown", shown), ("_list", list_query)]
     return frame.post_form(f"{site.path}/-/selected", hidden, html)
 
 
 def _failed(changes: ChangedBookmarks, site: Site) -> str:
-    """Return each reason once, with the bookmarks that have it."""
+    """Return each reason once, with links to the bookmarks that were left alone for it."""
     names_by_reason: dict[str, list[str]] = {}
     for bookmark, error in changes.failed:
         reason = str(error)

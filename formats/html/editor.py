@@ -27,7 +27,7 @@ class _Input(NamedTuple):
     """How the form shows a field."""
 
     label: str
-    attributes: str = 'dir="auto"'  # In HTML.
+    attributes: str = 'dir="auto"'  # The HTML attributes of the input element.
     hint: str = ""
     is_multiline: bool = False
 
@@ -50,15 +50,16 @@ for _name in WRITABLE_FIELDS:
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 
-_LINE = 60  # In characters, of a field of several lines.
+_LINE = 60  # About as many characters fit into a line of a text area.
 _MAX_LINES = 8
 _MIN_LINES_OF_DESCRIPTION = 5
-MAX_ADDED_TEXT_SHOWN = 300  # In characters, beside `quote_checkbox`.
-_MAX_VALUE_SHOWN = 1000  # In characters.
+MAX_ADDED_TEXT_SHOWN = 300  # Characters of the text beside `quote_checkbox`.
+_MAX_VALUE_SHOWN = 1000  # Characters.
 MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
-# An address as people type it, without https://. `mailto.x:abc` is none: no port follows.
+# An address that was typed without https://, such as `example.org:8080/page`. The text
+# `mailto.x:abc` does not match, because `abc` is not a port.
 _WITHOUT_SCHEME = re.compile(
     r"""
     ( localhost
@@ -82,19 +83,20 @@ def _complete_address(text: str) -> str:
 class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark: the texts in its fields, and its hidden fields."""
 
-    id: str = ""  # Of the bookmark; empty to add one.
-    # By field, without the tag UNREAD. A form from before an upgrade lacks new fields.
+    id: str = ""  # The id of the bookmark; empty in a form that adds a bookmark.
+    # The text of each field, without the tag UNREAD. A form that was opened before an upgrade of
+    # the service lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False
-    opened: str = ""  # The digest of each field that the form was opened with.
-    list_query: str | None = None  # Of the list to return to, if any.
-    closes_window: str = ""  # "1" in a window of the bookmarklet.
+    opened: str = ""  # Digests of the values with which the form was opened: `uri:1a2b title:3c4d`.
+    list_query: str | None = None  # The query of the list from which the form was opened, if any.
+    closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
         """Return the form that a browser has sent, or that a query fills in."""
         tags = fields.get("tags", ())
-        # A tag may still be too long for `fold_tag`.
+        # `fold_tag` would cache tags of any length, which nobody has checked yet.
         others = [tag for tag in tags if tag.casefold() != UNREAD]
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
@@ -125,7 +127,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
             texts=texts_of(bookmark) | {"tags": ", ".join(others)},
             unread=len(others) < len(bookmark.tags),
         )
-        # Digests, because the values would make the form twice as large.
+        # The form has digests, because the values themselves would make it twice as large.
         digests = _digests(form.fields())
         opened = [f"{name}:{digest}" for name, digest in digests.items()]
         return replace(form, opened=" ".join(opened))
@@ -138,9 +140,10 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         return fields
 
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
-        """Return the fields that the user has changed (three-way merge).
+        """Return the fields that the user has changed, and the names of those in conflict.
 
-        Return also the names of those that another client has changed otherwise.
+        This is a three-way merge: a field is in conflict if another client has changed it since
+        the form was opened, to another value than the user.
         """
         opened: dict[str, str] = {}
         for part in self.opened.split():
@@ -182,11 +185,15 @@ def _digests(fields: Fields) -> dict[str, str]:
     return digests
 
 
-_40_BITS = 2**40 - 1  # They distinguish the versions of one bookmark.
+_40_BITS = 2**40 - 1  # So many bits of a digest distinguish all versions of one bookmark.
 
 
 def shown_version(entry: Entry) -> str:
-    """Return the id and version by which a form says what its page has shown."""
+    """Return an id with a version, such as `0s9yex328jt74:00c0ffee12`.
+
+    A form sends it, so that the service notices if the bookmark has changed since the page was
+    shown.
+    """
     return f"{entry.bookmark.id}:{entry.version & _40_BITS:010x}"
 
 
@@ -205,14 +212,14 @@ def edit_form(
 ) -> str:
     """Return the HTML of a form that adds or changes a bookmark.
 
-    `notes` are those below the fields. `checkbox` and `link` are HTML; the default
-    link leads back to the list.
+    `notes` appear below the fields of these names. `checkbox` and `link` are HTML; by default,
+    the link leads back to the list.
     """
     if link is None:
         link = cancel_link(site, form)
     parts = []
     for name in LABELS:
-        parts.append(_field(name, form.text(name), notes.get(name), name == focus))
+        parts.append(_field(name, form.text(name), notes.get(name), has_focus=name == focus))
         if name == "tags":
             parts.append(_tag_checkboxes(site, form))
     parts += [checkbox, _unread_checkbox(form), submit_button(save_label, link)]
@@ -220,7 +227,8 @@ def edit_form(
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
-    # Without autocomplete="off", a reload could put old text into the form of a newer version.
+    # Without autocomplete="off", a browser that reloads the page could put the old text into the
+    # form of a newer version.
     return post_form(path, hidden, "".join(parts), 'class="editor" autocomplete="off"')
 
 
@@ -241,7 +249,7 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
     input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     if is_multiline:
         rows = _rows(name, value)
-        # HTML parsers drop a line break after the start tag.
+        # An HTML parser drops this line break, and keeps one with which the value may begin.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
     return (
@@ -281,7 +289,7 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    """Return a checkbox that adds a text to the description."""
+    """Return a checkbox that adds the sent description to the stored one."""
     checked = " checked" if is_checked else ""
     shown = e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))
     return (
@@ -293,7 +301,7 @@ def quote_checkbox(sent_description: str, is_checked: bool) -> str:
 
 
 def cancel_link(site: Site, form: BookmarkForm) -> str:
-    """Return a link back to the list that the form was opened from, if any."""
+    """Return a link back to the list from which the form was opened, if there is one."""
     if form.list_query is None:
         return ""
     return link_button("Cancel", list_address(site.path, form.list_query, form.id))

@@ -23,7 +23,7 @@ _HEADINGS: Mapping[int, str] = {
 }
 # The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# The texts of pages for some statuses, whose detail is meant for programs.
+# For these statuses, pages show a text for people in place of the detail, which is for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     404: "No bookmark and no page has this address. Check it, or go back to the list.",
     405: "This cannot be done at this address.",
@@ -40,11 +40,11 @@ class Problem:
 
     status: int
     detail: str
-    headers: dict[str, str] = field(default_factory=dict)  # Of the response.
+    headers: dict[str, str] = field(default_factory=dict)  # The headers of the response.
     errors: Sequence[tuple[str, str]] = ()  # The name of each wrong field, and the reason.
     bookmark_url: str = ""  # The address of the bookmark that has the uri already.
     deleted: str = ""  # The time of the deletion of the bookmark.
-    is_outcome_unknown: bool = False  # The change may be stored or not.
+    is_outcome_unknown: bool = False  # After an error of the disk, a change may be stored or not.
 
     @property
     def heading(self) -> str:
@@ -55,7 +55,7 @@ class Problem:
 
     @property
     def title(self) -> str:
-        """The reason phrase: type about:blank allows no other title (RFC 9457 section 4.2.1)."""
+        """The reason phrase of the status, which RFC 9457 section 4.2.1 requires as the title."""
         return _TITLES.get(self.status) or HTTPStatus(self.status).phrase
 
     @property
@@ -65,8 +65,8 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem, without anything of the collection."""
-    site = replace(site, count_unread=int)
+    """Return the page of a problem, which does not read the bookmarks."""
+    site = replace(site, count_unread=int)  # int() is 0.
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
@@ -75,7 +75,7 @@ def write_problem(problem: Problem, site: Site) -> bytes:
 
 
 def problem_html(problem: Problem) -> str:
-    """Return what is wrong, with links to the wrong fields."""
+    """Return the errors of a problem as HTML, with links to the fields of the form."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
@@ -99,7 +99,7 @@ def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
 
 
 def detail_html(problem: Problem) -> str:
-    """Return what is wrong, as a text for people."""
+    """Return the detail of a problem as HTML, in words for people."""
     time = problem.deleted
     if not time:
         return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
@@ -107,8 +107,8 @@ def detail_html(problem: Problem) -> str:
 
 
 def people_text(reason: str) -> str:
-    """Return the reason of an error as HTML, with the words of people."""
-    # The form has no index of a tag.
+    """Return the reason of an error as HTML, in words for people, such as address for uri."""
+    # A form has all tags in one text, so the index of a wrong tag says nothing.
     text, _, _ = reason.partition(" at index ")
     text = text.replace(" a uri", " an uri")
     return e(re.sub(r"\buri\b", "address", text))

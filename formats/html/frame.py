@@ -9,9 +9,9 @@ from storage.bookmark import replace_invalid_xml_chars
 from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # In characters.
-Note = tuple[str, str]  # Below a field: a CSS class, such as `error`, and HTML.
-HiddenFields = Sequence[tuple[str, str | None]]  # None leaves the field out.
+MAX_HEADING = 120  # Characters.
+Note = tuple[str, str]  # A note below a field: its CSS class, such as `error`, and its HTML.
+HiddenFields = Sequence[tuple[str, str | None]]  # A field whose value is None is left out.
 
 
 def e(text: str) -> str:
@@ -54,7 +54,7 @@ def _begin(
         f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
         '<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header class="top">\n{brand}{search}'
-        # Narrow screens show this button in place of the links.
+        # On narrow screens, CSS shows this button in place of the links.
         '<button class="more" popovertarget="pages">Pages</button>\n'
         f'<nav id="pages" popover aria-label="Pages of the service">{unread_link}'
         f'<a href="{path}/tags">Tags</a>\n'
@@ -70,7 +70,7 @@ def begin_login(title: str, site: Site) -> str:
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
-    """Return a page of one column; `heading` is HTML, by default the title."""
+    """Return a page of one column. `heading` is HTML; without it, the title is the heading."""
     return begin(title, site) + single_column(heading or e(title), main)
 
 
@@ -83,14 +83,14 @@ def single_column(heading: str, main: str) -> str:
 
 
 def _head(title: str, site: Site) -> str:
-    path = e(site.path)  # The script reads it from `data-path`.
+    path = e(site.path)  # script.js reads the path from `data-path`.
     shown_title = e(cut(title, MAX_HEADING))
     icon = served_name("icon.svg")
     touch_icon = served_name("touch.png")
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
-    # The script blocks rendering: it shortens dates, and nothing must move then.
+    # The script blocks rendering: it shortens the dates, so the text would move afterwards.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -196,7 +196,7 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`."""
     hidden_inputs = _hidden_inputs(hidden)
-    # URL-encoding would make long bookmarks too large.
+    # URL-encoding could make a long bookmark larger than a request may be.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -212,7 +212,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return a notice from the numbers that a form has put into the query."""
+    """Return a notice such as "3 bookmarks changed." for a query such as `changed=3`."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")
@@ -229,11 +229,11 @@ _PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Las
 
 
 def page_links(links: Mapping[str, str], labels: Mapping[str, str] = _PAGE_LABELS) -> str:
-    """Return links to pages, whose addresses are given by link relation."""
+    """Return links to other pages of a list, such as the next page."""
     html = ""
     for relation, address in links.items():
         attributes = ""
-        if relation in ("prev", "next"):  # HTML has neither first nor last.
+        if relation in ("prev", "next"):  # HTML does not define the relations first and last.
             attributes = f" rel={relation}"
         html += f'<a class="button" href="{e(address)}"{attributes}>{labels[relation]}</a>\n'
     if not html:
@@ -254,7 +254,7 @@ def number_of(number: int, noun: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return the text, cut to `limit` characters."""
+    """Return the text, of which `…` replaces what follows the first `limit` characters."""
     if len(text) <= limit:
         return text
     return text[:limit].rstrip() + "…"

@@ -68,7 +68,7 @@ def _link(bookmark: Bookmark, site: Site) -> str:
 
 
 def _summary(report: ImportReport) -> str:
-    """Return the numbers of an import in words, without those that are 0."""
+    """Return the numbers of an import that are not 0, such as `3 added, 1 skipped`."""
     numbers = {
         "added": report.created,
         "changed": report.updated,

@@ -18,12 +18,12 @@ from storage.index import Entry
 from storage.query import NEWEST_FIRST
 from storage.search import words_to_mark
 
-MAX_DESCRIPTION_SHOWN = 2000  # In characters. The bookmarklet takes no more.
-_MAX_NOT_COLLAPSED = 140  # In characters, more than one line on a wide screen.
+MAX_DESCRIPTION_SHOWN = 2000  # Characters. The bookmarklet sends no more.
+_MAX_NOT_COLLAPSED = 140  # Characters. They are more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
-_MAX_TAGS = 55  # The most used ones, beside the list.
-# In characters. Links leave out a filter that would take more in all links of an item, or of the
-# page's head or side.
+_MAX_TAGS = 55  # Only the most used tags are shown beside the list.
+# Each link to a tag repeats the filter of the list, such as `?tag=a&q=words&tag=b`. If the links of
+# an item or of the page would repeat more characters than this, they leave the filter out.
 _MAX_FILTERS_OF_ITEM = 5_000
 _MAX_FILTERS_OF_PAGE = 50_000
 
@@ -35,7 +35,8 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin_list(_title(listing), listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # Enter does what the first button of a form does, so the bar comes before the items.
+        # In a field of a form, the key Enter presses the form's first button, so the bar comes
+        # before the items.
         bar(listing),
         '<ol class="list">\n',
         *map(item, listing.selection.entries),
@@ -187,9 +188,9 @@ class _TagLinks:
         self._alone = e(with_query(base, [("tag", "")]))
 
     def address_before_tag(self, number_of_links: int, limit: int) -> str:
-        """Return the escaped address that each of these links has before its tag.
+        """Return an escaped address that ends with `tag=`, for links that append their tag.
 
-        It adds the tag to the filter, unless repeating the filter would take more than `limit`
+        The address has the filter of the list, unless the links would repeat more than `limit`
         characters.
         """
         if len(self._in_filter) * number_of_links > limit:
@@ -197,8 +198,8 @@ class _TagLinks:
         return self._in_filter
 
 
-# Encoding the tags again would take a tenth of the time of a page. `quote_plus` returns only
-# characters that HTML does not escape.
+# The cache saves a tenth of the time of a page. `quote_plus` returns no character that must be
+# escaped in HTML.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
@@ -228,32 +229,32 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
         return "".join(links)
 
     def item(entry: Entry) -> str:
-        b = entry.bookmark
-        edit_address = f"{path}/{b.id}?{edit_query}"
-        title = title_link(b, escape_and_mark)
+        bookmark = entry.bookmark
+        edit_address = f"{path}/{bookmark.id}?{edit_query}"
+        title = title_link(bookmark, escape_and_mark)
         description = ""
-        if b.description:
-            description = _description(b.description, edit_address, escape_and_mark)
+        if bookmark.description:
+            description = _description(bookmark.description, edit_address, escape_and_mark)
         attributes = ""
-        shown_tags: Sequence[str] = b.tags
-        if UNREAD in entry.tags:  # A dot beside the title says this.
+        shown_tags: Sequence[str] = bookmark.tags
+        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
             attributes = ' class="unread"'
-            shown_tags = [tag for tag in b.tags if fold_tag(tag) != UNREAD]
+            shown_tags = [tag for tag in bookmark.tags if fold_tag(tag) != UNREAD]
         checkbox = ""
         actions = ""
         if not is_visitor:
             checkbox = (
                 '<input type="checkbox" form="many" name="selected" '
-                f'value="{b.id}" aria-label="Select">\n'
+                f'value="{bookmark.id}" aria-label="Select">\n'
             )
             actions = _actions(entry, path, edit_address)
-        host = host_link(b.uri)
-        date = date_html(b.created)
-        before_tag = tag_links.address_before_tag(len(b.tags), _MAX_FILTERS_OF_ITEM)
+        host = host_link(bookmark.uri)
+        date = date_html(bookmark.created)
+        before_tag = tag_links.address_before_tag(len(bookmark.tags), _MAX_FILTERS_OF_ITEM)
         tags = links_to_tags(shown_tags, before_tag)
         return (
-            f'<li id="b-{b.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
-            # The actions come first, to be near the title for the key Tab.
+            f'<li id="b-{bookmark.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
+            # The actions come first, so that the key Tab leads from the title to them.
             f'{description}<p class="meta">{actions}'
             f'{host} {date} <span class="tags">{tags}</span></p>\n</li>\n'
         )
@@ -266,7 +267,7 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
     read_button = ""
     if UNREAD in entry.tags:
         read_button = f'<button form="many" formaction="{path}/-/read/{id}">Mark as read</button> '
-    # The first button opens the others on touch screens and narrow screens.
+    # On touch screens and narrow screens, CSS shows only the first button, which opens the others.
     return (
         f'<button class="more" popovertarget="m-{id}">Actions</button>'
         f'<span class="actions" popover id="m-{id}">{read_button}'
@@ -279,7 +280,7 @@ def _edit_query(listing: Listing) -> str:
     """Return the escaped query by which the page that edits a bookmark leads back to this list."""
     query = e(urlencode({"_list": listing.list_query}))
     if len(query) > _MAX_FILTERS_OF_ITEM:
-        return "_list="  # To all bookmarks.
+        return "_list="  # The page leads back to the list of all bookmarks.
     return query
 
 
@@ -294,8 +295,8 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
         links.append(f"<p>{_link(address)}</p>")
     if len(description) > MAX_DESCRIPTION_SHOWN:
         links.append(f'<p><a href="{edit_address}">Show the whole description</a></p>')
-    # The summary has the whole text, of which the style shows two lines until a click. It cannot
-    # contain links, so they follow it.
+    # CSS shows only two lines of the summary until the user clicks it. A summary cannot contain
+    # links, so the links of the text follow it.
     text = escape_and_mark(shown)
     rest = "".join(links)
     return f"<details><summary>{text}</summary>{rest}</details>\n"

@@ -6,11 +6,13 @@ from formats.html.editor import shown_version
 from formats.html.frame import e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# The labels of the buttons by their values. Enter in the field for tags does the first.
+# The labels of the buttons by the values that they send. In the field for tags, the key Enter
+# presses the first button.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
-# Touch screens show the checkboxes while this one is checked; × in the bar unchecks it too.
+# On touch screens, CSS shows the checkboxes of the items only while this checkbox is checked.
+# UNCHECK resets the form, and so unchecks this checkbox, too.
 SELECT = (
     '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
 )
@@ -20,12 +22,12 @@ UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button
 def tags_field(
     id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
 ) -> str:
-    """Return a field for tags, with the error below it, as HTML, if there is one.
+    """Return a text field for tags. The HTML `error` is shown below the field.
 
-    A bar shows the placeholder in place of the label.
+    CSS hides the label of a field in a bar, which therefore needs a placeholder.
     """
     attributes, note = field_note(id, ("error", error))
-    # The script adds the list of known tags to the element around the field.
+    # script.js adds the list of known tags to the element around the field.
     return (
         f'<label for="{id}">{label}</label>\n'
         f'<div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" '
@@ -35,7 +37,7 @@ def tags_field(
 
 
 def buttons(labels: Mapping[str, str]) -> str:
-    """Return a button for each action, by the value that it sends."""
+    """Return a button for each label. The keys of `labels` are the values that buttons send."""
     html = ""
     for action, label in labels.items():
         style = _CLASSES.get(action, "quiet")
@@ -44,9 +46,10 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 
 def bar(listing: Listing) -> str:
-    """Return the form that the checkboxes of a list belong to, with the versions on the page.
+    """Return the form that the checkboxes of a list belong to. Visitors do not get it.
 
-    The style shows it while something is checked. Visitors do not get it.
+    CSS shows the form only while a checkbox is checked. Its hidden field `_shown` has the versions
+    of the bookmarks on the page.
     """
     if listing.site.is_visitor:
         return ""
@@ -62,19 +65,19 @@ def bar(listing: Listing) -> str:
 
 
 def retag_menu(listing: Listing) -> str:
-    """Return the forms that change all bookmarks of a filtered list; each button says how many."""
+    """Return the forms that change the tags of all bookmarks of a filtered list."""
     total = listing.selection.total
     if not listing.filter or not total or listing.site.is_visitor:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # The service refuses to change more or fewer.
+        ("expected", str(total)),  # The service changes nothing if the list has another number.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
     forms = _retag_form(listing, hidden, number)
     match listing.filter:
-        case [("tag", tag)]:  # The filter is this tag alone.
+        case [("tag", tag)]:  # The filter is only this tag.
             forms += _rename_form(listing, hidden, tag, number)
     return (
         '<details class="menu" id="retag"><summary>Change tags</summary>\n'

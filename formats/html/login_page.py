@@ -13,7 +13,10 @@ from formats.listing import Parameters, Site, list_address
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
-    """Return the page with the form to log in, which leads to `target` below the service."""
+    """Return the page with the form to log in.
+
+    After the login, the browser goes to `target`, a path of the service such as `/tags`.
+    """
     note: frame.Note = ("hint", "A token from the token file of the service.")
     if error:
         note = ("error", error)
@@ -41,7 +44,7 @@ def write_login_page(
 def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
-    Its fields are hidden, and what the user has typed is shown as text.
+    The fields of the form are hidden. The page shows what the user has typed as text.
     """
     list_query = dict(pending_fields).get("_list")
     cancel = frame.link_button("Cancel", list_address(site.path, list_query))
@@ -50,7 +53,7 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
         label = "Delete"
     buttons = frame.submit_button(label, cancel)
     form = frame.post_form(site.path + target, pending_fields, buttons)
-    site = replace(site, is_visitor=False)  # As from the next request on.
+    site = replace(site, is_visitor=False)  # This request came without the cookie of the login.
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
     return frame.write_page("This is not done yet", main, site).encode()

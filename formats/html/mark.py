@@ -10,11 +10,11 @@ from storage.search import fold_text
 Escape = Callable[[str], str]  # From a text to HTML.
 
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
-_RUN = re.compile(b"\0+|\1+")  # Characters that all are, or are not, in a match.
+_RUN = re.compile(b"\0+|\1+")  # Adjacent characters, either all in a match (1) or all not (0).
 
 
 def marker(words: Iterable[str]) -> Escape:
-    """Return a function that escapes a text, and marks these folded words in it."""
+    """Return a function that escapes a text, and puts these folded words of it into <mark>."""
     different = set(words)
     if not different:
         return e
@@ -35,7 +35,8 @@ def marker(words: Iterable[str]) -> Escape:
 def _find(text: str, words: Iterable[str]) -> bytearray:
     """Return a byte for each character of the text: 1 if it is in a match of a word, else 0.
 
-    `re` would keep a compiled pattern of each of the last 512 searches, in up to 1.5 GB.
+    A regular expression would not do: `re` keeps the last 512 compiled patterns, and patterns of
+    long searches would take up to 1.5 GB.
     """
     folded = fold_text(text)
     places = _places(text)
@@ -52,9 +53,10 @@ def _find(text: str, words: Iterable[str]) -> bytearray:
 
 
 def _places(text: str) -> Sequence[int]:
-    """Return the place in the text of each character of the folded text.
+    """Return the index in the text for each character of the folded text.
 
-    Folding replaces a character by none, one or several: "ﬁ" becomes "fi".
+    Folding replaces a character by none, one or several: "ﬁ" becomes "fi", so "aﬁ" has the
+    indexes 0, 1 and 1.
     """
     if text.isascii():
         return range(len(text))

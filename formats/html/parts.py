@@ -6,7 +6,7 @@ from formats.html.frame import cut, e
 from formats.html.mark import Escape
 from storage.bookmark import Bookmark
 
-# In characters. Only the form shows longer ones whole.
+# Characters of a title and of a uri. Only the form of a bookmark shows longer ones whole.
 MAX_TITLE_SHOWN = 300
 MAX_URI_SHOWN = 200
 
@@ -22,25 +22,26 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Others are shown as text: a click on `javascript:` would run on this page.
+# Only uris of these schemes become links. A click on a link with `javascript:` would run a program
+# in this page.
 LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
 )
 
 
-def title_link(b: Bookmark, escape_text: Escape = e) -> str:
+def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
     """Return the title as a link to the uri, or both as text."""
-    title = escape_text(cut(b.title, MAX_TITLE_SHOWN))
-    scheme, _, _ = b.uri.partition(":")
+    title = escape_text(cut(bookmark.title, MAX_TITLE_SHOWN))
+    scheme, _, _ = bookmark.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
-        return f'<a href="{e(b.uri)}">{title}</a>'
-    uri = e(cut(b.uri, MAX_URI_SHOWN))
+        return f'<a href="{e(bookmark.uri)}">{title}</a>'
+    uri = e(cut(bookmark.uri, MAX_URI_SHOWN))
     return f'<span>{title}</span> <code dir="ltr">{uri}</code>'
 
 
 def host_of(uri: str) -> str:
-    """Return the host of a uri as pages show it; empty if there is none."""
+    """Return the host of a uri without `www.`; empty if the uri has no host."""
     match = _HOST.match(uri)
     if not match:
         return ""
@@ -48,7 +49,7 @@ def host_of(uri: str) -> str:
 
 
 def host_html(uri: str) -> str:
-    """Return the host of a uri as HTML; empty if there is none."""
+    """Return the host of a uri as HTML; empty if the uri has no host."""
     host = host_of(uri)
     if not host:
         return ""
@@ -61,8 +62,8 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 def date_html(timestamp: str) -> str:
     """Return the date of a timestamp as HTML.
 
-    The script makes recent dates relative: a page that changes each day could not
-    be cached.
+    script.js replaces a recent date by words such as "yesterday". The service does not, because a
+    page that changes each day could not be cached.
     """
     minute = timestamp[:16]
     year = timestamp[:4]

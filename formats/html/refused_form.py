@@ -32,7 +32,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
         focus = focus or name
     _, _, id = path.partition("/-/edit/")
     label = "Save"
-    if problem.deleted:  # The bookmark can only be added again.
+    if problem.deleted:  # The bookmark was deleted meanwhile, and can only be added again.
         id = ""
         label = "Save it as a new bookmark"
     form = replace(BookmarkForm.read(fields), id=id)
@@ -45,7 +45,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the page of another form, with this form to correct and to send again."""
+    """Return the page for a form of another kind, with the form to correct and send again."""
     text = "<p>This is not done yet.</p>\n"
     if problem.is_outcome_unknown:
         text = ""
@@ -76,7 +76,7 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
-    """Return the errors by field, in the order of the fields."""
+    """Return the error of each wrong field as a sentence, in the order of the form."""
     errors = dict(problem.errors)
     sentences = {}
     for name, label in LABELS.items():
@@ -86,7 +86,10 @@ def _sentences(problem: Problem) -> dict[str, str]:
 
 
 def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
-    """Return the form of the bookmark that has the uri already, with what was to be added."""
+    """Return the page for a user who has typed the uri of a stored bookmark.
+
+    Its form shows the stored bookmark, with the typed values added.
+    """
     stored = entry.bookmark
     editor = typed_form(entry, site, form)
     link = title_link(stored)
@@ -105,9 +108,10 @@ def write_two_versions(
     conflicts: Sequence[str],
     site: Site,
 ) -> str:
-    """Return the form, with the stored value below each field that another client changed too.
+    """Return the page for a form whose bookmark another client has changed meanwhile.
 
-    A field that the user has not changed gets the stored value.
+    A field that the user has changed has the typed value, any other field the stored value. Below
+    each field that both have changed stands the stored value.
     """
     typed = {name: form.text(name) for name in changes}
     is_unread = form.unread

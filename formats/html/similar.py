@@ -9,9 +9,8 @@ from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_SHOWN, MAX_URI_SHOWN, d
 from formats.listing import Site
 from storage.similar import Group, similar_key
 
-# The page shows the others once these are done.
-_MAX_GROUPS = 100
-MAX_GROUP = 50  # In bookmarks. Each button names the others of its group.
+_MAX_GROUPS = 100  # The page shows further groups after the user has dealt with these.
+MAX_GROUP = 50  # The bookmarks of a group that are shown. Each button has the ids of all others.
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
@@ -48,32 +47,35 @@ def _group(site: Site, group: Group) -> str:
     html = ""
     title_above = None
     for entry in group:
-        b = entry.bookmark
+        bookmark = entry.bookmark
         heading = ""
-        if b.title != title_above:
-            title = e(cut(b.title, MAX_TITLE_SHOWN))
+        if bookmark.title != title_above:
+            title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
             heading = f'<p class="group" dir="auto">{title}</p>\n'
         attributes = ""
         if title_above is None:
             attributes = ' class="first"'
-        title_above = b.title
-        address = _address(b.uri)
-        others = " ".join([id for id in ids if id != b.id])
+        title_above = bookmark.title
+        address = _address(bookmark.uri)
+        others = " ".join([id for id in ids if id != bookmark.id])
         path = e(site.path)
-        tags = e(", ".join(b.tags))
-        date = date_html(b.created)
+        tags = e(", ".join(bookmark.tags))
+        date = date_html(bookmark.created)
+        keep = (
+            f'<button form="many" formaction="{path}/-/keep/{bookmark.id}" name="others" '
+            f'value="{others}">Keep this one</button>'
+        )
+        edit = f'<a href="{path}/{bookmark.id}">Edit</a>'
         html += (
-            f'<li id="b-{b.id}"{attributes}>\n{heading}<h2 dir="ltr">{address}</h2>\n'
-            '<p class="meta"><span class="actions">'
-            f'<button form="many" formaction="{path}/-/keep/{b.id}" name="others" '
-            f'value="{others}">Keep this one</button> <a href="{path}/{b.id}">Edit</a></span>'
+            f'<li id="b-{bookmark.id}"{attributes}>\n{heading}<h2 dir="ltr">{address}</h2>\n'
+            f'<p class="meta"><span class="actions">{keep} {edit}</span>'
             f'{date} <span class="tags">{tags}</span></p>\n</li>\n'
         )
     return html
 
 
 def _address(uri: str) -> str:
-    """Return a uri as a link, in which the part that similar uris share is not marked."""
+    """Return a uri as a link, with <mark> around the parts in which similar uris may differ."""
     shown_uri = cut(uri, MAX_URI_SHOWN)
     before, common, after = shown_uri.partition(similar_key(uri))
     html = e(before) + e(common)

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# If the browser blocks the window of the form, the form replaces the page. For half a surrogate
-# pair, which toWellFormed replaces, encodeURIComponent throws an error.
+# If the browser refuses to open a window for the form, the form replaces the page. toWellFormed
+# replaces half a surrogate pair, for which encodeURIComponent would throw an error.
 _BOOKMARKLET = """\
 javascript:(()=>{const e=encodeURIComponent,\
 cut=(t,n)=>e([...t].slice(0,n).join('').toWellFormed()),\
@@ -16,7 +16,7 @@ cut(String(getSelection()),2000);if(!open(url+'&close=1'))location.href=url})()"
 
 
 def introduction(site: Site) -> str:
-    """Return what the page of an empty collection says."""
+    """Return the content of the page of an empty collection."""
     path = e(site.path)
     from_page = bookmarklet(site)
     from_file = import_form(site)
@@ -34,9 +34,9 @@ def introduction(site: Site) -> str:
 
 
 def bookmarklet(site: Site) -> str:
-    """Return how to save a page of any site, with a computer or a phone."""
+    """Return the bookmarklet that saves a page of any site, and instructions for a phone."""
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
-    # Browsers decode the address before they run it, so % must not be in `safe`.
+    # Browsers decode the address before they run it, so each % of the code must be encoded.
     address = quote(code, safe=":/()*'!,;=&+?.")
     return (
         '<div class="on-desktop">\n<p>'

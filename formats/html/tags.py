@@ -73,7 +73,7 @@ def _name(tag_and_count: TagCount) -> str:
 
 
 def _offset(digits: str, total: int) -> int:
-    """Return the number of tags before the page."""
+    """Return the number of tags before the page; 0 if the query has no usable offset."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
         return 0
     return int(digits)
@@ -89,10 +89,14 @@ def _page_links(view: View, offset: int, total: int) -> str:
 def _bar(site: Site) -> str:
     if site.is_visitor:
         return ""
-    # The style shows this form of the checkboxes while one is checked.
+    # CSS shows this form only while the checkbox of a tag is checked.
     field = tags_field("merged", "Merge the checked tags into", placeholder="Merge into")
-    fields = f"{field}{buttons(_ACTIONS)}{UNCHECK}"
-    return frame.post_form(f"{site.path}/-/tags", [], fields, 'class="bar" id="tags-form"')
+    return frame.post_form(
+        action=f"{site.path}/-/tags",
+        hidden=[],
+        content=f"{field}{buttons(_ACTIONS)}{UNCHECK}",
+        attributes='class="bar" id="tags-form"',
+    )
 
 
 def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) -> str:
@@ -138,7 +142,7 @@ def _item(site: Site, tag: str, count: int) -> str:
 def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site: Site) -> str:
     """Return the page that asks whether to merge the old tags into the new ones, or to remove them.
 
-    `existing` has those of the new tags that some bookmarks have already.
+    `existing` has the new tags that some bookmarks have already.
     """
     total = 0
     hidden = []
@@ -161,10 +165,10 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 def write_removal_question(
     fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
 ) -> str:
-    """Return the page that asks whether to remove the tags from bookmarks of a list.
+    """Return the page that asks whether to remove the tags from the bookmarks of a list.
 
-    `fields` are those of the list's form, and `count` is the number of its bookmarks that have one
-    of the tags.
+    `fields` are the fields of the form that the list has sent. `count` bookmarks of the list have
+    one of the tags.
     """
     hidden: Parameters = []
     for name in ("tag", "tags"):

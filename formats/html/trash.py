@@ -16,7 +16,7 @@ PAGE_SIZE = 100
 def write_trash(
     deleted: Sequence[DeletedBookmark], total: int, offset: int, days: int | None, view: View
 ) -> str:
-    """Return the page; `days` is how long a deleted bookmark can be put back."""
+    """Return the page. Deleted bookmarks can be put back for `days`, or always if it is None."""
     site = view.site
     items = "".join([_item(bookmark, site) for bookmark in deleted])
     path = e(site.path)
@@ -24,7 +24,8 @@ def write_trash(
         f'<button class="primary" formaction="{path}/-/restore">Put back</button>\n'
         '<p role="status"></p>\n<button class="wrong">Delete for good</button>\n'
     )
-    # The script expects the versions of the items, which a deleted bookmark does not have.
+    # script.js expects this field in the form. It is empty, because deleted bookmarks have no
+    # versions.
     hidden = [("_shown", "")]
     form = frame.post_form(
         f"{site.path}/-/trash", hidden, buttons + UNCHECK, 'class="bar" id="many"'
@@ -55,21 +56,27 @@ def _rule(days: int | None) -> str:
 
 
 def _item(deleted: DeletedBookmark, site: Site) -> str:
-    b = deleted.bookmark
-    title = e(cut(b.title, MAX_TITLE_SHOWN))
-    host = e(host_of(b.uri))
+    id = deleted.bookmark.id
+    title = e(cut(deleted.bookmark.title, MAX_TITLE_SHOWN))
+    host = e(host_of(deleted.bookmark.uri))
     date = date_html(deleted.deleted)
     when = f"deleted {date}"
     if host:
         when = f"{host} · {when}"
-    return (
-        f'<li id="b-{b.id}" dir="auto">\n'
-        f'<input type="checkbox" form="many" name="selected" value="{b.id}" '
-        f'aria-label="Select">\n<h2><span>{title}</span></h2>\n'
-        '<p class="meta"><span class="actions"><button form="many" '
-        f'formaction="{e(site.path)}/-/restore" name="only" value="{b.id}">Put back</button></span>'
-        f"<span>{when}</span></p>\n</li>\n"
+    action = f"{e(site.path)}/-/restore"
+    checkbox = (
+        f'<input type="checkbox" form="many" name="selected" value="{id}" aria-label="Select">'
     )
+    button = (
+        f'<button form="many" formaction="{action}" name="only" value="{id}">Put back</button>'
+    )
+    return f"""\
+<li id="b-{id}" dir="auto">
+{checkbox}
+<h2><span>{title}</span></h2>
+<p class="meta"><span class="actions">{button}</span><span>{when}</span></p>
+</li>
+"""
 
 
 def trash_link(site: Site) -> str:
