@@ -1,7 +1,8 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-Begin with ROUTES, the handlers for programs; `formats.http.pages` has those for
-people, and `formats.http.linkding` those for linkding's clients.
+Begin with ROUTES, which names the handlers for programs. The handlers of the pages
+for people are in `formats.http.pages`, and the handlers for the clients of
+linkding, another bookmark service, in `formats.http.linkding`.
 """
 
 import functools
@@ -19,7 +20,7 @@ _FOLDER = Path(__file__).resolve().parent
 for _name in ("storage", "formats"):
     _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
     if _found != _FOLDER / _name / "__init__.py":
-        # An embedding program's packages may have the same names.
+        # The program that imports this module has a package with the same name.
         raise ImportError(
             f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path."
         )
@@ -40,7 +41,7 @@ from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
 from formats.listing import OF_FEEDS, Listing, Site, known_parameters
-from storage import bookmark as rules  # The rules for each field.
+from storage import bookmark as rules
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid
 from storage.index import Entry
@@ -69,7 +70,7 @@ def list_bookmarks(service: Service, request: Request) -> Response:
 
 
 def feed(service: Service, request: Request) -> Response:
-    """GET /feed: the selected bookmarks and the deletions, sorted by date."""
+    """GET /feed: the Atom feed of the selected bookmarks and of deletions."""
     parameters = known_parameters(query_parameters(request), OF_FEEDS)
     format = negotiate(request, [formats.ATOM], parameters)
     selection = service.store.select(parse_query(parameters, format.page_size))
@@ -82,7 +83,7 @@ def _respond_list(
 ) -> Response:
     state = listing.selection.state
     response = respond(request, format, state, write(listing))
-    if response.status == OK:  # A 304 makes no page.
+    if response.status == OK:  # A 304 response needs none of these headers.
         response.headers |= listing.headers
     return response
 
@@ -92,7 +93,8 @@ def get(service: Service, request: Request, id: str) -> Response:
     entry = service.store.get(id)
     parameters = query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
-    if format.is_page:  # A page shows data of other bookmarks, too.
+    if format.is_page:
+        # The HTML page also shows the number of unread bookmarks.
         service.store.refresh()
     view = service.view(request, parameters)
     return respond(request, format, entry, formats.ONE_BOOKMARK[format](entry, view))
@@ -126,7 +128,7 @@ def tags(service: Service, request: Request) -> Response:
 
 
 def tags_json(service: Service, request: Request) -> Response:
-    """GET /tags.json: the same as JSON."""
+    """GET /tags.json: all tags and the numbers of their bookmarks, always as JSON."""
     negotiate(request, [formats.JSON], query_parameters(request))
     return _respond_tags_json(service, request)
 
@@ -170,7 +172,7 @@ def post(service: Service, request: Request) -> Response:
 
 def post_one(service: Service, request: Request, id: str) -> Response:
     """POST /{id}: update the given fields."""
-    service.store.get(id)  # 404 and 410 come before an invalid body.
+    service.store.get(id)  # Respond 404 or 410 even if the body is invalid.
     fields = rules.clean_changes(read_fields(request, formats.POST_READERS), id)
     format = negotiate(request, formats.ONE_BOOKMARK)
     return _stored(service, request, format, _update(service, request, id, fields))
@@ -178,9 +180,9 @@ def post_one(service: Service, request: Request, id: str) -> Response:
 
 def put(service: Service, request: Request, id: str) -> Response:
     """PUT /{id}: create the bookmark, or replace all its fields."""
-    service.store.raise_if_deleted(id)  # 410 comes before an invalid body.
+    service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
-    # An id in the body must be that of the address.
+    # If the body has an id, it must be equal to the id in the path.
     fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
@@ -196,7 +198,7 @@ def put(service: Service, request: Request, id: str) -> Response:
 
 def put_field(service: Service, request: Request, id: str, field: str) -> Response:
     """PUT /{id}/{field}: set one field."""
-    service.store.get(id)  # 404 and 410 come before an invalid body.
+    service.store.get(id)  # Respond 404 or 410 even if the body is invalid.
     fields = rules.clean({field: read_field(request, field)})
     format = negotiate(request, VALUE_FORMATS)
     entry = _update(service, request, id, fields)
@@ -218,7 +220,7 @@ def change_tags(service: Service, request: Request) -> Response:
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
     require = functools.partial(require_conditions, request)
-    require(selection.state)  # Even if nothing is selected.
+    require(selection.state)  # `retag` does not check it for an empty selection.
     retagging.require_expected(selection.total)
     report = retag(service.store, retagging, selection.entries, require=require)
     return respond_with(formats.JSON.media_type, json.write_value(report))
@@ -253,7 +255,8 @@ def _stored(
 
 # --- Routes ---
 
-# The first route that matches serves a path; `routing` has the variables' patterns.
+# The first route that matches a path serves it. `formats.http.routing` has the
+# patterns of variables such as {id}.
 ROUTES = (
     Route("/", {"GET": list_bookmarks, "POST": post}),
     Route("/feed", {"GET": feed}),
@@ -267,11 +270,12 @@ ROUTES = (
         fields=WRITABLE_FIELDS,
     ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
-    Route("/{id}/{other}", {}),  # 404, but 410 below a deleted bookmark.
+    # Such a path is always 404, or 410 if the bookmark {id} was deleted.
+    Route("/{id}/{other}", {}),
     Route("/{file}", {"GET": pages.show_file}),
 )
 _ALL_PATHS = re.compile("")
-# The first door whose paths match serves a path.
+# A door is one interface of the service. The first one that matches a path serves it.
 DOORS = (
     linkding.DOOR,
     pages.DOOR,
@@ -283,11 +287,12 @@ DOORS = (
 
 
 class Application:
-    """The WSGI callable over one store.
+    """The WSGI application over one data folder.
 
-    `open_caches` opens the store, with the caches of its responses, for the first
-    request that may use it. `site` is the service's address for clients, if their
-    requests have another one.
+    `open_caches` is called for the first request that uses the store: it opens the
+    store, and returns the caches of responses for the owner and for visitors.
+    `site` is the configured address of the service. If it is None, the address is
+    taken from each request.
     """
 
     def __init__(
@@ -303,7 +308,7 @@ class Application:
 
     @property
     def store(self) -> Store:
-        """The store of bookmarks and tombstones."""
+        """The store with all bookmarks, public and private."""
         return self._owner.store
 
     def open(self) -> None:
@@ -314,9 +319,9 @@ class Application:
             self._visitors.store.state()
 
     def close(self) -> None:
-        """Free the inotify instance and the index.
+        """Free the index and the inotify instance, which reports changed files.
 
-        A later request would read the folder again.
+        The next request would open them again.
         """
         self.store.close()
 
@@ -345,7 +350,8 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _door(request).respond(service, request)
     except Gone as error:
-        # It is cached, unlike a 404: invented paths would fill the cache.
+        # Return the 410 response, so that it is cached. A 404 is raised, and so
+        # not cached, because requests of invented paths would fill the cache.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 
@@ -386,13 +392,13 @@ def make_app(
 ) -> Application:
     """Return the WSGI application over the folder `data`.
 
-    `token` is one token or several. `one_machine` promises that no other machine
-    writes to a folder on a network or FUSE disk. A deleted bookmark can be put back
-    for `keep_deleted` days.
+    `token` is one token or several. With `one_machine`, the caller promises that no
+    other machine writes to the folder, which matters on a network or FUSE disk.
+    A deleted bookmark can be put back for `keep_deleted` days.
 
-    Raises Unavailable or Full, of `storage.errors`, if the folder cannot be created;
-    Invalid if `base_url` is no address, `token` is an empty sequence or
-    `keep_deleted` is negative.
+    Raises Unavailable or Full (see `storage.errors`) if the folder cannot be
+    created, and Invalid if `base_url` is no address, `token` is an empty sequence
+    or `keep_deleted` is negative.
     """
     check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
@@ -417,17 +423,17 @@ def make_host_app(
 ) -> hosts.HostApplication:
     """Return the WSGI application over the folders `root/HOST`, one for each host.
 
-    Up to `max_open` folders stay open. The tokens of a folder are in the file
-    `root/HOST.tokens`; without this file, `token` is its token, or several. A
-    deleted bookmark can be put back for `keep_deleted` days.
+    At most `max_open` folders stay open. The file `root/HOST.tokens` has the tokens
+    of a host. A host without this file has `token`, which is one token or several.
+    A deleted bookmark can be put back for `keep_deleted` days.
 
-    Raises OSError if `root` is no folder; Invalid if `max_open` is less than 1,
+    Raises OSError if `root` is no folder, and Invalid if `max_open` is less than 1,
     `token` is an empty sequence or `keep_deleted` is negative.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
     check_keep_deleted(keep_deleted)
-    # Warn at the start, before a folder is opened.
+    # Called for its warning, which should be in the log before the first request.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
     open_caches = hosts.caches_opener(max_open, one_machine, keep_deleted)
@@ -436,14 +442,14 @@ def make_host_app(
 
 @functools.cache
 def _default_application() -> WSGIApplication:
-    """Return the one application that the environment configures."""
+    """Return the application that the environment variables configure."""
     return command_line.configured_application(make_app, make_host_app, __version__)
 
 
 def application(
     environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Serve one request, as configured by the environment on first use."""
+    """Serve one WSGI request. The first call reads the environment variables."""
     return _default_application()(environ, start_response)
 
 

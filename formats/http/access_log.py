@@ -7,9 +7,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The WSGI variable with the host whose folder is served, if there are several.
+# The WSGI variable that names the host, if each host has a separate data folder.
 HOST_VARIABLE = "bookmarks.host"
-MAX_ADDRESS = 64  # In characters. A client can send any X-Forwarded-For.
+MAX_ADDRESS = 64  # In characters. A client can send a long X-Forwarded-For.
 
 
 class AccessLog:
@@ -29,7 +29,7 @@ class AccessLog:
             status = status_line[:3]
             return start_response(status_line, headers, exc_info)
 
-        chunks = list(self._app(environ, start))  # The application streams nothing.
+        chunks = list(self._app(environ, start))
         log.info(
             "%s %s %s %s %d %.1f",
             client_address(environ),
@@ -43,12 +43,12 @@ class AccessLog:
 
 
 def _escape(text: str) -> str:
-    """Escape all but printable ASCII, so that no client can forge a line."""
+    """Escape all but printable ASCII, so that a client cannot forge a line of the log."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address for a log, with the host."""
+    """Return the client's address, and the host if there are several, for a log."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

@@ -18,7 +18,7 @@ from formats.http.response import NOT_MODIFIED, Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
-# They have a `version`, and the time `changed_at` of their last change.
+# Each has a `version`, and `changed_at`, the time of its last change.
 Resource = Entry | State | Asset
 
 CONDITION_VARIABLES = frozenset(
@@ -29,9 +29,10 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# In the environment of a visitor's request.
+# The application sets this WSGI variable if a visitor, who has no token, may read
+# only public bookmarks.
 VISITOR_VARIABLE = "bookmarks.visitor"
-# RFC 9110 section 8.8.3. WebOb's parser would miss "b" in `"a","b"`.
+# An entity tag (RFC 9110 section 8.8.3). WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
@@ -44,7 +45,8 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304. Raises PreconditionFailed.
 
-    `name` distinguishes representations in one format.
+    `name` is added to the entity tag, for a resource that has several
+    representations in the same format.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if VISITOR_VARIABLE in request.environ:
@@ -68,21 +70,21 @@ def respond(
 
 
 def respond_asset(request: Request, asset: Asset) -> Response:
-    """Return a file of the service itself, or a 304."""
+    """Return a file of the service, such as a style sheet, or 304."""
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
 def _state_tag(resource: Resource) -> str:
-    """Return what the entity tags of all representations share."""
+    """Return the beginning of the entity tags of all representations of a resource."""
     return f"{resource.version:032x}"
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified, never in the future (RFC 9110 section 8.8.2.1)."""
+    """Return Last-Modified in seconds, never in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 
-@functools.lru_cache(maxsize=1024)  # Saves 20 µs.
+@functools.lru_cache(maxsize=1024)  # To format a date takes 20 µs.
 def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)
 
@@ -93,7 +95,7 @@ def _http_date(seconds: int) -> str:
 def require_conditions(request: Request, resource: Resource | None) -> None:
     """Raise PreconditionFailed unless the conditions of a change hold.
 
-    The resource may be None, missing (RFC 9110 section 13.2.2).
+    `resource` is None if it does not exist (RFC 9110 section 13.2.2).
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
@@ -104,7 +106,10 @@ def require_conditions(request: Request, resource: Resource | None) -> None:
 
 
 def _require_unchanged(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed unless If-Match, or else If-Unmodified-Since, holds."""
+    """Raise PreconditionFailed unless If-Match holds.
+
+    If the request has no If-Match, If-Unmodified-Since must hold.
+    """
     if_match = request.environ.get("HTTP_IF_MATCH")
     if if_match is not None:
         if not _matches(resource, if_match, _strong_tags(if_match)):
@@ -122,7 +127,10 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
-    """Return whether the client has this representation. Raises PreconditionFailed."""
+    """Return whether the client already has this representation.
+
+    Raises PreconditionFailed.
+    """
     environ = request.environ
     if environ.keys().isdisjoint(CONDITION_VARIABLES):
         return False
@@ -130,8 +138,9 @@ def _is_not_modified(
     if_none_match = environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
+        # An HTML page also changes when other bookmarks change.
         if date is None or format.is_page:
-            return False  # A page changes with other data, too.
+            return False
         return _is_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
         return True
@@ -141,26 +150,26 @@ def _is_not_modified(
 
 
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
-    """Return whether one of the tags has the current version.
+    """Return whether `*` or one of the entity tags names the current version.
 
-    The representation may differ: who has read a page may send JSON.
+    The tag may be of another format: a client may read HTML, and then send JSON.
     """
     if resource is None:
         return False
     if header.strip() == "*":
         return True
-    # The rest of a tag is that of one representation.
+    # A tag such as `VERSION.1.0-json` begins with the version of the resource.
     state_tags = [tag.partition(".")[0] for tag in tags]
     return _state_tag(resource) in state_tags
 
 
 def _opaque_tags(header: str) -> list[str]:
-    """Return all entity tags, without quotes."""
+    """Return the entity tags in a header, such as `tag` for `"tag"` and for `W/"tag"`."""
     return [tag for _, tag in _ENTITY_TAG.findall(header)]
 
 
 def _strong_tags(header: str) -> list[str]:
-    """Return the entity tags without weak ones, such as `W/"tag"`."""
+    """Return the entity tags in a header, except weak tags such as `W/"tag"`."""
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not weak]
 
 
@@ -170,7 +179,8 @@ def _strong_tags(header: str) -> list[str]:
 def _is_unchanged_since(date: float, resource: Resource) -> bool:
     """Return whether the resource has surely not changed since the date.
 
-    For a second, an older version may have the same date.
+    Dates have no fractions of a second, so a resource that changed twice within the
+    last second would have the same date twice.
     """
     if _last_modified(resource) > date:
         return False
@@ -178,7 +188,10 @@ def _is_unchanged_since(date: float, resource: Resource) -> bool:
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return a header's date in seconds, None without a valid one in the past."""
+    """Return the date in a header in seconds since 1970.
+
+    Returns None if the date is missing, invalid or in the future.
+    """
     # WebOb's parser takes 31 February for 3 March.
     try:
         date = parsedate_to_datetime(request.environ.get(name, ""))

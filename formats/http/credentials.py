@@ -1,4 +1,4 @@
-"""The tokens of the service, and how a request proves that it has one."""
+"""Read the tokens of the service, and check the token or login cookie of a request."""
 
 import base64
 import binascii
@@ -16,14 +16,14 @@ from storage.errors import Invalid
 from storage.watch import warn_once
 
 COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
-MIN_TOKEN_LENGTH = 16  # In characters. A shorter one causes a warning.
+MIN_TOKEN_LENGTH = 16  # In characters. A shorter token causes a warning.
 _HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # Reading the tokens raises the error.
+    with suppress(OSError):  # If the file is missing, reading it raises the error.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
@@ -40,7 +40,7 @@ def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
 
 def read_tokens(file: Path) -> tuple[bytes, ...]:
     """Return the tokens in a file. Raises StorageError or OSError."""
-    data, _ = files.read(os.path.realpath(file))  # Refuses a pipe.
+    data, _ = files.read(os.path.realpath(file))
     tokens = encode_tokens(parse_tokens(data, str(file)))
     warn_of_readable_tokens(str(file))
     warn_of_short_tokens(tokens, str(file))
@@ -48,7 +48,10 @@ def read_tokens(file: Path) -> tuple[bytes, ...]:
 
 
 def parse_tokens(data: bytes, file: str) -> list[str]:
-    """Return the tokens in the lines of a file; `#` begins a comment. Raises Invalid."""
+    """Return the tokens in a file, one on each line. Raises Invalid.
+
+    A line that begins with `#` is a comment.
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -64,7 +67,7 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
 
 
 def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
-    """Return one token or several as bytes, trimmed. Raises Invalid."""
+    """Return one token or several as bytes, without spaces around. Raises Invalid."""
     if token is None:
         return ()
     if isinstance(token, str):
@@ -73,7 +76,7 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
     if not tokens or "" in tokens:
         reason = "must not be empty: give BOOKMARKS_TOKEN a value, or unset it"
         raise Invalid([("token", reason)])
-    # os.environ may have surrogates.
+    # For bytes that are not UTF-8, Python puts surrogates into os.environ.
     return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
 
@@ -94,15 +97,15 @@ def _basic_password(credentials: bytes) -> bytes:
     try:
         decoded = base64.b64decode(credentials, validate=True)
     except binascii.Error:
-        return b""  # No token is empty.
+        return b""  # This is wrong as a token, because no token is empty.
     _user_name, _, password = decoded.partition(b":")
     return password
 
 
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
-    """Return the token that equals the sent one, or None."""
+    """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare all, so that the time does not show which one is right.
+    # Compare with all tokens: an early end would show by its time which is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -133,7 +136,7 @@ def make_login(token: bytes) -> str:
 
 
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether a Cookie header has a login under one of the tokens."""
+    """Return whether a Cookie header has a login that one of the tokens has signed."""
     for cookie in cookies.split(";"):
         name, _, value = cookie.strip().partition("=")
         if name == COOKIE and _is_login(value, tokens):
@@ -145,12 +148,12 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # By a wrong clock, it may be of the far future.
+    # A login from the far future, made while the clock was wrong, must not be valid.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False
     is_valid = False
-    for token in tokens:  # Compare all, as in `find_token`.
+    for token in tokens:  # Compare with all tokens, as in `find_token`.
         signature = _sign(match["signed"], token)
         if hmac.compare_digest(match["signature"], signature):
             is_valid = True
@@ -158,5 +161,5 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
 
 
 def _sign(login: str, token: bytes) -> str:
-    # With the prefix, the signature is valid for nothing else.
+    # The prefix keeps the signature from being used for another purpose.
     return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

@@ -1,4 +1,4 @@
-"""Warnings in the log about failed logins, at a bounded rate."""
+"""Warnings in the log about failed logins, a limited number per minute."""
 
 import logging
 import time
@@ -13,14 +13,14 @@ PERIOD = 60.0  # In seconds.
 class FailedLogins:
     """Log failed logins, at most `MAX_LINES` in each `PERIOD`.
 
-    Without a bound, a client that guesses tokens could fill the disk.
+    Otherwise a client that guesses tokens could fill the disk.
     """
 
     def __init__(self) -> None:
         self._logged_at: deque[float] = deque(maxlen=MAX_LINES)
 
     def log(self, address: str) -> None:
-        """Log a failed login of the client at this address, unless there were too many."""
+        """Log a failed login from this address, unless too many were logged."""
         now = time.monotonic()
         is_full = len(self._logged_at) == MAX_LINES
         if is_full and now - self._logged_at[0] < PERIOD:

@@ -18,8 +18,8 @@ from storage.bookmark import clean
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
-# From the fields of a form, its path and its problem to a page that shows the form again.
-_Writer = Callable[[Fields, str, Problem, Site], str]
+# Writes a page that shows a form again, from the form's fields and path, and the error.
+_FormWriter = Callable[[Fields, str, Problem, Site], str]
 
 
 def respond_page(content: str, status: str = OK) -> Response:
@@ -27,11 +27,12 @@ def respond_page(content: str, status: str = OK) -> Response:
 
 
 def form_handler(
-    write_again: _Writer,
+    write_again: _FormWriter,
 ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
-    """Return a decorator of handlers that take the fields of a form.
+    """Return a decorator that reads a form and passes its fields to the handler.
 
-    After an error, the response is the page of `write_again`.
+    If the handler raises an error, the response is a page that `write_again` writes,
+    which shows the form with everything that was typed.
     """
     def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
         @functools.wraps(handler)
@@ -53,15 +54,19 @@ def form_handler(
 def _respond_problem(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
-        # 410 would say that the address of the form itself is gone for good.
+        # 410 would say that the address of the form, too, is gone for ever.
         response.status = "409 Conflict"
     response.headers |= problem.headers  # Such as Retry-After.
     return response
 
 
-def typed_tags(fields: Mapping[str, Any], what: str = "some") -> list[str]:
-    """Return the tags that were typed into a form. Raises Invalid, also if there are none."""
+def typed_tags(fields: Mapping[str, Any], missing: str = "some") -> list[str]:
+    """Return the tags that were typed into a form.
+
+    Raises Invalid if a tag is invalid, or if there are none: `missing` then says
+    what to write.
+    """
     tags = list(clean({"tags": fields.get("tags", [])})["tags"])
     if not tags:
-        raise Invalid([("tags", f"are missing: write {what}")])
+        raise Invalid([("tags", f"are missing: write {missing}")])
     return tags

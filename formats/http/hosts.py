@@ -22,19 +22,22 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.store import Store
 
-# Each open folder has one inotify instance, of which Linux allows a user 128 at first.
+# Each open folder needs an inotify instance, and Linux by default allows a user 128.
 MAX_OPEN = 100
-# With the suffix `.tokens`, a name has at most the 255 bytes of a file's name.
+# The token file is named after the host, and a file's name has at most 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 CANNOT_BE_USED = "The folder of this host or its tokens cannot be used."
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HostFolder:
-    """The opened folder of a host. Two are equal if they are the same folder."""
+    """The opened folder of a host. Objects are equal if they opened the same folder."""
 
     def __init__(self, root: Path, host: str) -> None:
-        """Open `root/host`. Raises OSError, also for a link, which could leave ROOT."""
+        """Open `root/host`.
+
+        Raises OSError, also for a symbolic link, which could lead out of `root`.
+        """
         self._named_path = root / host
         self._descriptor: int | None = None
         with files.open_folder(root) as descriptor:
@@ -44,11 +47,11 @@ class HostFolder:
 
     @property
     def path(self) -> Path:
-        """The path of this folder, even when another folder or a link has its name."""
+        """A path that leads to this folder even after the folder was renamed."""
         path = Path(f"/proc/self/fd/{self._descriptor}")
         if path.exists():
             return path
-        return self._named_path  # Only Linux has paths of descriptors.
+        return self._named_path  # Only Linux has `/proc/self/fd`.
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostFolder) and self._identity == other._identity
@@ -72,10 +75,11 @@ OpenCaches = Callable[[], Caches]
 def caches_opener(
     max_open: int, one_machine: bool, keep_deleted: int
 ) -> Callable[[HostFolder], Caches]:
-    """Return a function that opens the store of a folder, with the caches of its responses.
+    """Return a function that opens the store of a folder, or returns the open one.
 
-    Python frees the longest unused store beyond `max_open`, with its index and inotify
-    instance, when no request refers to it any more. No host waits for another.
+    It returns the caches of responses, which refer to the store. At most `max_open`
+    stores are kept. Python frees the least recently used one, with its index and
+    inotify instance, when no request refers to it any more.
     """
 
     @functools.lru_cache(max_open)
@@ -84,11 +88,13 @@ def caches_opener(
             store = Store(folder.path, one_machine, keep_deleted)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
-        weakref.finalize(store, folder.close)  # The path leads to the open folder.
+        # The path of the store works only while the folder is open.
+        weakref.finalize(store, folder.close)
         return make_caches(store)
 
     def open_caches(folder: HostFolder) -> Caches:
-        # Threads that open a folder at once get a store each, of which one is kept.
+        # If several threads open the same folder at once, each makes a store, and
+        # `lru_cache` keeps one. All threads get this one from the second call.
         open_once(folder)
         return open_once(folder)
 
@@ -102,7 +108,7 @@ class HostApplication:
     root: Path
     make_application: Callable[[Path, OpenCaches, AccessControl], WSGIApplication]
     open_caches: Callable[[HostFolder], Caches]
-    access_control: AccessControl  # With the tokens of hosts without a token file.
+    access_control: AccessControl  # Its tokens are for hosts without a token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
@@ -124,25 +130,28 @@ class HostApplication:
         return app(environ, start_response)
 
     def _find_folder(self, host: str) -> HostFolder:
-        """Return the folder of a host. Raises HTTPError if there is none, or Unavailable."""
+        """Return the folder of a host.
+
+        Raises HTTPError if the host has no folder, Unavailable if it cannot be opened.
+        """
         if _SERVED_HOST.fullmatch(host) and not host.endswith(".tokens"):
             try:
                 return HostFolder(self.root, host)
-            except (FileNotFoundError, NotADirectoryError):  # Also for a file or a link.
-                pass
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # There is nothing of this name, or a file or a symbolic link.
             except OSError as error:
                 raise Unavailable(CANNOT_BE_USED) from error
         raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
 
     def _control_access(self, host: str) -> AccessControl:
-        """Return the access control of a host, with its tokens as they are now.
+        """Return the access control of a host. Raises Unavailable.
 
-        A removed token ends at once. Raises Unavailable.
+        Each request reads the token file, so that a removed token is refused at once.
         """
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # Only a file that is surely missing gives the host the tokens of the service.
+            # After a read error, the common tokens must not open this host's folder.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:

@@ -60,7 +60,7 @@ def _respond_page(
     items: Sequence[Any],
     to_document: Callable[[Any], Members],
 ) -> Response:
-    """Respond with those items that the parameters limit and offset ask for."""
+    """Respond with the items that the parameters `limit` and `offset` select."""
     address = service.site(request).url + path_of(request)
     parameters = query_parameters(request)
     values = first_values(parameters)
@@ -82,7 +82,7 @@ def _respond_page(
 
 
 def _parse_number(text: str) -> int:
-    """Return the number in a parameter, 0 if it is missing or no number."""
+    """Return the number in a parameter, or 0 if the parameter is missing or no number."""
     if UP_TO_18_DIGITS.fullmatch(text):
         return int(text)
     return 0
@@ -118,13 +118,17 @@ def delete_tag(service: Service, request: Request, number: str) -> Response:
 
 
 def add_tag(service: Service, request: Request) -> Response:
-    """POST /api/tags/: respond with a tag, but store none: only bookmarks have tags."""
+    """POST /api/tags/: respond with the tag, but store nothing.
+
+    In this service a tag exists only on bookmarks.
+    """
     sent = _read_members(request, ["name"])
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED)])
     try:
         tags = shapes.parse_tags([sent["name"]])
-    except Invalid as error:  # Its field is `tags`.
+    except Invalid as error:
+        # The error names our field `tags`, but the client has sent `name`.
         reasons = [("name", reason) for _, reason in error.errors]
         raise Invalid(reasons) from None
     if len(tags) != 1:
@@ -133,13 +137,16 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def _tags(store: Store) -> list[str]:
-    """Return the tags that clients see, without flags such as `unread`."""
+    """Return all tags except `unread` and others that linkding shows as flags."""
     counts, _untagged, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 
 
 def _find_tag(store: Store, number: str) -> str:
-    """Return the tag that has this number. Raises HTTPError 404 for none and for several."""
+    """Return the tag that has this number.
+
+    Raises HTTPError 404 if no tag or several tags have the number.
+    """
     wanted = int(number)
     found = [tag for tag in _tags(store) if number_of_id(fold_tag(tag)) == wanted]
     if len(found) != 1:
@@ -148,7 +155,7 @@ def _find_tag(store: Store, number: str) -> str:
 
 
 def _tag_document(store: Store, tag: str) -> Members:
-    """Return a tag as linkding shows it, with the date of the oldest of its bookmarks."""
+    """Return a tag as linkding shows it, with the date of its oldest bookmark."""
     oldest = store.oldest(fold_tag(tag))
     date = timestamp(time.time())
     if oldest:
@@ -178,7 +185,8 @@ def check(service: Service, request: Request) -> Response:
     entry = service.store.holder(url)
     if entry:
         document = shapes.bookmark_document(entry.bookmark)
-    # linkding fills these from the page, and `auto_tags` by rules. This service has neither.
+    # linkding reads the web page for `metadata`, and finds `auto_tags` by the user's
+    # rules. This service reads no pages, and has no such rules.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": document, "metadata": metadata, "auto_tags": []})
 
@@ -189,8 +197,9 @@ def create(service: Service, request: Request) -> Response:
     url = sent.pop("url", None)
     if not url:
         raise Invalid([("url", _REQUIRED)])
-    # The form of linkding's extension sends notes, and shows the stored tags: the sent ones replace
-    # them. Its context menu sends no notes, and does not know the stored tags.
+    # The form of linkding's browser extension shows the stored tags, so the sent tags
+    # replace the stored tags. The extension's context menu does not know the stored
+    # tags, so the sent tags are added. Only the form sends notes.
     replaces_tags = "notes" in sent
     for name in ("title", "description", "notes"):
         if not sent.get(name):  # An empty text must not overwrite a stored one.
@@ -203,13 +212,13 @@ def create(service: Service, request: Request) -> Response:
             after = rules.create(fields, folder.mint())
         else:
             stored = before.bookmark
-            sent.pop("is_archived", None)  # As linkding does.
+            sent.pop("is_archived", None)  # linkding ignores it here, too.
             fields = shapes.fields_to_store(sent, stored.description, stored.tags)
             if not replaces_tags:
                 fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
             after = rules.update(stored, fields)
         folder.put(after, before)
-    # linkding sends 201 for an update, too.
+    # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
 
 
@@ -249,12 +258,12 @@ def _update(store: Store, number: str, sent: Members) -> Bookmark:
 def _find_id(store: Store, number: str) -> str:
     """Return the id of the bookmark, or deleted bookmark, that has this number.
 
-    Raises HTTPError 404 if none or several have it: a client must not change
-    the wrong bookmark.
+    Raises HTTPError 404 if none or several have the number, so that a client cannot
+    change the wrong bookmark.
     """
     ids = store.ids_of_number(int(number))
     if len(ids) != 1:
-        # The ids of private bookmarks must not be named.
+        # The message names no ids, because some bookmarks may be private.
         raise HTTPError(
             404,
             "No bookmark has this number, or several have it, which "
@@ -267,12 +276,12 @@ def _find_id(store: Store, number: str) -> str:
 
 
 def get_profile(service: Service, request: Request) -> Response:
-    """GET /api/user/profile/: the settings of every user."""
+    """GET /api/user/profile/: fixed settings."""
     return _respond(shapes.PROFILE)
 
 
 def list_bundles(service: Service, request: Request) -> Response:
-    """GET /api/bundles/: a page without any saved search."""
+    """GET /api/bundles/: an empty page of saved searches."""
     return _respond({"count": 0, "next": None, "previous": None, "results": []})
 
 
@@ -289,7 +298,10 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def _read_members(request: Request, members: Iterable[str]) -> dict[str, object]:
-    """Return these members of the body; null means not sent. Raises HTTPError or Malformed."""
+    """Return the members of the body that have these names.
+
+    A member that is null counts as not sent. Raises HTTPError or Malformed.
+    """
     body = read_fields(request, formats.JSON_AND_FORM_READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
@@ -299,7 +311,7 @@ def _respond(document: Members, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return linkding's shape of a problem: the reasons for each member, or only a `detail`."""
+    """Return the response to an error, in the shape of linkding's errors."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
     problem.status = shapes.STATUSES.get(problem.status, problem.status)
@@ -324,5 +336,7 @@ ROUTES = (
     Route("/api/bundles/", {"GET": list_bundles}),
 )
 # Some clients leave out the last slash, because linkding redirects them.
-_WITHOUT_SLASH = [Route(each.template.rstrip("/"), each.handlers) for each in ROUTES]
+_WITHOUT_SLASH = [
+    Route(route.template.rstrip("/"), route.handlers) for route in ROUTES
+]
 DOOR = Door(re.compile(r"/api/|/health\Z"), (*ROUTES, *_WITHOUT_SLASH), respond_problem)

@@ -1,4 +1,4 @@
-"""What the parameters of linkding's lists select."""
+"""Select bookmarks by the parameters of linkding's lists."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,14 +32,18 @@ def select_entries(
     modified_since = _parse_date(values, "modified_since")
     entries = store.select(_with_parameters(query, values)).entries
     if added_since:
-        entries = [e for e in entries if e.bookmark.created >= added_since]
+        entries = [
+            entry for entry in entries if entry.bookmark.created >= added_since
+        ]
     if modified_since:
-        entries = [e for e in entries if e.bookmark.modified >= modified_since]
+        entries = [
+            entry for entry in entries if entry.bookmark.modified >= modified_since
+        ]
     return entries
 
 
 def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
-    """Add the parameters of a list to the query; unknown values are ignored."""
+    """Add the parameters of a list to the query. Unknown values are ignored."""
     tags = [*query.tags]
     without_tags = [*query.without_tags]
     for flag in ("unread", "shared"):
@@ -55,21 +59,24 @@ def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
     )
 
 
-def _parse_search(q: str) -> Search | None:
-    q = _SEARCHED_TAG.sub(_quote_tag, q).replace(LINKDING_SPACE, " ")
-    require_short([q])
-    return parse_search(q, _KEYWORDS)
+def _parse_search(text: str) -> Search | None:
+    text = _SEARCHED_TAG.sub(_quote_tag, text).replace(LINKDING_SPACE, " ")
+    require_short([text])
+    return parse_search(text, _KEYWORDS)
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Return `#two words`, with a no-break space in linkding, as a search has it."""
+    """Put quotation marks around a tag with a no-break space: `#"two words"`.
+
+    Otherwise a search would end the tag at the space.
+    """
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'
 
 
 def _parse_date(values: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, "" without one. Raises Invalid."""
+    """Return the date in a parameter, or "" if it is missing. Raises Invalid."""
     if not values.get(name):
         return ""
     date = parse_date(values[name])

@@ -1,4 +1,4 @@
-"""What linkding's API sends and receives: the members of bookmarks, tags and errors."""
+"""Translate between bookmarks and the JSON objects of linkding's API."""
 
 import re
 from collections.abc import Mapping
@@ -9,10 +9,12 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 from storage.numbers import number_of_id
 
-LINKDING_VERSION = "1.44.0"  # The linkding that has this API. Clients refuse an older one.
-Members = Mapping[str, object]
+# The version of linkding that has this API. Clients refuse older versions.
+LINKDING_VERSION = "1.44.0"
+Members = Mapping[str, object]  # The members of a JSON object, by name.
 
-# A flag is a member of linkding's bookmarks that is true or false. Here, a tag stores it.
+# linkding's bookmarks have flags, which are true or false. This service stores each
+# flag as a tag.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _MEMBER_BY_FIELD = {
     "uri": "url",
@@ -23,18 +25,21 @@ _MEMBER_BY_FIELD = {
     "modified": "date_modified",
 }
 _DATES = ("date_added", "date_modified")
-# What a client may send to create a bookmark, and to update one.
+# A client may send these members to create a bookmark.
 MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+# A client may send these members to update a bookmark.
 WRITABLE_MEMBERS = tuple(name for name in MEMBERS if name not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
-# Clients separate tags by spaces, so a space inside a tag is sent as this character.
+# Clients separate tags by spaces, so they send this character for a space in a tag.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-# In a description, the notes follow this line. The importer of linkding's files writes it, too.
+# linkding's bookmarks have notes. This service stores notes in the description, below
+# this line, and so does the import of linkding's files.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS = "A bookmark with this URL already exists."
-STATUSES = {409: 400, 410: 404, 422: 400}  # By the service's own status.
+# linkding's status for a status of this service, where they differ.
+STATUSES = {409: 400, 410: 404, 422: 400}
 
-# A linkding user's settings, which no request changes.
+# The settings of a linkding user. Clients cannot change them.
 PROFILE: Members = {
     "theme": "auto",
     "bookmark_date_display": "relative",
@@ -71,7 +76,7 @@ def bookmark_document(bookmark: Bookmark) -> Members:
         **flags,
         "date_added": show_date(bookmark.created),
         "date_modified": show_date(bookmark.modified),
-        # The service fetches no page, so it does not know these.
+        # This service reads no web pages, so it does not know these values.
         "favicon_url": None,
         "preview_image_url": None,
         "website_title": None,
@@ -80,7 +85,7 @@ def bookmark_document(bookmark: Bookmark) -> Members:
 
 
 def _split_notes(text: str) -> tuple[str, str]:
-    """Return linkding's description and notes of a bookmark's description."""
+    """Split a stored description into linkding's description and notes."""
     lines = text.split("\n")
     if _NOTES_LINE not in lines:
         return text, ""
@@ -91,14 +96,14 @@ def _split_notes(text: str) -> tuple[str, str]:
 
 
 def _join_notes(description: str, notes: str) -> str:
-    """Return the bookmark's description that `_split_notes` splits into these."""
+    """Return the description that stores linkding's description and notes."""
     if not notes:
         return description
     return f"{description}\n\n{_NOTES_LINE}\n{notes}".strip()
 
 
 def _web_archive_url(bookmark: Bookmark) -> str:
-    """Return the address of the copy that is nearest to the date, if there is one."""
+    """Return the address of the Internet Archive's copy nearest to the bookmark's date."""
     moment = re.sub("[^0-9]", "", bookmark.created)
     return f"https://web.archive.org/web/{moment}/{bookmark.uri}"
 
@@ -112,7 +117,7 @@ def show_date(date: str) -> str:
 
 
 def problem_document(problem: Problem) -> Members:
-    """Return the reasons for each member, or only a `detail`."""
+    """Return linkding's object for an error."""
     if problem.status == 409:
         return {"url": [_URL_EXISTS]}
     if problem.status == 400:
@@ -132,13 +137,14 @@ def problem_document(problem: Problem) -> Members:
 def fields_to_store(
     sent: Members, stored_description: str = "", stored_tags: tuple[str, ...] = ()
 ) -> Fields:
-    """Return the fields that linkding's members set. Raises Invalid."""
+    """Return the fields of a bookmark that the sent members set. Raises Invalid."""
     fields = {}
     for field, name in _MEMBER_BY_FIELD.items():
         if name in sent:
             fields[field] = sent[name]
     for field in ("created", "modified"):
-        if field in fields:  # For a text that is no date, `rules.clean` raises the error.
+        if field in fields:
+            # If the text is no date, `rules.clean` raises Invalid.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
@@ -147,7 +153,7 @@ def fields_to_store(
 
 
 def _new_description(sent: Members, stored: str) -> str:
-    """Return a bookmark's description with the sent parts in place of the stored ones."""
+    """Return the stored description, with the sent description or notes put in place."""
     description, notes = _split_notes(stored)
     if "description" in sent:
         description = rules.clean({"description": sent["description"]})["description"]
@@ -157,7 +163,7 @@ def _new_description(sent: Members, stored: str) -> str:
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a bookmark's new tags, linkding's flags last, or the stored ones. Raises Invalid."""
+    """Return the tags of a bookmark after the sent tags and flags. Raises Invalid."""
     stored_names = tuple(tag for tag in stored if not stores_flag(tag))
     stored_flags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
     names = stored_names
@@ -168,12 +174,13 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
         if sent.get(flag, tag in stored_flags) in _TRUE_IN_JSON_OR_FORM:
             flags.add(tag)
     if names == stored_names and flags == stored_flags:
-        return stored  # Moving the flags to the end would count as a change of the bookmark.
+        # Another order of the tags would count as a change of the bookmark.
+        return stored
     return (*names, *sorted(flags))
 
 
 def parse_tags(names: object) -> tuple[str, ...]:
-    """Return the tags in an array or a text, in which commas separate tags. Raises Invalid."""
+    """Return the tags in an array or in a text with commas. Raises Invalid."""
     if isinstance(names, str):
         names = [names]
     if isinstance(names, list):

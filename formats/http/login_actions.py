@@ -1,4 +1,4 @@
-"""Logging in by a form, and out: the handlers of the paths below `/-/`."""
+"""The handlers of `/-/login` and `/-/logout`."""
 
 from webob import Request
 
@@ -23,7 +23,7 @@ _BOOKMARK_FORMS = ("/-/add", "/-/edit/")
 
 
 def show_login(service: Service, request: Request) -> Response:
-    """GET /-/login: respond with the form, or with a button to log out."""
+    """GET /-/login: the login form or, after a login, a button to log out."""
     _raise_404_without_tokens(service)
     site = service.site(request)
     if has_login(request.environ.get("HTTP_COOKIE", ""), service.access_control.tokens):
@@ -37,10 +37,11 @@ def show_login(service: Service, request: Request) -> Response:
 
 
 def log_in(service: Service, request: Request) -> Response:
-    """POST /-/login: set the cookie if the token is valid.
+    """POST /-/login: set the login cookie if the token is valid.
 
-    Then lead to the page that was asked for before the login. A pending form of a bookmark is
-    saved; another one is shown, to be confirmed.
+    Then redirect to the page that the user had requested without a login. If the
+    user had sent a form, the login form has its fields, the pending fields. A form
+    that saves a bookmark is sent again. Any other form is shown, to be confirmed.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
@@ -52,7 +53,7 @@ def log_in(service: Service, request: Request) -> Response:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
     if pending_fields and target.startswith(_BOOKMARK_FORMS):
-        # The browser sends the login form, which has all fields of the pending form.
+        # The browser sends the login form again, with all pending fields.
         response = resend_to(site.url + target)
     elif pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))
@@ -65,7 +66,7 @@ def log_in(service: Service, request: Request) -> Response:
 def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
     page = write_login_page(site, target, pending_fields, "This token is wrong.")
     response = respond_with(HTML, page, "401 Unauthorized")
-    # A 401 needs a challenge. For this one, no browser opens a password dialog.
+    # A 401 response needs a challenge. For Bearer, browsers open no password dialog.
     response.headers["WWW-Authenticate"] = BEARER
     return response
 
@@ -78,7 +79,7 @@ def log_out(service: Service, request: Request) -> Response:
         target = "/"
     response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, value="", seconds=0)
-    # Without it, Back shows pages that Chromium keeps in spite of `no-store`.
+    # Chromium keeps pages even with `no-store`, and its Back button would show them.
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
@@ -89,7 +90,7 @@ def _raise_404_without_tokens(service: Service) -> None:
 
 
 def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
-    """Return the Set-Cookie that sets the login cookie, or clears it with 0 seconds."""
+    """Return the header Set-Cookie. With 0 seconds, browsers delete the cookie."""
     attributes = [
         f"{COOKIE}={value}",
         f"Path={site.path or '/'}",

@@ -1,6 +1,7 @@
-"""The login page in place of a page that needs a login.
+"""Show the login page in place of a page that needs a login.
 
-It keeps the pending form, one that was sent without a login.
+If the user has sent a form without a login, the login page keeps the fields of the
+form. They are called pending fields, because they are sent again after the login.
 """
 
 import re
@@ -17,11 +18,12 @@ from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
-MAX_TOKEN_AND_NEXT = 65_536  # In bytes, of these fields of a login form.
-_TARGET = re.compile("/[!-~]*")  # A path and query for a header.
-# After `//` or `/\`, browsers expect a host.
+MAX_TOKEN_AND_NEXT = 65_536  # The bytes of the fields `token` and `next` of a login form.
+_TARGET = re.compile("/[!-~]*")  # A path and query that a header may contain.
+# Browsers take `//name` and `/\name` for a host, which may be another site. The login
+# page is no target, because the user has just left it.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
-# With `%`: the browser may have quoted characters already.
+# Includes `%`, because the browser may have percent-encoded some characters.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
@@ -31,7 +33,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
     target = _requested_page(request)
     if request.method == "POST":
         pending_fields = _read_pending_form(request)
-        if not pending_fields:  # Nothing can be sent again.
+        if not pending_fields:  # There is no form to send again after the login.
             target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields))
 
@@ -44,28 +46,28 @@ def _read_pending_form(request: Request) -> Parameters:
 
 
 def read_form_at_login(request: Request) -> Parameters:
-    """Return the fields of a pending form, or of a login form with one.
+    """Return the fields of a form that may be a login form with pending fields.
 
-    Raises as `read_form`.
+    Raises HTTPError, Malformed or Invalid.
     """
     return read_form(request, MAX_BODY + MAX_TOKEN_AND_NEXT)
 
 
 def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the target in a login form, and the pending fields."""
+    """Return the path to show after the login, and the pending fields."""
     pending_fields = [(name, value) for name, value in fields if name not in ("token", "next")]
     return check_target(dict(fields).get("next", "")), pending_fields
 
 
 def check_target(target: str) -> str:
-    """Return the path to show after the login, `/` for an unsafe path."""
+    """Return the path if it can only lead to this service, otherwise `/`."""
     if not _TARGET.fullmatch(target) or target.startswith(_UNSAFE_BEGINNINGS):
         return "/"
     return target
 
 
 def referring_page(request: Request, site: Site) -> str:
-    """Return the path of the page that made the request."""
+    """Return the path of the page that the user came from, or `/` if it is unknown."""
     referrer = request.environ.get("HTTP_REFERER", "")
     return check_target(referrer.removeprefix(site.url))
 

@@ -12,9 +12,8 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-# In characters. A longer header counts as absent.
-MAX_ACCEPT = 4096
-# A parameter of a media type other than q.
+MAX_ACCEPT = 4096  # In characters. A longer Accept header is ignored.
+# A parameter of a media type, such as `;charset=utf-8`, but not `;q=0.5`.
 _PARAMETER_EXCEPT_Q = re.compile(
     r";\s*+(?![qQ]\s*=)"  # No q.
     r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string.
@@ -25,9 +24,10 @@ _PARAMETER_EXCEPT_Q = re.compile(
 def negotiate(
     request: Request, offered: Iterable[Format], parameters: Parameters = []
 ) -> Format:
-    """Return the format that `format=` or else Accept asks for.
+    """Return the format that the client asks for.
 
-    Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
+    The parameter `format` names it. Without this parameter, Accept chooses. Raises
+    HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
     name = first_values(parameters).get("format")
     if name is not None:
@@ -48,7 +48,10 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the format that Accept prefers, by default the first one, or None."""
+    """Return the format that Accept prefers, or None if it accepts none.
+
+    Of several formats that Accept likes as much, return the first.
+    """
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -58,9 +61,9 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 @functools.lru_cache(maxsize=256)
 def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
     by_type = _formats_by_type(accept.lower(), offered)
-    # WebOb would match no offer with `text/html;charset=utf-8`.
+    # WebOb finds no format for a type with parameters, as `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
-    # RFC 9110 section 5.6.1.2 allows empty elements, which WebOb refuses.
+    # WebOb refuses empty elements of a list, which RFC 9110 section 5.6.1.2 allows.
     accept = accept.strip(", \t")
     header = create_accept_header(accept or None)
     acceptable = header.acceptable_offers(list(by_type))
@@ -72,12 +75,13 @@ def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
-    # Who asks for text/html must get the page, not the download.
+    # A client that asks for text/html must get the page, not the file to download.
     shown = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
     for format in shown:
         for alias in format.aliases:
-            # Responses have another type, so text/* selects no alias.
+            # Add an alias only if Accept names it. With `text/*`, the client would get
+            # a response of another type than it accepts.
             if alias in accept:
                 by_type[alias] = format
     return by_type

@@ -1,4 +1,4 @@
-"""The pages for people below `/-/`: the forms of a bookmark, and their effects.
+"""The pages and forms for people: the handlers of the paths below `/-/`.
 
 If a form cannot be stored, the response is a page with the form, so that nothing typed is lost.
 """
@@ -43,10 +43,11 @@ from storage.query import parse_query
 
 
 def show_add(service: Service, request: Request) -> Response:
-    """GET /-/add: the form for a new bookmark, or for the one that has the `uri` in the query."""
+    """GET /-/add: the form for a new bookmark, or for the bookmark that has the `uri`."""
     view = service.view(request, query_parameters(request))
     values = view.values
-    if "description" not in values:  # The share target of the web app manifest sends `text`.
+    if "description" not in values:
+        # A phone that shares something with the web app sends `title`, `text` and `uri`.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
@@ -56,7 +57,7 @@ def show_add(service: Service, request: Request) -> Response:
 
 
 def show_tools(service: Service, request: Request) -> Response:
-    """GET /-/tools: downloads, bookmarklet, import, and what else is rare."""
+    """GET /-/tools: the page with downloads, the bookmarklet and the import."""
     parameters = query_parameters(request)
     query = replace(parse_query(parameters), limit=0)
     total = service.store.select(query).total
@@ -69,9 +70,10 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     if asset is None:
         raise HTTPError(404, NOTHING_HERE)
     response = respond_asset(request, asset)
-    # A new version has a new name, so caches may keep a file for a year.
+    # A file that changes gets a new name, so caches may keep each file for a year.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    response.headers["Vary"] = VARY  # Without Authorization: files need no token.
+    # The default would add Authorization, but these files need no token.
+    response.headers["Vary"] = VARY
     return response
 
 
@@ -94,9 +96,10 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
 
 @form_handler(refused_form.write_refused)
 def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Response:
-    """POST /-/edit/{id}: store the user's changes beside those of others since the form's version.
+    """POST /-/edit/{id}: store the fields that the user has changed in the form.
 
-    If both have changed a field, respond with both versions.
+    Fields that another client has changed since the form was opened keep their new
+    values. If both have changed the same field, respond with both versions.
     """
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
@@ -115,10 +118,10 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
 
 
 def import_file(service: Service, request: Request) -> Response:
-    """POST /-/import: import a file, and report what was stored and skipped."""
+    """POST /-/import: import a file, and respond with a report."""
     format = negotiate(request, (formats.JSON, formats.HTML))
     require = functools.partial(require_conditions, request)
-    require(service.store.state())  # Before the file is read, which may be large.
+    require(service.store.state())  # Check before reading the file, which may be large.
     importer = Importer(service.store, require)
     report = importer.import_all(read_files(request))
     if format is formats.HTML:
@@ -132,7 +135,7 @@ def _return_from(service: Service, request: Request, form: BookmarkForm, entry: 
     id = entry.bookmark.id
     address = site.bookmark(id)
     if form.closes_window:
-        address += "?close=1"  # The script of the page closes its window.
+        address += "?close=1"  # The page's script then closes the window.
     elif form.list_query is not None:
         address = list_address(site.url, form.list_query, id)
     return see_other(address)

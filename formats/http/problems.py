@@ -24,11 +24,10 @@ MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
 _RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
-# Accept chooses between the page and a document, which is sent as PROBLEM_JSON in
-# any case.
+# A client that accepts only application/json gets PROBLEM_JSON, too.
 _DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
-# The status of the response to a request that raises this exception.
+# The status of the response for each exception that a handler may raise.
 PROBLEMS: Mapping[type[Exception], int] = {
     errors.Malformed: 400,
     errors.BadQuery: 400,
@@ -46,7 +45,7 @@ PROBLEMS: Mapping[type[Exception], int] = {
 
 
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
-    """Return the problem that an exception means to the client; log a defect."""
+    """Return the problem to report for an exception, and log an unexpected exception."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
     if type(error) not in PROBLEMS:
@@ -73,14 +72,15 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     For 401, the page is the login page.
     """
     problem = problem_of(request, error, site)
-    if problem.status == 410:  # No id is used again, so caches may keep it for a day.
+    if problem.status == 410:
+        # The id of a deleted bookmark is never used again, so caches may keep this.
         scope = "private" if site.has_login else "public"
         problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
     if accepted_format(request, (_DOCUMENT, formats.HTML)) is not formats.HTML:
         response = respond_with(PROBLEM_JSON, _document(problem))
     elif problem.status == 401:
-        # For the challenge `Basic`, a browser would open its own dialog over the
-        # login page.
+        # For the challenge `Basic`, the browser would open a password dialog over
+        # the login page.
         problem.headers["WWW-Authenticate"] = BEARER
         response = respond_login_page(request, site)
     else:
@@ -92,7 +92,8 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        "type": "about:blank",  # The status says it all (RFC 9457 section 4.2.1).
+        # The status alone names the kind of problem (RFC 9457 section 4.2.1).
+        "type": "about:blank",
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
@@ -107,8 +108,8 @@ def _document(problem: Problem) -> bytes:
 
 
 def _log_internal_error(request: Request) -> Problem:
-    """Log the exception that is being handled; return a problem with its number."""
-    # The client gets only the number: the log may have secrets.
+    """Log the current exception, and return a problem with the number of the log entry."""
+    # The client gets only the number, because the exception may show secrets.
     number = secrets.token_hex(8)
     path = _logged_path(request)
     log.exception("error %s at %s %r", number, request.method, path)

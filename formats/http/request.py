@@ -21,16 +21,16 @@ from storage.nesting import outside_strings
 
 log = logging.getLogger("bookmarks")
 
-# In bytes.
-MAX_BODY = MAX_ENTRY  # One bookmark, or a form.
-MAX_FILE = 32 * 1024 * 1024  # A file to import.
-MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
+MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
+MAX_FILE = 32 * 1024 * 1024  # The bytes of the files to import.
+MAX_JSON_CONTAINERS = 500_000  # The objects and arrays in a document.
 MAX_JSON_VALUES = 2_000_000
-# Other threads wait until the decoder has reached the end of an object. Decoding
-# so many members of one object takes a second, so many numbers 0.2 seconds.
+# Other threads cannot run before the decoder reaches the end of the next object. To
+# decode this many members of one object takes a second, this many numbers 0.2 seconds.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
-URI_MISSING = f"is required. {_SEND_FILES}"  # The body may be a whole file.
+# Without a uri, the body may be a file of bookmarks, sent to the wrong path.
+URI_MISSING = f"is required. {_SEND_FILES}"
 
 
 def query_parameters(request: Request) -> Parameters:
@@ -63,7 +63,10 @@ def read_fields(
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the value that is the whole body. Raises HTTPError or Malformed."""
+    """Return the value of one field, which is the whole body.
+
+    Raises HTTPError or Malformed.
+    """
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -83,7 +86,7 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # A multipart form also has boundaries and headers.
+    # A multipart form is larger than its files, by its boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -96,13 +99,14 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
 
 
 def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
-    """Return the entries of a file; an empty format means to detect it."""
+    """Return the entries of a file. An empty `format` is detected."""
     if not format:
         format = detect_format(data)
     if format == "json":
         limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Read the first entry now: the reader raises Malformed for a file without any.
+    # Read the first entry now, because the reader raises Malformed for a file
+    # without entries.
     first = list(islice(entries, 1))
     return chain(first, entries)
 
@@ -137,7 +141,7 @@ def _too_many(limit: int, what: str) -> HTTPError:
 def _check_type(
     request: Request, accepted: Collection[str], default: str = ""
 ) -> tuple[str, dict[str, str]]:
-    """Return the media type in Content-Type, and that header's parameters.
+    """Return the media type in Content-Type, and its parameters.
 
     Raises HTTPError 415, or Malformed for a PUT with Content-Range.
     """
@@ -163,7 +167,7 @@ def _check_type(
 
 
 def _is_xml(media_type: str) -> bool:
-    """Return whether a body declares its own charset."""
+    """Return whether a body of this type is XML, which declares its charset."""
     return media_type.endswith(("xml", "xbel"))
 
 
@@ -177,8 +181,8 @@ def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
     """Return the body.
 
-    Raises HTTPError 413 for more than `limit` bytes, HTTPError 411 if nothing says
-    where the body ends, or Malformed for a body that is cut off.
+    Raises HTTPError 413 for more than `limit` bytes, HTTPError 411 if no header says
+    where the body ends, or Malformed if the body ends too early.
     """
     length = _content_length(request)
     if length is None:
@@ -195,12 +199,12 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 def _content_length(request: Request) -> int | None:
-    """Return the length of the body, None if the input ends with it."""
+    """Return the length of the body, or None if the body is all of the WSGI input."""
     length: int | None = request.content_length
     if length is not None:
         return length
-    if request.environ.get("wsgi.input_terminated"):  # As after a chunked body.
-        return None
+    if request.environ.get("wsgi.input_terminated"):
+        return None  # The server has decoded a chunked body.
     if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
         raise HTTPError(411, "This server needs the Content-Length of the body.")
     return 0
@@ -210,11 +214,11 @@ def _read_up_to(request: Request, size: int) -> bytes:
     """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
     chunks = []
     try:
-        # A read may return less than it is asked for.
+        # `read` may return fewer bytes than it is asked for.
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)
-    except Exception as error:  # Each server raises its own error.
+    except Exception as error:  # Each WSGI server raises other exceptions.
         log.warning("A body cannot be read to its end: %r", error)
         raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)

@@ -29,7 +29,7 @@ COMMON_HEADERS = {
 
 
 class HTTPError(Exception):
-    """A request that cannot be served; a `_` in names of headers stands for `-`."""
+    """An error response. The keyword `Retry_After` sets the header `Retry-After`."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -70,7 +70,7 @@ def resend_to(url: str) -> Response:
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
     """Add the headers that every response has.
 
-    If the service has tokens, only visitors' responses are public.
+    `is_public` says that the response shows only public bookmarks.
     """
     headers = response.headers
     cache_control = "no-cache"
@@ -79,7 +79,7 @@ def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool)
         cache_control = "private, no-cache"
         vary = f"{VARY}, Authorization, Cookie"
         if headers.get("Content-Type") == HTML and not is_public:
-            # After "Log out", Back must not show a page that needed the login.
+            # After a logout, the Back button must not show a page that needs a login.
             cache_control = "private, no-store"
     headers.setdefault("Cache-Control", cache_control)
     headers.setdefault("Vary", vary)

@@ -1,4 +1,8 @@
-"""Routes and doors: which handler serves a path and a method, and how errors look there."""
+"""Find the handler for the path and the method of a request.
+
+A route is a path with its handlers. A door is one interface of the service, which
+has several routes.
+"""
 
 import functools
 import re
@@ -22,27 +26,29 @@ from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE = "There is nothing at this address."
-# The pattern of each variable of a path template; `Route.fields` has that of {field}.
+# The pattern of each variable of a path template. The values of {field} are those in
+# `Route.fields`.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
     "file": FILE_NAME,
     "other": "[^/]+",
-    "number": "[0-9]{1,10}",  # linkding's ids have 31 bits.
+    "number": "[0-9]{1,10}",  # An id in linkding's API, a number of 31 bits.
     "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
 }
 
 
 @dataclass
 class Service:
-    """What every handler needs: the store, the access control and the address.
+    """The store, the access control and the address, which every handler gets.
 
-    There is one for the owner and one for visitors.
+    The application has one Service for the owner and one for visitors, who have no
+    token and see only public bookmarks.
     """
 
     folder: Path  # The data folder.
     access_control: AccessControl
-    configured_site: Site | None  # None: the address is that of each request.
+    configured_site: Site | None  # If it is None, each request names the address.
     open_caches: Callable[[], Caches]
     is_visitor: bool
     _caches: Caches | None = None
@@ -50,7 +56,8 @@ class Service:
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, which is opened with its store at its first use."""
-        # Python 3.11 makes `cached_property` of all services under one lock.
+        # In Python 3.11, a `cached_property` has one lock for the objects of all
+        # hosts, so that opening one large folder would delay the requests of all.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:
@@ -59,11 +66,11 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The store, for visitors only a `Reader` of what is public."""
+        """The store. Visitors get a `Reader`, which has only public bookmarks."""
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
-        """Return the service as links and pages need it."""
+        """Return the address of the service, and what all its pages show."""
         address = self.configured_site or requested_site(request)
         has_login = bool(self.access_control.tokens)
         if self.is_visitor:
@@ -77,14 +84,15 @@ class Service:
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
-        """Return what the representations of a resource may show beside it."""
+        """Return the site and the query parameters, which links and pages need."""
         return View(self.site(request), parameters)
 
     def _host_tags(self, uri: str) -> Sequence[str]:
         return self.store.host_tags(uri)
 
     def _count_unread(self) -> int:
-        # A form comes back with what was typed while the folder cannot be read.
+        # If the folder cannot be read, use the last known number: the page may be a
+        # form with everything that the user has typed.
         with suppress(StorageError):
             if not self.store.compares_each_time():
                 self.store.refresh()
@@ -108,7 +116,7 @@ class Route:
         return ", ".join(sorted(methods))
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the template's variables, None without a match."""
+        """Return the values of the template's variables, or None for another path."""
         if match := self._pattern.fullmatch(path):
             return match.groupdict()
         return None
@@ -127,7 +135,7 @@ class Route:
 class Door:
     """One interface of the service: paths, their handlers, and the shape of errors."""
 
-    paths: re.Pattern[str]  # Matches the beginning of each of its paths.
+    paths: re.Pattern[str]  # Matches the beginning of each path of the door.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
@@ -140,7 +148,7 @@ class Door:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # 410 comes before 404 and 405.
+        if "id" in arguments:  # For a deleted bookmark, respond 410, not 404 or 405.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE)
@@ -159,6 +167,6 @@ class Door:
 
 
 def path_of(request: Request) -> str:
-    """Return the path of the request below the service, as WSGI has decoded it."""
-    # `request.path_info` fails if it is not UTF-8.
+    """Return the path of the request below the service, decoded as Latin-1."""
+    # `request.path_info` raises an error if the path is not UTF-8.
     return request.environ.get("PATH_INFO") or "/"

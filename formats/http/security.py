@@ -18,7 +18,7 @@ from formats.http.response import HTTPError
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MAX_HOST = 261  # A name of 255 octets (RFC 1035), a colon and a port.
-# RFC 3986 section 3.2.2, without percent-encoding.
+# A host and a port (RFC 3986 section 3.2.2), without percent-encoding.
 HOST = re.compile(
     r"""
     ( \[ [0-9A-Fa-f:.]+ \]    # an IPv6 address
@@ -29,9 +29,9 @@ HOST = re.compile(
 )
 # The paths that need no token. Their handlers do not use the store.
 _PUBLIC_PATH = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
-# All other pages below `/-/` lead to a change.
+# The one page below `/-/` for visitors. All others are for changing something.
 _VISITORS_PAGE = "/-/tools"
-# Challenges. For BEARER alone, no browser opens a password dialog.
+# The challenges of 401 responses. For Bearer, browsers open no password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
@@ -53,19 +53,21 @@ _CROSS_SITE = (
 class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token."""
 
-    tokens: Sequence[bytes]  # Without any, everybody may read and write.
-    public_read: bool  # GET and HEAD of what is public need no token.
-    base_url: str | None  # Of the service; `//HOST` has the scheme of the request.
+    tokens: Sequence[bytes]  # If it is empty, everybody may read and write.
+    public_read: bool  # Visitors without a token may read public bookmarks.
+    # The address of the service. `//HOST`, without a scheme, allows http and https.
+    base_url: str | None
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def is_owner(self, request: Request) -> bool:
-        """Return whether the request may see everything, unlike a visitor's."""
+        """Return whether the request may read and change all bookmarks."""
         return not self.tokens or self._is_authenticated(request.environ)
 
     def check(self, request: Request, is_owner: bool) -> bool:
-        """Return whether the request may use the store.
+        """Return whether the request may use the store. Raises HTTPError to refuse it.
 
-        If not, its path needs no token. Raises HTTPError if it is refused.
+        False is returned for a path such as a style sheet's, which needs neither a
+        token nor the store.
         """
         self._check_host(request)
         if self.tokens:
@@ -83,32 +85,33 @@ class AccessControl:
         if is_owner and scheme in ("bearer", "token"):
             return True  # A page of another site cannot send this header.
         if environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            # Old browsers send the cookie with another site's form, without
-            # Origin. Scripts send HTTP Basic without Origin, and must work.
+            # Old browsers send the login cookie with a form of another site, and
+            # send no Origin. Scripts with HTTP Basic send no Origin either, but no
+            # other site can make them send a request.
             is_cookie = is_owner and not authorization
             self._check_site(request, needs_proof=is_cookie)
         if is_owner or self._is_public_reading(environ):
             return True
         if _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
             return False
-        # For Basic, a browser would open its dialog over an extension, whose
-        # requests have one of these.
+        # For Basic, a browser would open a password dialog over the page of a
+        # browser extension. Extensions send one of these headers.
         challenge = _BASIC_OR_BEARER
         if "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token"):
             challenge = BEARER
         raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
 
     def _is_authenticated(self, environ: WSGIEnvironment) -> bool:
-        """Return whether the request has a token, or without any a login cookie."""
+        """Return whether the request has a valid token or login cookie."""
         authorization = environ.get("HTTP_AUTHORIZATION")
         if authorization:
             return has_token(authorization, self.tokens)
         return has_login(environ.get("HTTP_COOKIE", ""), self.tokens)
 
     def _is_public_reading(self, environ: WSGIEnvironment) -> bool:
-        """Return whether the request needs no token.
+        """Return whether the request reads public bookmarks without a token.
 
-        A client that sends a wrong one must learn of it.
+        With a wrong token it is refused, so that the client learns of the mistake.
         """
         if not self.public_read or environ.get("HTTP_AUTHORIZATION"):
             return False
@@ -120,7 +123,7 @@ class AccessControl:
     def _check_site(self, request: Request, needs_proof: bool = False) -> None:
         """Raise HTTPError if a page of another site sent the request.
 
-        With `needs_proof`, a header must show that a page of this service did.
+        With `needs_proof`, a header must show that a page of this service sent it.
         """
         is_own_site = _is_own_site(request, self.base_url)
         if is_own_site is False or (needs_proof and not is_own_site):
@@ -128,7 +131,7 @@ class AccessControl:
 
     def _check_host(self, request: Request) -> None:
         host = requested_host(request)
-        if self.tokens or not host:  # Browsers always send Host.
+        if self.tokens or not host:  # Without Host, the client is no browser.
             return
         if not _is_own_host(host, self.base_url):
             detail = _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host)
@@ -136,7 +139,10 @@ class AccessControl:
 
 
 def requested_host(request: Request) -> str | None:
-    """Return the header Host, None without one in HTTP/1.0. Raises HTTPError."""
+    """Return the value of Host, or None if a request of HTTP/1.0 has none.
+
+    Raises HTTPError.
+    """
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
@@ -148,7 +154,7 @@ def requested_host(request: Request) -> str | None:
 
 
 def host_name(url: str) -> str:
-    """Return the host in an address, without a final dot; empty if there is none."""
+    """Return the host in an address, without a final dot, or "" if it has no host."""
     try:
         return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
@@ -174,7 +180,10 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
 
 
 def _is_own_site(request: Request, base_url: str | None) -> bool | None:
-    """Return whether a page of this service sent the request, None if no header shows it."""
+    """Return whether a page of this service sent the request.
+
+    Returns None if no header says which site sent it.
+    """
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
     if site == "none":  # The user typed the address.
         return None
@@ -189,13 +198,14 @@ def _is_own_site(request: Request, base_url: str | None) -> bool | None:
 def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     """Return the origins of the service (RFC 6454 section 6.2).
 
-    Behind a proxy, browsers show `base_url`, and the requested address may be another.
+    Behind a proxy, the browser knows the service by `base_url`, while the requested
+    address may have another host and scheme.
     """
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     origins = [f"{configured.scheme}://{configured.netloc}"]
-    # Over http, others can send pages of this host, so its scheme must be that
-    # of `base_url`.
+    # With an https address, `http://` of the same host is not our origin: an attacker
+    # in the network can forge the pages of http.
     if requested.netloc != configured.netloc:
         origins.append(f"{requested.scheme}://{requested.netloc}")
     return origins

@@ -1,20 +1,21 @@
-"""Read what a phone shares into the values of the form that adds a bookmark."""
+"""Fill the form that adds a bookmark from the texts that a phone has shared."""
 
 import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# These characters at the end of an address are the sentence's.
+# At the end of an address, these characters belong to the sentence around it.
 _PUNCTUATION = ".,;:!?'\"’”»"
-# So are these, unless the address has the opening bracket.
+# At the end of an address, a closing bracket belongs to the sentence, too, unless the
+# opening bracket is in the address.
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Most apps share only a text with the address. The rest is the title, or beside
-    a title the description.
+    Most apps share only a text that contains the address. The rest of the text
+    becomes the title or, if there is a title, the description.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -31,7 +32,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, without punctuation behind it."""
+    """Return the first web address in a text, without the punctuation after it."""
     match = _ADDRESS.search(text)
     if not match:
         return ""

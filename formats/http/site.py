@@ -17,14 +17,15 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-# In characters. A page that refuses a longer Host has links.
+# In characters. Longer values are cut, because all links of a page repeat them.
 _MAX_VALUE = 4096
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-_PATH_CHARACTERS = "/!$&'()*+,;=:@~"  # Not encoded in a path (RFC 3986 section 3.3).
+# These are not percent-encoded in a path (RFC 3986 section 3.3).
+_PATH_CHARACTERS = "/!$&'()*+,;=:@~"
 
 
 def requested_site(request: Request) -> Site:
-    """Return the address of the service that the request names."""
+    """Return the address of the service, as the request names it."""
     environ = request.environ
     values = [environ.get(name, "")[:_MAX_VALUE] for name in ADDRESS_VARIABLES]
     return _make_site(*values)
@@ -45,7 +46,7 @@ def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the configured address, None if there is none. Raises Invalid."""
+    """Return the site at a configured address, or None for no text. Raises Invalid."""
     if not text:
         return None
     text = text.strip()
@@ -55,7 +56,8 @@ def parse_base_url(text: str | None) -> Site | None:
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = parts.netloc.lower()
-    # As in Origin, which is compared with it (RFC 6454 section 6.2).
+    # Remove the default port, because browsers do the same in Origin (RFC 6454
+    # section 6.2), which is compared with this address.
     host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # The path may be percent-encoded already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")

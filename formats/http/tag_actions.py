@@ -1,4 +1,4 @@
-"""The forms that change the tags of a list, and those that change tags everywhere."""
+"""The handlers of forms that change tags in a list or on all bookmarks."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     members[action] = typed_tags(fields)
     retagging = clean_retagging(members)
     entries = service.store.select(retagging.query).entries
-    # If the change is refused, the form comes back with the new number.
+    # If this number is not the expected one, the form is shown again, with this number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)
@@ -50,13 +50,14 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/tags: rename, merge or delete tags.
 
-    Ask first, unless the form has the number of bookmarks that have the old or new tags.
+    The user must first confirm the number of bookmarks that have the old or the new
+    tags. If `expected` is not this number, respond with the question.
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if fold_tags([tag])]
     new: list[str] = []
     if fields.get("do") != "delete":
-        new = typed_tags(fields, "the new name")
+        new = typed_tags(fields, missing="the new name")
     counts = _count(service, old)
     existing = _count(service, _without(new, old))
     total = sum(count for _, count in [*counts, *existing])

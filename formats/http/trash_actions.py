@@ -33,7 +33,9 @@ def show_trash(service: Service, request: Request) -> Response:
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, and return to the list or the trash."""
     ids = _chosen(fields)
-    ids.reverse()  # Of bookmarks of the same second, a list shows new ids before old.
+    # A restored bookmark gets a new id, and lists show the newest id of a second first.
+    # Restore the last bookmark first, so that a list shows them in the same order.
+    ids.reverse()
     restored = []
     saved_again = []
     missing = 0
@@ -84,8 +86,8 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
         match outcome:
             case Done():
                 erased += 1
-            case Failed(_, NotFound()):  # Another request was faster.
-                pass
+            case Failed(_, NotFound()):
+                pass  # Another request has already erased or restored it.
             case Failed(_, error):
                 raise error
     address = f"{service.site(request).url}/-/trash"
@@ -93,8 +95,9 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _chosen(fields: Fields) -> list[str]:
-    """Return the ids of a form. Raises Invalid if there are none."""
-    if fields.get("only"):  # The button of one bookmark, whatever is checked.
+    """Return the ids of the chosen bookmarks. Raises Invalid if there are none."""
+    if fields.get("only"):
+        # The button beside one bookmark was pressed, so the checkboxes do not count.
         return [fields["only"]]
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:

@@ -8,9 +8,11 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# In bytes, beside 3/8 of the content: 6 bytes for a chunk of 16.
+# The framing of a chunked body (chunk sizes, line ends, extensions and trailers) may
+# have this many bytes, and 6 more for every 16 bytes of content.
 MAX_FRAMING = 16_384
-MIN_RATE = 1024  # In bytes per second, after the first minute.
+# In bytes per second. waitress closes the connection of a slower request after a minute.
+MIN_RATE = 1024
 _TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
 
 
@@ -20,17 +22,19 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # waitress would send `100 Continue` and never respond.
+            # If the request is refused, waitress would send only `100 Continue`, and
+            # no response.
             self.expect_continue = False
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
         try:
             super().parse_header(header_plus)
-        except ValueError:  # waitress would close the connection without a response.
+        except ValueError:
+            # waitress would close the connection without a response.
             raise ParsingError("The request line or Content-Length is malformed") from None
-        # A proxy may go by the other length, and see another request in what
-        # follows (RFC 9112 section 6.1).
+        # With both headers, a proxy and this server could disagree where the request
+        # ends, which allows request smuggling (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
             raise ParsingError(_TWO_LENGTHS)
@@ -38,7 +42,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse long chunk extensions and trailers, and tiny chunks.
 
-        8 MiB of them would take 4 seconds of CPU.
+        waitress needs 4 seconds of CPU to parse 8 MiB of them.
         """
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
@@ -51,7 +55,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
 class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     parser_class = FixedParser
     started = 0.0  # When the current request began to arrive.
-    size = 0  # Its bytes.
+    size = 0  # The bytes of the current request that have arrived.
 
     def received(self, data: bytes) -> object:
         if self.request is None:
@@ -59,7 +63,9 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
             self.size = 0
         self.size += len(data)
         result = super().received(data)
-        if self.request is not None:  # A slow request counts as silence.
+        if self.request is not None:
+            # waitress closes a connection without recent activity. Set the time back
+            # for a request that arrives too slowly.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result
@@ -68,13 +74,14 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would keep a core busy for a minute.
+            # The temporary folder is full. waitress would try again and again for a
+            # minute, and keep a core busy.
             self.will_close = True
             raise
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
-    """Serve requests that write, and may wait for a lock, in other threads."""
+    """Serve requests that write in separate threads, because they may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
