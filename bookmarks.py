@@ -40,7 +40,7 @@ from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_wit
 from formats.http.routing import Door, Route, Service, path_of
 from formats.http.security import AccessControl
 from formats.http.site import parse_base_url
-from formats.listing import OF_FEEDS, Listing, Site, known_parameters
+from formats.listing import FEED_PARAMETERS, Listing, Site, known_parameters
 from storage import bookmark as rules
 from storage.bookmark import READ_ONLY_FIELDS, WRITABLE_FIELDS
 from storage.errors import Gone, Invalid
@@ -71,7 +71,7 @@ def list_bookmarks(service: Service, request: Request) -> Response:
 
 def feed(service: Service, request: Request) -> Response:
     """GET /feed: the Atom feed of the selected bookmarks and of deletions."""
-    parameters = known_parameters(query_parameters(request), OF_FEEDS)
+    parameters = known_parameters(query_parameters(request), FEED_PARAMETERS)
     format = negotiate(request, [formats.ATOM], parameters)
     selection = service.store.select(parse_query(parameters, format.page_size))
     listing = Listing(selection, service.view(request, parameters), "/feed")

@@ -11,10 +11,12 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# Entity tags have it: another version may write the same state in other bytes.
+# Entity tags contain the version, because another version of the service may write the same
+# bookmarks in other bytes.
 __version__ = "0.1.0"
 
-# Takes a body and its media type's parameters; returns the fields of one bookmark.
+# Takes the body of a request and the parameters of its media type, such as `boundary`. Returns the
+# fields of one bookmark.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
@@ -24,10 +26,10 @@ class Format(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # Other media types in Accept.
+    aliases: tuple[str, ...] = ()  # Accept may name the format by these media types, too.
     page_size: int | None = None  # The default `limit` of a list.
-    download_name: str = ""  # Browsers save the response under it.
-    is_page: bool = False  # It shows data of other bookmarks, too.
+    download_name: str = ""  # The name under which browsers save a response.
+    is_page: bool = False  # The page of a bookmark also shows data of other bookmarks.
 
     @property
     def bare_type(self) -> str:
@@ -80,7 +82,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# `xbel.read_whole` adds empty fields, for which XBEL has no elements.
+# PUT replaces all fields. XBEL has no elements for empty fields, so `xbel.read_whole` adds them.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     "application/x-xbel": xbel.read_whole,
@@ -96,7 +98,7 @@ FIELD_TYPES = ("text/plain", "application/json")
 
 # --- Reading files ---
 
-# The format of a file by its media type; the format of an empty name is detected.
+# The name of a file's format by its media type. If the name is empty, the format is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
     "application/x-xbel": "xbel",

@@ -9,11 +9,11 @@ from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
-# Links in Atom must be IRIs (RFC 3987 section 2.2).
+# Links in Atom must be IRIs, which may have these characters beyond ASCII (RFC 3987 section 2.2).
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
 for _plane in range(0x1, 0xE):
     _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
-# Excluded by RFC 3987 section 4.1.
+# IRIs must not have these characters (RFC 3987 section 4.1).
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]'  # An excluded character.
@@ -52,7 +52,7 @@ def _head(listing: Listing) -> str:
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    # Of the whole collection, even if the feed has a part of it.
+    # The last change of any bookmark, even of one that this feed does not contain.
     updated = listing.selection.latest
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -82,7 +82,7 @@ def _page_links(listing: Listing) -> str:
 
 
 def _entry_id(id: str) -> str:
-    """Return the atom:id, the same at every address (RFC 4287 section 4.2.6)."""
+    """Return the atom:id, which must stay if the service gets another address (RFC 4287 4.2.6)."""
     return f"urn:x-bookmarks:{id}"
 
 
@@ -112,7 +112,7 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
 
 
 def _iri(uri: str) -> str:
-    """Return the uri with characters percent-encoded that RFC 3987 excludes."""
+    """Return the uri, in which the characters that an IRI must not have are percent-encoded."""
     head, number_sign, fragment = uri.partition("#")
     host_in_brackets = ""
     if match := _UP_TO_HOST_IN_BRACKETS.match(head):
@@ -127,6 +127,6 @@ def _iri(uri: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode what an IRI excludes, such as a `#` in a fragment."""
+    """Percent-encode each character that an IRI must not have, such as a `#` in a fragment."""
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
     return encoded.replace("#", "%23")

@@ -12,12 +12,13 @@ _SURROGATES = re.compile("[\udc80-\udcff]+")
 def decode(data: bytes, label: str = "") -> str:
     """Return the text of a file that declares the charset `label`, with LF as line break.
 
-    Bytes that are not UTF-8 are read as windows-1252. Others that cannot be read become U+FFFD.
+    Without a known charset, the file is read as UTF-8, and bytes that are not UTF-8 are read as
+    windows-1252. Bytes that cannot be decoded become U+FFFD.
     """
     codec = _choose_codec(data, label)
     if codec:
         text = data.decode(codec, "replace")
-    elif _is_utf_8(data):  # The search below would block other threads.
+    elif _is_utf_8(data):  # The regular expression below would block other threads.
         text = data.decode("utf-8-sig")
     else:
         text = data.decode("utf-8-sig", "surrogateescape")
@@ -26,7 +27,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return the number of bytes that `decode` reads as windows-1252 though not declared."""
+    """Return the number of bytes for which `decode` can only guess windows-1252."""
     if _choose_codec(data, label) or _is_utf_8(data):
         return 0
     text = data.decode("utf-8-sig", "surrogateescape")
@@ -57,15 +58,15 @@ def _decode_windows_1252(surrogates: re.Match[str]) -> str:
 
 def find_codec(label: str) -> str:
     """Return the codec for a declared charset, empty if it is unknown."""
-    if label.lower() == "x-mac-system":  # Of old Macs.
+    if label.lower() == "x-mac-system":  # Programs of old Macs declare this charset.
         label = "macintosh"
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # A label that could be found is ASCII, so the file is no UTF-16.
+    # The label was found in the file as ASCII, so the file cannot be UTF-16.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
-    # As in the Encoding Standard: gb18030 has all of gbk, and more.
+    # gb18030 extends gbk. The Encoding Standard decodes gbk as gb18030, too.
     if encoding.name == "gbk":
         return "gb18030"
     return str(encoding.codec_info.name)

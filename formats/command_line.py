@@ -54,7 +54,8 @@ def configured_application(
     options = _parse(["serve"], version)  # The environment sets the defaults of the options.
     options.make_app = make_app
     options.make_host_app = make_host_app
-    # Without `--hosts`, the service answers only to loopback names and the host of --base-url.
+    # Without --hosts, the service answers only requests for loopback names and for the host of
+    # --base-url, so it needs no token.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
@@ -104,8 +105,9 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _add_check(subparsers)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
-        # Without a token, anyone could read and write, and without `--hosts` other bookmarks.
+        # An empty --token-file would mean that everybody can read and write.
         _refuse_empty_value("--token-file", options.token_file)
+        # An empty --hosts would mean that the bookmarks of --data are served.
         _refuse_empty_value("--hosts", options.hosts)
     return options
 
@@ -118,7 +120,8 @@ def _add_serve(subparsers: _Subparsers) -> None:
     _add_option(parser, "--base-url", "URL", "the address at which clients reach the service")
     _add_option(parser, "--token-file", "FILE", "a file with the tokens, one per line")
     _add_flag(parser, "--public-read", "require a token for changes only")
-    # Without a token, Host must be a local name or that of --base-url (DNS rebinding).
+    # Against DNS rebinding, a service without a token accepts only a local name or the host of
+    # --base-url as Host.
     _add_flag(parser, "--no-auth", "listen on any address without a token; see --base-url")
     _add_option(parser, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
     _add_flag(parser, "--access-log", "log one line for each request")
@@ -193,7 +196,7 @@ def _add_command(
     help: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Add a command that works on the data folder."""
+    """Add the parser of a command that works on the data folder."""
     epilog = f"For example: bookmarks {name} {example}"
     parser = subparsers.add_parser(name, help=help, epilog=epilog)
     parser.set_defaults(run=run, dry_run=False)
@@ -203,7 +206,7 @@ def _add_command(
 
 # --- Options ---
 
-# Their values may begin with `-`.
+# The values of these options may begin with `-`, such as `--sort -title`.
 _TEXT_OPTIONS = ("--sort", "--q", "--tag", "--add", "--remove", "--title", "--description")
 
 

@@ -27,7 +27,8 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The format of an exported file. The format `html`, a page, cannot be imported.
+# The format of an exported file by its suffix. A suffix `.html` means a bookmark file, because the
+# format `html` is a page, which cannot be imported.
 EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".txt": "text",
@@ -35,17 +36,18 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# With `>> FILE`, /dev/stdout leads to FILE, and replacing it would lose its lines.
+# If a shell runs the command with `>> FILE`, /dev/stdout is a link to FILE. The export must not
+# replace FILE, because it may have lines already.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
-_STANDARD_OUTPUT = 1  # File descriptors.
-_STANDARD_INPUT = 0
-_WHOLE_FILE = 0  # In place of a line.
+_STANDARD_OUTPUT = 1  # A file descriptor.
+_STANDARD_INPUT = 0  # A file descriptor.
+_WHOLE_FILE = 0  # In place of the number of a line, 0 means the whole file.
 
 # --- check ---
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print all problems of the folder. Return 1 if harmful ones remain."""
+    """Print the problems of the data folder; return 1 if any remaining problem is harmful."""
     data = Path(options.data)
     remaining = check(data, options.keep_deleted)
     if options.repair:
@@ -53,18 +55,18 @@ def check_files(options: argparse.Namespace) -> int:
         for finding in repaired:
             print(finding)
     is_harmful = False
-    kept = 0
+    kept_count = 0
     for finding in remaining:
         if finding.is_kept:
-            kept += 1
+            kept_count += 1
             continue
         print(finding)
         if not finding.is_harmless:
             is_harmful = True
-    if len(remaining) == kept:
+    if len(remaining) == kept_count:
         print(f"{data}: the folder is good")
-    if kept:
-        print(f"kept: {kept} deleted bookmarks, which can be put back")
+    if kept_count:
+        print(f"kept: {kept_count} deleted bookmarks, which can be put back")
     if options.similar:
         _print_similar(_open(options, data))
     return int(is_harmful)
@@ -100,9 +102,9 @@ def import_files(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the data folder, or a temporary one in a dry run that must not create it."""
+    """Yield the data folder. A dry run must not create it, and may get a temporary folder."""
     data = Path(options.data)
-    # Without its parent, an import and a dry run fail.
+    # If even the parent folder is missing, the dry run fails, as the import would.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -111,10 +113,10 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    from tqdm import tqdm  # Importing it takes time, which other commands save.
+    from tqdm import tqdm  # Importing tqdm takes time, which other commands save.
 
     reported_before = len(importer.report.entries)
-    # With the value None of `disable`, tqdm shows nothing without a terminal.
+    # With `disable=None`, tqdm shows its progress bar only on a terminal.
     progress = tqdm(
         _read_file(name, format), desc=Path(name).name[-30:], unit=" entries", disable=None
     )
@@ -126,7 +128,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file, or one that says why there are none."""
+    """Yield the entries of a file. An unreadable file yields a skipped entry with the reason."""
     try:
         yield from read_entries(_read(name), format, "" if name == "-" else name)
     except Malformed as error:
@@ -151,7 +153,7 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    # In the background of a script, `handler` is the constant SIG_IGN.
+    # If a script runs the command in the background, `handler` is the constant SIG_IGN.
     if received_signals and callable(handler):
         handler(signal.SIGINT, None)
 
@@ -181,7 +183,7 @@ def export(options: argparse.Namespace) -> int:
         write_file(options.file, formats.LISTS[format](listing))
     except BrokenPipeError:
         raise
-    except OSError as error:  # Its text may name a temporary file.
+    except OSError as error:  # The text of the error may name a temporary file.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
@@ -198,7 +200,10 @@ def _format_of(file: str) -> str:
 
 
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
-    """Write a file, or standard output. Raises OSError, and leaves an old file then."""
+    """Write a file, or standard output for `-`.
+
+    Raises OSError. If the file exists already, the error leaves it unchanged.
+    """
     path = Path(name)
     if name in _STANDARD_OUTPUT_NAMES:
         with open(_STANDARD_OUTPUT, "wb", closefd=False) as file:
@@ -207,8 +212,8 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # A symbolic link stays. For links in a circle, Path.resolve would raise a
-        # RuntimeError before Python 3.13.
+        # Only the target of a symbolic link is replaced, not the link. For links in a circle,
+        # Path.resolve would raise a RuntimeError before Python 3.13.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
@@ -229,7 +234,10 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a bookmark, or add to the one that has the address; print it. Raises StorageError."""
+    """Add a bookmark, or extend the bookmark that has the address. Print the bookmark.
+
+    Raises StorageError.
+    """
     form = BookmarkForm.read(
         {
             "uri": options.address,
@@ -254,7 +262,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def _added(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
-    """Return the fields with tags and description behind the stored ones."""
+    """Return changes that add the tags and the description to those of the stored bookmark."""
     added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
     if fields["title"]:
         added["title"] = fields["title"]
@@ -279,7 +287,7 @@ def delete(options: argparse.Namespace) -> int:
 
 
 def _delete_one(store: Store, id: str) -> None:
-    rules.clean({"id": id})  # An id such as ../x would leave the folder.
+    rules.clean({"id": id})  # An id such as ../x would name a file outside of the data folder.
     with store.transaction() as folder:
         folder.delete(folder.get(id))
 
@@ -306,7 +314,7 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder; say if the data folder, maybe misspelt, is new."""
+    """Return the store of a folder. Say if the data folder is new: its name may be misspelt."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new:
@@ -315,7 +323,7 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_existing(options: argparse.Namespace) -> Store:
-    """Return the store of a folder: a new one would look like an empty collection."""
+    """Return the store of the data folder. Exit if there is no such folder."""
     folder = Path(options.data, "bookmarks")
     if not folder.is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")

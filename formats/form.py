@@ -9,19 +9,19 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
-# The form of a list has one for each bookmark.
-MAX_FIELDS = 2_000
+MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields: that of a bookmark has a text and checkboxes of the name `tags`.
+# A form may repeat these fields, which have tags separated by commas. The form of a bookmark has a
+# text field and checkboxes that are all named `tags`.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
-    "tag_names",  # Of linkding's API.
+    "tag_names",  # The name in linkding's API.
 }
-# A form may repeat these fields, too.
+# A form may repeat these fields, too. A comma does not separate their values.
 _REPEATED_FIELDS = {
-    "tag",  # Selects the bookmarks of a list.
+    "tag",  # A tag in the filter of a list.
     "selected",  # The id of a checked bookmark.
 }
 
@@ -70,10 +70,10 @@ def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, 
 
 
 class _Part(NamedTuple):
-    """A part of a multipart form: `file_name` is None if the part is no file."""
+    """A part of a multipart form."""
 
     name: str
-    file_name: str | None
+    file_name: str | None  # None if the part is not a file.
     value: bytearray
 
 
@@ -94,7 +94,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
 
 
 def _add_event(parts: list[_Part], event: MultipartSegment | bytearray | None) -> None:
-    """Add what the parser yields: a part, a piece of its value, or None at its end."""
+    """Add what the parser yields: the start of a part, a piece of its value, or None at its end."""
     if event is None:
         return
     if not isinstance(event, MultipartSegment):

@@ -1,4 +1,4 @@
-"""JSON (RFC 8259): a bookmark is an object of its fields, a list an array of those."""
+"""JSON (RFC 8259): a bookmark is an object of its fields, and a list is an array of objects."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from storage.index import Entry
 from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK_LENGTH = 20  # In bookmarks.
+_CHUNK_LENGTH = 20  # The number of bookmarks that are written at once.
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -49,7 +49,7 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # The message is a predicate.
+    except Malformed as error:  # The error is a predicate, such as "is nested too deeply".
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
@@ -72,7 +72,7 @@ def parse_strictly(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # Such as "Unterminated string starting at", before a position.
+        # Python's message may end before a position: "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 
@@ -88,7 +88,7 @@ def _reject_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]
     return members
 
 
-# int() would refuse more than 4,300 digits.
+# Integers are read as floats, because int() would refuse more than 4,300 digits.
 _decoder = json.JSONDecoder(
     parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_names
 )

@@ -13,7 +13,8 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# What a form has done, for the notice of the next list, whose query has the numbers.
+# After a form, the next list has a query such as `?changed=3`, and a notice with this text: "3
+# bookmarks changed."
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
@@ -21,21 +22,22 @@ RESULTS: Mapping[str, str] = {
     "erased": "deleted for good",
 }
 
-_RANGE = ("limit", "offset")
-_OF_LISTS = ("tag", "q", "uri", "sort", "format")
-OF_FEEDS = ("tag", "q", "format", *_RANGE)
-_OF_PAGES = ("tag", "q", "sort", *_RANGE)
+_RANGE_PARAMETERS = ("limit", "offset")
+_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
+FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
+# Links and forms that lead back to a list keep these parameters.
+_LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
 
 class Site(msgspec.Struct, frozen=True):
-    """The service as its links and pages need it."""
+    """The facts about the service that links and pages need."""
 
     url: str = ""  # Such as `https://example.com/marks`.
     path: str = ""  # Such as `/marks`, for links that stay on the same host.
     has_login: bool = False
-    is_visitor: bool = False  # Pages have nothing that needs a login.
+    is_visitor: bool = False  # The user is not logged in, so pages have no forms for changes.
     count_unread: Callable[[], int] = lambda: 0
-    # Return the tags of other bookmarks whose uri has the same host.
+    # Takes a uri. Returns the tags of the bookmarks whose uris have the same host.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark(self, id: str) -> str:
@@ -44,7 +46,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """What a writer may show beside its resource."""
+    """The service and the query of a request, for the writer of the response."""
 
     site: Site = Site()
     parameters: Parameters = []  # The query of the request.
@@ -61,7 +63,7 @@ class Listing:
 
     selection: Selection
     view: View = View()
-    path: str = "/"  # Of the list, below the service's address.
+    path: str = "/"  # The path of the list, such as `/feed`, below the address of the service.
 
     @property
     def query(self) -> Query:
@@ -70,7 +72,7 @@ class Listing:
 
     @property
     def site(self) -> Site:
-        """The service as links and pages need it."""
+        """The facts about the service that links and pages need."""
         return self.view.site
 
     @property
@@ -81,7 +83,7 @@ class Listing:
     @cached_property
     def filter(self) -> Parameters:
         """The parameters tag and q, without empty and repeated ones."""
-        tags: dict[str, str] = {}  # By the folded tag.
+        tags: dict[str, str] = {}  # The keys are folded, so that Cat and cat are one tag.
         words = []
         for name, value in self.view.parameters:
             if name == "q":
@@ -98,26 +100,28 @@ class Listing:
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`, unless the list has the usual order."""
+        """The parameter `sort`; empty if the list has the usual order, the newest first."""
         if self.query.sort == NEWEST_FIRST:
             return []
         return [("sort", self.query.sort)]
 
     @cached_property
     def links(self) -> Mapping[str, str]:
-        """If the list has several pages: their addresses by link relation (RFC 8288)."""
+        """The addresses of other pages of the list by link relation, such as next (RFC 8288)."""
         limit = self.query.limit
         if not limit:
             return {}
         offsets = offsets_of_pages(self.query.offset, limit, self._count)
-        parameters = [*known_parameters(self.view.parameters, _OF_LISTS), ("limit", str(limit))]
+        parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
+        parameters.append(("limit", str(limit)))
         return links_to_pages(self.site.url + self.path, parameters, offsets)
 
     @property
     def _count(self) -> int:
         if self.path != "/feed":
             return self.selection.total
-        # A page of the feed has a part of the bookmarks and one of the deletions.
+        # A page of the feed shows some bookmarks and some deletions. The longer of these two lists
+        # decides how many pages there are.
         return max(self.selection.total, self.selection.tombstone_count)
 
     @property
@@ -132,23 +136,24 @@ class Listing:
     @property
     def address(self) -> str:
         """The address of this page."""
-        parameters = known_parameters(self.view.parameters, (*_OF_LISTS, *_RANGE))
+        names = (*_LIST_PARAMETERS, *_RANGE_PARAMETERS)
+        parameters = known_parameters(self.view.parameters, names)
         return with_query(self.site.url + self.path, parameters)
 
     @property
     def list_query(self) -> str:
-        """The query by which a link or a form leads back, see `list_address`."""
-        return urlencode(known_parameters(self.view.parameters, _OF_PAGES))
+        """The query that a link or form carries, so that `list_address` can lead back here."""
+        return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))
 
 
 def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
-    """Return the offsets of pages by link relation, none of an only page."""
+    """Return the offsets of other pages by link relation, such as next. One page has no others."""
     if offset == 0 and count <= limit:
         return {}
     last = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
     if offset > 0:
-        # Before an offset beyond the end comes the last page.
+        # If the offset is beyond the end, the previous page is the last one.
         offsets["prev"] = max(min(offset - limit, last), 0)
     if offset + limit < count:
         offsets["next"] = offset + limit
@@ -178,9 +183,10 @@ def list_address(
 ) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id`.
 
-    A forged query cannot lead to another page. `results` are numbers of RESULTS.
+    Unknown parameters of `list_query` are dropped, because a link on another site may have forged
+    it. `results` are the numbers for the notice of the list, by the names in RESULTS.
     """
-    parameters = known_parameters(parse_qsl(list_query or ""), _OF_PAGES)
+    parameters = known_parameters(parse_qsl(list_query or ""), _LIST_QUERY_PARAMETERS)
     for name, number in results.items():
         parameters.append((name, str(number)))
     address = with_query(f"{base}/", parameters)

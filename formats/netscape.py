@@ -14,10 +14,11 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# The epochs of Unix (1970) and of Windows (1601).
+# Programs write an unknown date as the epoch of Unix (1970) or of Windows (1601).
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
+# The format itself has places for these fields, except for the id, which is not written.
 _FIELDS_WITH_PLACES = ("id", "uri", "title", "description", "created", "modified")
-# The attributes for the other fields.
+# The other fields are written as attributes with the names of the fields.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_WITH_PLACES)
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -63,18 +64,21 @@ def _entry(bookmark: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, as no text of an unknown date."""
+    """Return the seconds since 1970.
+
+    If an import would take the number for an unknown date, a leading zero is added: `00`.
+    """
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
     text = str(since_epoch // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
-        # An import reads "00" and "-011644473600" as dates.
         return text.zfill(len(text) + 1)
     return text
 
 
 def _href(uri: str) -> str:
     if is_firefox_query(uri):
-        # An import skips `place:`, but keeps `place&#58;`, the same uri.
+        # An import takes `place:` for a search of Firefox. It keeps `place&#58;`, which is the same
+        # uri in HTML.
         return _escape(uri).replace(":", "&#58;", 1)
     return _escape(uri)
 

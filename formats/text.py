@@ -7,13 +7,13 @@ from storage.errors import Malformed
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write the lines. No field has a TAB or a line break."""
+    """Write one line for each bookmark. These fields cannot contain a TAB or a line break."""
     for bookmark in listing.bookmarks:
         yield f"{bookmark.uri}\t{bookmark.title}\t{','.join(bookmark.tags)}\n".encode()
 
 
 def write_value(value: str | Sequence[str]) -> bytes:
-    """Write the value of a field; tags one on each line."""
+    """Write the value of a field; a list of tags gets one line for each tag."""
     if isinstance(value, str):
         return value.encode()
     return "\n".join(value).encode()

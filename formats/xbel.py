@@ -14,7 +14,7 @@ from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_te
 from storage.errors import Invalid
 from storage.index import Entry
 
-# From XBEL's attributes and child elements of a bookmark to the fields of this service.
+# The fields of this service by the attributes and child elements that XBEL has for them.
 _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
@@ -105,7 +105,7 @@ def new_collector() -> Collector:
 
 
 def element_fields(element: Element) -> dict[str, object]:
-    """Return the fields that attributes and child elements of a bookmark have, not its folders."""
+    """Return the fields in the attributes and child elements of a bookmark."""
     fields: dict[str, object] = {}
     id = element.attributes.get("id")
     if id:
@@ -119,5 +119,5 @@ def element_fields(element: Element) -> dict[str, object]:
     for child, name in _FIELD_BY_CHILD.items():
         texts = element.texts.get(child)
         if texts:
-            fields[name] = texts[0]  # XBEL allows only one.
+            fields[name] = texts[0]  # XBEL allows only one title and one desc.
     return fields

@@ -34,17 +34,17 @@ class Element:
 
     kind: str  # The name of the element.
     line: int
-    depth: int  # In elements, this one included.
-    level: int  # In folders around the element.
+    depth: int  # The number of elements that are open at its start, including itself.
+    level: int  # The number of folders around it.
     attributes: dict[str, str]
-    # Those of the elements inside it, by their names.
+    # The texts of elements inside it, such as `title`, by the names of these elements.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Collector:
     """The target of an XML parser that collects folders and entries.
 
-    `elements` has each folder before the entries in it, and no entry that is cut off.
+    In `elements`, a folder precedes its entries. An entry whose end is missing is left out.
     """
 
     def __init__(
@@ -54,19 +54,26 @@ class Collector:
         children: Collection[str] = (),
         descendants: Collection[str] = (),
     ) -> None:
-        """Collect the texts of `children` of a folder or entry, and of its `descendants`."""
+        """Name the elements to collect: folders, entries, and texts inside these.
+
+        A text is collected from an element that is a child of a folder or entry and named in
+        `children`, or that is anywhere inside and named in `descendants`.
+        """
         self.root = ""
         self.elements: list[Element] = []
-        self.line: Callable[[], int] = lambda: 0  # `parse` sets it.
+        # Returns the line at which the parser is. `parse` sets this function.
+        self.line: Callable[[], int] = lambda: 0
         self._folder = folder
         self._entries = entries
         self._children = children
         self._descendants = descendants
-        self._depth = 0  # The number of open elements.
-        # The folders that are open, and perhaps an entry. The document is the first.
+        self._depth = 0  # The number of elements that have started and not ended.
+        # The folders that have started and not ended, and perhaps an entry in the innermost folder.
+        # The first of them stands for the document.
         self._open = [Element(folder, line=0, depth=0, level=-1, attributes={})]
-        self._text: list[str] | None = None  # The pieces of the text that is open.
-        self._text_depth = 0
+        # The pieces of the text that is being collected; None outside of such a text.
+        self._text: list[str] | None = None
+        self._text_depth = 0  # The `_depth` of the element that has this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -74,23 +81,24 @@ class Collector:
         if not self.root:
             self.root = tag
         if self._text is not None:
-            return  # This element is a part of the text.
-        around = self._open[-1]
-        if self._is_text(tag, around):
+            return  # An element inside a text belongs to the text.
+        innermost = self._open[-1]
+        if self._begins_text(tag, innermost):
             self._text = []
             self._text_depth = self._depth
-        elif around.kind != self._folder:
-            return  # No entry has entries or folders inside it.
+        elif innermost.kind != self._folder:
+            return  # Entries and folders inside an entry are ignored.
         elif tag == self._folder or tag in self._entries:
-            element = Element(tag, self.line(), self._depth, around.level + 1, attributes)
+            element = Element(tag, self.line(), self._depth, innermost.level + 1, attributes)
             self._open.append(element)
             if tag == self._folder:
                 self.elements.append(element)
 
-    def _is_text(self, tag: str, around: Element) -> bool:
+    def _begins_text(self, tag: str, innermost: Element) -> bool:
         if tag in self._descendants:
             return True
-        return tag in self._children and self._depth == around.depth + 1
+        is_child = self._depth == innermost.depth + 1
+        return is_child and tag in self._children
 
     def data(self, text: str) -> None:
         """Handle a piece of a text, or of an element inside it."""
@@ -100,10 +108,11 @@ class Collector:
     def end(self, tag: str) -> None:
         """Handle the end of an element."""
         innermost = self._open[-1]
-        if self._text is not None and self._depth == self._text_depth:
-            innermost.texts.setdefault(tag, []).append("".join(self._text))
-            self._text = None
-        elif innermost.depth == self._depth:
+        if self._text is not None:
+            if self._depth == self._text_depth:
+                innermost.texts.setdefault(tag, []).append("".join(self._text))
+                self._text = None
+        elif self._depth == innermost.depth:
             self._open.pop()
             if innermost.kind != self._folder:
                 self.elements.append(innermost)
@@ -117,11 +126,12 @@ _MAX_ATTRIBUTE_DECLARATIONS = 100  # The public DTD of XBEL has fewer than 40.
 
 
 def parse(document: bytes, target: Collector) -> None:
-    """Collect the elements of a document. Raises Malformed, after collecting those before an error.
+    """Collect the elements of a document.
 
-    Declarations by which a few bytes make a large document are refused.
+    Raises Malformed after collecting the elements before an error. Declarations by which a few
+    bytes make a large document are errors, too.
     """
-    parser = DefusedXMLParser(target=target)  # Refuses declarations of entities.
+    parser = DefusedXMLParser(target=target)  # This parser refuses declarations of entities.
     expat = parser.parser
     expat.StartNamespaceDeclHandler = _refuse_long_namespace
     expat.AttlistDeclHandler = _AttributeDeclarations().add
@@ -129,7 +139,7 @@ def parse(document: bytes, target: Collector) -> None:
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets, and ignores the declared one of a string.
+            # Expat knows few charsets. If it gets a str, it ignores the declared charset.
             parser.feed(document.decode(codec))
         else:
             parser.feed(document)
@@ -155,7 +165,7 @@ class _AttributeDeclarations:
     def add(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Refuse what every element would repeat."""
+        """Refuse many attributes and default values, because expat adds them to every element."""
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
@@ -171,22 +181,26 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml\s[^>]*>)?")
 
 
 def declared_charset(document: bytes) -> str:
-    """Return the charset in the XML declaration in lower case; empty without one."""
+    """Return the charset in the XML declaration in lower case; empty if none is declared."""
     if declaration := _CHARSET.match(document):
         return declaration[1].decode("ascii").lower()
     return ""
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file. Raises Malformed after those before an error."""
+    """Yield the folders and entries of a file.
+
+    Raises Malformed after yielding the elements before an error.
+    """
     error = None
     try:
         parse(_repair(data), collector)
     except Malformed as malformed:
         error = malformed
-    if collector.root not in ("", *roots):  # Empty after an error before any element.
+    # The root is empty if the document has an error before its first element.
+    if collector.root not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
-    if _may_have_marks(data):
+    if _can_use_mark(data):
         for element in collector.elements:
             _unmark_invalid_chars(element)
     yield from collector.elements
@@ -194,13 +208,13 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
         raise error
 
 
-# A character that XML can have, in the place of one that XML cannot have.
+# While a document is parsed, this character stands for each one that XML does not allow.
 _MARK = "\U0010ffff"
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 
 
 def _mark_invalid_chars(text: str) -> str:
-    """Put _MARK in the place of each character that the parser would refuse."""
+    """Replace each character that the parser would refuse by _MARK."""
     return _REFERENCE.sub(_mark_invalid_reference, replace_invalid_xml_chars(text, _MARK))
 
 
@@ -215,12 +229,13 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
     return _MARK
 
 
-def _may_have_marks(data: bytes) -> bool:
+def _can_use_mark(data: bytes) -> bool:
+    """Return whether the document itself does not contain _MARK."""
     return _MARK.encode() not in data
 
 
 def _unmark_invalid_chars(element: Element) -> None:
-    """Put NUL in the place of each _MARK, so that the importer reports it."""
+    """Replace each _MARK by NUL, which the importer reports as an invalid character."""
     for name, value in element.attributes.items():
         element.attributes[name] = value.replace(_MARK, "\0")
     for texts in element.texts.values():
@@ -228,18 +243,18 @@ def _unmark_invalid_chars(element: Element) -> None:
 
 
 def _repair(data: bytes) -> bytes:
-    """Return a file as UTF-8 without its declaration, with the same lines.
+    """Return a file as UTF-8 without its XML declaration. The numbers of its lines stay the same.
 
-    Old programs declare UTF-8 yet write windows-1252, begin with blank lines, or write
-    control characters.
+    Old programs declare UTF-8 but write windows-1252, begin with blank lines, or write control
+    characters.
     """
     if declared_charset(data) not in ("", "utf-8"):
         return data
     text = decode(data)
     declaration = _DECLARATION.match(text)
-    assert declaration  # It may be empty.
+    assert declaration  # The pattern matches an empty text, too.
     blank_lines = "\n" * declaration[0].count("\n")
     text = blank_lines + text[declaration.end() :]
-    if _may_have_marks(data):
+    if _can_use_mark(data):
         text = _mark_invalid_chars(text)
     return text.encode()

@@ -50,7 +50,7 @@ def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":
         body = _with_served_names(body)
-    digest = hashlib.sha256(body).digest()[:16]  # As long as a bookmark's version.
+    digest = hashlib.sha256(body).digest()[:16]  # The version of a bookmark has 16 bytes, too.
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))
 
 

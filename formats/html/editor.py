@@ -94,9 +94,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
-        """Return the form that a browser has sent, or that a query fills in."""
+        """Read the fields that a browser has sent, in a form or in the query of an address."""
         tags = fields.get("tags", ())
-        # `fold_tag` would cache tags of any length, which nobody has checked yet.
+        # `fold_tag` has a cache, and a sent tag may still be of any length.
         others = [tag for tag in tags if tag.casefold() != UNREAD]
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
@@ -185,7 +185,7 @@ def _digests(fields: Fields) -> dict[str, str]:
     return digests
 
 
-_40_BITS = 2**40 - 1  # So many bits of a digest distinguish all versions of one bookmark.
+_40_BITS = 2**40 - 1  # 40 bits of a digest are enough to distinguish the versions of a bookmark.
 
 
 def shown_version(entry: Entry) -> str:
@@ -308,7 +308,7 @@ def cancel_link(site: Site, form: BookmarkForm) -> str:
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return the values with the labels of their fields."""
+    """Return the values as HTML, each with the label of its field."""
     rows = []
     for name, value in values:
         if value and name in LABELS:

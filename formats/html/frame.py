@@ -11,7 +11,7 @@ from storage.query import UP_TO_18_DIGITS
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # Characters.
 Note = tuple[str, str]  # A note below a field: its CSS class, such as `error`, and its HTML.
-HiddenFields = Sequence[tuple[str, str | None]]  # A field whose value is None is left out.
+HiddenFields = Sequence[tuple[str, str | None]]  # Fields with the value None are left out.
 
 
 def e(text: str) -> str:

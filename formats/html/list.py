@@ -106,7 +106,7 @@ def _heading(listing: Listing) -> str:
     content = ""
     for name, tag in filter:
         if name == "tag":
-            content += _chip(tag, listing, is_linked)
+            content += _chip(tag, listing, is_linked=is_linked)
     words = dict(filter).get("q")
     if words:
         before = "with" if content else "Results for"
@@ -179,7 +179,7 @@ def _no_such_page(listing: Listing) -> str:
 
 
 class _TagLinks:
-    """The links of a list to its tags."""
+    """The addresses of the links that add a tag to the filter of a list."""
 
     def __init__(self, listing: Listing) -> None:
         base = f"{listing.site.path}/"

@@ -31,7 +31,7 @@ LINKED_SCHEMES = frozenset(
 
 
 def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
-    """Return the title as a link to the uri, or both as text."""
+    """Return the title as a link to the uri. A uri that may be harmful is shown as text."""
     title = escape_text(cut(bookmark.title, MAX_TITLE_SHOWN))
     scheme, _, _ = bookmark.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:

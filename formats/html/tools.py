@@ -15,7 +15,7 @@ _EXPORTS = (
 
 
 def write_tools(view: View, total: int) -> str:
-    """Return the page. The downloads have the `total` bookmarks that the query selects."""
+    """Return the page. Its downloads have the `total` bookmarks of the list in the query."""
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
     downloads = _filter_text(filter) + _downloads(site, filter)

@@ -1,4 +1,4 @@
-"""The page of recently deleted bookmarks, and the answer if some are not put back."""
+"""The page of recently deleted bookmarks, and the page after some could not be put back."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ PAGE_SIZE = 100
 def write_trash(
     deleted: Sequence[DeletedBookmark], total: int, offset: int, days: int | None, view: View
 ) -> str:
-    """Return the page. Deleted bookmarks can be put back for `days`, or always if it is None."""
+    """Return the page. Deleted bookmarks can be put back for `days`; None means for ever."""
     site = view.site
     items = "".join([_item(bookmark, site) for bookmark in deleted])
     path = e(site.path)

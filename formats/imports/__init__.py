@@ -1,4 +1,4 @@
-"""Readers of whole files, this service's own and those of other programs."""
+"""Read files of bookmarks that this service or another program has exported."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Read CSV files with a header: this service's own, and others whose columns have known names."""
+"""Read CSV files with a header, if their columns have names that this or other programs write."""
 
 import csv
 import io
@@ -90,7 +90,10 @@ def is_header(line: str) -> bool:
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives the most known column names, and all names."""
+    """Return the delimiter, and the names of the columns.
+
+    The delimiter is the one that splits the line into the most known names.
+    """
     best_delimiter = ""
     best_names: list[str] = []
     best_count = -1

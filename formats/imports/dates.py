@@ -20,7 +20,7 @@ _YEAR_1_OF_DOTNET = "-62135596800"
 # The value of a member such as `saved: true` is not a date, but another member may have the date.
 _WORDS_FOR_NO_DATE = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
 _SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # A flag, such as 1 for true.
-# `parsedate_to_datetime` ignores what it does not know, such as PM. This pattern refuses it.
+# `parsedate_to_datetime` ignores unknown words such as PM. This pattern refuses them.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,

@@ -194,7 +194,7 @@ class _Walk:
             return ()
         tags_around = self._tags_of_id(members.get("parentId"))
         may_be_built_in = position.depth < _DEPTH_OF_USER_FOLDERS
-        return tags_around + folder_tags(_title(members), may_be_built_in)
+        return tags_around + folder_tags(_title(members), may_be_built_in=may_be_built_in)
 
     def _tags_of_id(self, id: object) -> tuple[str, ...]:
         """Return the tags of the folder with this id, after the tags of the folders around it."""
@@ -208,7 +208,7 @@ class _Walk:
         return tags
 
     def _tags_of_ids(self, ids: object) -> tuple[str, ...]:
-        """Return the tags of the folders in an array of ids, none for any other value."""
+        """Return the tags of the folders in an array of ids. Any other value has no tags."""
         tags: tuple[str, ...] = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
@@ -258,13 +258,13 @@ def _read_named_folders(document: object) -> dict[object, _NamedFolder]:
 
 
 def _containers(members: _Members, is_outermost: bool) -> _Members:
-    """Return the members of an object that contain entries or folders, none for an entry."""
+    """Return the members of an object that contain entries or folders. An entry has none."""
     # The address of the outermost object may be that of a user or site.
     if not is_outermost and _has_address(members):
         return {}
     containers = {}
     for name, value in members.items():
-        if _is_container(name, value, is_outermost):
+        if _is_container(name, value, is_outermost=is_outermost):
             containers[name] = value
     # Tab Session Manager names the members of an object by the ids of windows or tabs.
     if not containers and all(isinstance(value, dict) for value in members.values()):

@@ -53,7 +53,7 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 
 def declared_charset(data: bytes) -> str:
-    """Return the charset in a META element before the first entry; empty if there is none."""
+    """Return the charset in a META element before the first entry; empty without META."""
     head = data[:_BEGINNING]
     if entry := _FIRST_ENTRY.search(head):
         head = head[: entry.start()]
@@ -90,8 +90,8 @@ class _Reader:
         self._link: Token | None = None  # The <A> of the entry that is being read, if any.
         self._title: list[str] = []
         self._description: list[str] = []
-        # The next texts are appended to this list, which is `_heading_texts`, `_title` or
-        # `_description`. They are dropped if it is None.
+        # `add_text` appends texts to this list, which is `_heading_texts`, `_title` or
+        # `_description`. While it is None, texts are dropped.
         self._texts: list[str] | None = None
 
     def read(self) -> Iterator[ImportedEntry]:
@@ -99,7 +99,7 @@ class _Reader:
         for token in tokenize(self._file, _HANDLERS):
             if self._texts is self._description and token.name in _MARKUP_IN_DESCRIPTION:
                 continue
-            _HANDLERS[token.name](self, token)  # This may append to `_entries`.
+            _HANDLERS[token.name](self, token)  # The handler may append to `_entries`.
             yield from self._entries
             self._entries.clear()
 
@@ -124,7 +124,7 @@ class _Reader:
         self._texts = self._heading_texts
 
     def begin_description(self, token: Token) -> None:
-        """Handle <DD>: begin the description of an entry. That of a folder is dropped."""
+        """Handle <DD>: begin the description of an entry. Descriptions of folders are dropped."""
         self._texts = None
         if self._link:
             self._texts = self._description
@@ -137,12 +137,12 @@ class _Reader:
         """Handle a tag such as <DT>: end the entry or the name of a folder, if one is open."""
         if self._link:
             is_cut_off = self._link.is_unclosed and token.name == FILE_END
-            self._entries.append(self._read_entry(self._link, is_cut_off))
+            self._entries.append(self._read_entry(self._link, is_cut_off=is_cut_off))
         self._link = None
         self._texts = None
 
     def add_separator(self, token: Token) -> None:
-        """Handle <HR>: a separator."""
+        """Handle <HR>: add a separator, which the import ignores."""
         self.end_entry(token)
         self._entries.append(ignored_entry(token.line))
 
@@ -167,7 +167,7 @@ class _Reader:
         is_top = self._folders.depth < 2
         if self._is_title_of_file(heading, list_kind):
             return ()
-        if _is_created_by_browser(heading, name, is_top):
+        if _is_created_by_browser(heading, name, is_top=is_top):
             return ()
         if _is_reading_list_of_safari(heading):
             return ("unread",)
@@ -213,7 +213,7 @@ def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> Non
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the fields for which only this service has attributes, except those that are set."""
+    """Set the fields that this service exports as attributes, unless they are set already."""
     for name in OWN_ATTRIBUTES:
         text = attributes.get(name)
         if text and name not in fields:
@@ -262,7 +262,7 @@ def _is_from_linkding(attributes: Mapping[str, str], has_title_of_linkding: bool
 
 
 def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
-    """Return linkding's attributes as those that `read_fields` knows from other programs."""
+    """Translate attributes of linkding to attributes that `read_fields` understands."""
     converted = dict(attributes)
     # linkding writes PRIVATE="1" for every bookmark that is not shared.
     del converted["private"]

@@ -1,4 +1,4 @@
-"""Read XBEL documents: this service's own, and those of KDE, GNOME and browser extensions."""
+"""Read XBEL documents of this service, of KDE and GNOME, and of browser extensions."""
 
 import re
 from collections.abc import Iterator
