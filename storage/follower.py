@@ -18,28 +18,33 @@ from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-BOOKMARKS, TOMBSTONES = 0, 1  # Positions in `Follower.folders`.
-# A file whose reading failed is read again after this time.
+# Positions in `Follower.folders`.
+BOOKMARKS = 0
+TOMBSTONES = 1
+# A file that could not be read is read again after this time.
 RETRY_SECONDS = 1.0
-# For more changes, and more than this part of the collection, a new index is
-# faster: from 600 of 10,000 bookmarks, 4,300 of 100,000, 13,000 of 500,000.
+# Building a new index is faster than changing the old index if there are more
+# changes than both of these: a number, and a part of the collection. Measured: it
+# is faster from 4,300 changes of 100,000 bookmarks on.
 MIN_CHANGES_TO_REBUILD = 500
 _PART_TO_REBUILD = 1 / 30
 
-_File = tuple[int, str]  # BOOKMARKS or TOMBSTONES, and the id.
+_File = tuple[int, str]  # The kind of a file (BOOKMARKS or TOMBSTONES), and its id.
 
 
 class Follower:
     """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/`.
 
-    A bookmark stays while the system cannot read its file: clients would take
-    its absence for a deletion. Callers hold `mutex` unless a method needs none.
+    While the system cannot read a bookmark's file, the bookmark stays in the
+    index, because clients would take its absence for a deletion. Callers must
+    hold `mutex`, unless a method says that it needs no mutex.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        self.change_count = 0  # Of the index. Reading it needs no mutex.
+        # The number of changes of the index. Reading it needs no mutex.
+        self.change_count = 0
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
@@ -52,12 +57,12 @@ class Follower:
     def _forget(self) -> None:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
-        # By id: why its file cannot be used.
+        # Maps an id to the reason why its file cannot be used.
         self._errors: dict[str, StorageError] = {}
-        # By id: the address of a bookmark whose file has become invalid. An
-        # editor may be writing it, so no other bookmark may get the address.
+        # Maps the id of a bookmark whose file has become invalid to its last uri.
+        # An editor may be writing the file, so no other bookmark may get the uri.
         self._last_uri_keys: dict[str, str] = {}
-        # When to read failed files again, by the monotonic clock.
+        # When to read unreadable files again, on the monotonic clock.
         self._retry_at = 0.0
         self._known = (KnownFiles(), KnownFiles())
 
@@ -69,7 +74,9 @@ class Follower:
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if self._has_invalid_file(id):
-            self.reread(id)  # A hard link may have corrected it.
+            # A program may have corrected it through a hard link, which inotify
+            # does not report.
+            self.reread(id)
         error = self._errors.get(id)
         if error:
             raise Unreadable(id, str(error))
@@ -81,7 +88,7 @@ class Follower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         """Return the ids of the bookmarks that have a uri with this key.
 
-        The oldest comes first, those whose files are invalid last.
+        The oldest bookmark comes first. Bookmarks with invalid files come last.
         """
         entries = self.index.of_uri_key(key)
         ids = [entry.bookmark.id for entry in entries]
@@ -101,24 +108,26 @@ class Follower:
 
         Needs no mutex.
         """
-        # In this order, because `refresh` sets `_must_rescan` before it takes events.
+        # Look at the queue of events first: `refresh`, in another thread, sets
+        # `_must_rescan` before it empties the queue.
         if not self.watch.has_no_event():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, for want of inotify."""
+        """Return whether inotify is missing, so each refresh compares all files."""
         return not (self._must_rescan or self.watch.is_open)
 
     def refresh(self) -> Index:
         """Return the up-to-date index. Raises Unavailable."""
-        # Events can be read only once: after an error, rescan.
         must_rescan = self._must_rescan
+        # Inotify delivers each event only once. If anything below raises an error,
+        # this stays True, and the next refresh compares all files.
         self._must_rescan = True
-        folder = self.watch.first_folder_identity
+        folder_before = self.watch.first_folder_identity
         events = self.watch.read_events()
-        if self.watch.first_folder_identity != folder:
-            self._forget()  # Another folder has taken its place.
+        if self.watch.first_folder_identity != folder_before:
+            self._forget()  # Another folder is at the path now.
         if must_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():
@@ -127,9 +136,9 @@ class Follower:
         return self.index
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the index. Raises Unavailable also if reading every file failed."""
+        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         index = self.refresh()
-        if not index.entries and self._failed_ids():
+        if not index.entries and self._unreadable_ids():
             raise Unavailable(
                 "The data folder cannot be read: reading every bookmark failed."
             )
@@ -143,7 +152,10 @@ class Follower:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of an id, which a hard link may have changed unseen."""
+        """Read the files of an id again.
+
+        Inotify does not report it if a program writes through a hard link.
+        """
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
@@ -154,79 +166,87 @@ class Follower:
             if id:
                 yield kind, id
             elif not file_name:
-                # New permissions of the folder may make its files readable.
+                # The folder itself has changed. With new permissions of the folder,
+                # unreadable files may be readable now.
                 for id_of_error in self._errors:
                     yield kind, id_of_error
 
     def _find_changed_files(self) -> Iterator[_File]:
         """Yield each file that has changed since it was last read. Raises OSError."""
         bookmarks, tombstones = self.folders
-        # Failed files wait for the next retry, and the file of a deleted
-        # bookmark for a change of its tombstone.
-        skipped = {*self._failed_ids(), *self._known[TOMBSTONES]}
+        # Unreadable files wait for the next retry. The file of a deleted bookmark
+        # is not read before its tombstone changes.
+        skipped = {*self._unreadable_ids(), *self._known[TOMBSTONES]}
         for id in self._known[BOOKMARKS].find_changed(bookmarks):
             if id not in skipped:
                 yield BOOKMARKS, id
-        skipped = set(self._failed_ids())
+        skipped = set(self._unreadable_ids())
         for id in self._find_changed_tombstones(tombstones):
             if id not in skipped:
                 yield TOMBSTONES, id
         yield from self._files_to_retry()
 
     def _find_changed_tombstones(self, folder: Path) -> list[str]:
-        if not folder.exists():  # git checks out no empty folder.
+        if not folder.exists():  # git removes a folder that becomes empty.
             return list(self._known[TOMBSTONES])
         return self._known[TOMBSTONES].find_changed(folder)
 
     def _files_to_retry(self) -> list[_File]:
-        """Return the failed files, once in `RETRY_SECONDS`."""
+        """Return the unreadable files, but only once in `RETRY_SECONDS`."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
-        # Reading a tombstone reads the bookmark's file, too.
-        return [(TOMBSTONES, id) for id in self._failed_ids()]
+        # `_read_files` looks for the tombstone first, then for the bookmark.
+        return [(TOMBSTONES, id) for id in self._unreadable_ids()]
 
     def _is_retry_due(self) -> bool:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
-    def _failed_ids(self) -> list[str]:
-        failed = []
+    def _unreadable_ids(self) -> list[str]:
+        unreadable = []
         for id, error in self._errors.items():
             if isinstance(error, files.ReadFailed):
-                failed.append(id)
-        return failed
+                unreadable.append(id)
+        return unreadable
 
     # --- Reading the changed files ---
 
     def _read(self, changed: Iterable[_File]) -> None:
         """Update the index with these files. Raises Unavailable."""
-        changed_before = self._changed_at
+        changed_at_before = self._changed_at
         began_ns = time.time_ns()
         ids = self._ids_to_read(changed)
-        items: dict[str, Item | None] = {}
+        changed_items: dict[str, Item | None] = {}
         has_other_error = False
         try:
             for id, may_be_deleted in ids.items():
-                found = self._read_item(id, may_be_deleted, began_ns)
-                if self._record_error(id, found):
-                    has_other_error = True
+                found = self._read_files(id, may_be_deleted, began_ns)
+                error_before = self._errors.get(id)
                 if isinstance(found, StorageError):
-                    found = self._item_of_failed(id, found)
-                if found is not self.index.items.get(id):
-                    items[id] = found
-        finally:  # What was read before an error is known from now on.
-            has_other_time = self._changed_at != changed_before
-            if items or has_other_error or has_other_time:
-                self._change_index(items)
+                    self._set_error(id, found)
+                    item = self._item_to_keep(id, found)
+                else:
+                    self._clear_error(id)
+                    item = found
+                # Two exceptions are never equal, so compare their texts.
+                if str(self._errors.get(id)) != str(error_before):
+                    has_other_error = True
+                if item is not self.index.items.get(id):
+                    changed_items[id] = item
+        finally:  # An error must not lose the files that were read before it.
+            has_other_time = self._changed_at != changed_at_before
+            if changed_items or has_other_error or has_other_time:
+                self._change_index(changed_items)
                 self.change_count += 1
 
     def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Return `_ids_of` the files, and note when their folders changed.
+        """Return `_ids_of` the files, and update `_changed_at` with the folders' times.
 
-        Raises Unavailable for an error of a folder.
+        Raises Unavailable if a folder cannot be read.
         """
         try:
-            # Before reading, so that a later change has a later time.
+            # Before the files are read: a change during the reading has a later
+            # time, and so changes `_changed_at` again.
             folders_changed_at = self._folders_changed_at()
             ids = self._ids_of(changed)
         except OSError as reason:
@@ -246,7 +266,7 @@ class Follower:
             self.index.change(id, item)
 
     def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Return the ids of files in order, each with whether it may be deleted."""
+        """Map the id of each file to whether its bookmark may be deleted."""
         ids: dict[str, bool] = {}
         for kind, id in changed:
             may_be_deleted = (
@@ -257,10 +277,13 @@ class Follower:
             ids[id] = may_be_deleted or ids.get(id, False)
         return ids
 
-    def _read_item(
+    def _read_files(
         self, id: str, may_be_deleted: bool, began_ns: int
     ) -> Item | StorageError | None:
-        """Return what the files of an id say; the tombstone wins."""
+        """Return what is in the tombstone of an id, or else in its bookmark's file.
+
+        The values are those of `_read_file`.
+        """
         if may_be_deleted:
             found = self._read_file(TOMBSTONES, id, began_ns)
             if found:
@@ -270,9 +293,10 @@ class Follower:
     def _read_file(
         self, kind: int, id: str, began_ns: int
     ) -> Item | StorageError | None:
-        """Return what a file says, or why it cannot be used; None if missing.
+        """Return the item in a file, or the error if the file cannot be used.
 
-        For an unchanged file, it is the item in the index.
+        If the file has not changed, this is the same object as in the index. For
+        a missing file, this is None.
         """
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:
@@ -285,7 +309,7 @@ class Follower:
             return None
         except (files.BadFile, Invalid) as error:
             if str(error) != str(self._errors.get(id)):
-                # A folder of `--hosts` has a path in /proc.
+                # With `--hosts` the path is a link below /proc.
                 folder = os.path.realpath(self.folders[kind])
                 log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
             return error
@@ -301,50 +325,51 @@ class Follower:
             return new_entry(decode_bookmark(id, data), data, changed_at)
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
 
-    def _item_of_failed(self, id: str, error: StorageError) -> Item | None:
-        """Return the item that an id keeps in spite of an error."""
+    def _set_error(self, id: str, error: StorageError) -> None:
+        self._errors[id] = error
         last = self.index.items.get(id)
+        is_invalid = not isinstance(error, files.ReadFailed)
+        if is_invalid and isinstance(last, Entry):
+            self._last_uri_keys[id] = last.uri_key
+
+    def _clear_error(self, id: str) -> None:
+        self._errors.pop(id, None)
+        self._last_uri_keys.pop(id, None)
+
+    def _item_to_keep(self, id: str, error: StorageError) -> Item | None:
+        """Return the last item of an unreadable file, None for an invalid file."""
         if not isinstance(error, files.ReadFailed):
-            if isinstance(last, Entry):
-                self._last_uri_keys[id] = last.uri_key
             return None
+        last = self.index.items.get(id)
         if isinstance(last, Entry) and self._is_deleted(id):
             return None
         return last
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark is gone; its tombstone may be unreadable."""
+        """Return whether a bookmark has a tombstone, even an unreadable one, or no file."""
         bookmarks, tombstones = self.folders
         name = id + SUFFIX
         has_tombstone = os.path.lexists(tombstones / name)
         return has_tombstone or files.is_missing(bookmarks / name)
 
-    def _record_error(self, id: str, found: Item | StorageError | None) -> bool:
-        """Remember the error of an id; return whether it is another one."""
-        old = self._errors.pop(id, None)
-        new = None
-        if isinstance(found, StorageError):
-            new = found
-            self._errors[id] = found
-        else:
-            self._last_uri_keys.pop(id, None)
-        return str(new) != str(old)  # Two exceptions are never equal.
-
     def _folders_changed_at(self) -> float:
         """Return when files were last added, replaced or removed."""
         bookmarks, tombstones = self.folders
-        # Removing that folder changes its parent.
-        other = tombstones
-        if not tombstones.exists():
-            other = tombstones.parent
-        return max(bookmarks.stat().st_ctime, other.stat().st_ctime)
+        times = [bookmarks.stat().st_ctime]
+        if tombstones.exists():
+            times.append(tombstones.stat().st_ctime)
+        else:
+            # The removal of the folder of tombstones has changed its parent.
+            times.append(tombstones.parent.stat().st_ctime)
+        return max(times)
 
 
 def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
     """Return the index entry of a bookmark whose file holds `data`."""
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:
-        tags = bookmark.tags  # Sharing the tuple saves 100 bytes a bookmark.
+        # The entry and the bookmark share one tuple, which saves 100 bytes.
+        tags = bookmark.tags
     return Entry(
         bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at
     )
