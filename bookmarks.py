@@ -220,7 +220,7 @@ def change_tags(service: Service, request: Request) -> Response:
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
     require = functools.partial(require_conditions, request)
-    require(selection.state)  # `retag` does not check it for an empty selection.
+    require(selection.state)  # `retag` checks no condition if nothing is selected.
     retagging.require_expected(selection.total)
     report = retag(service.store, retagging, selection.entries, require=require)
     return respond_with(formats.JSON.media_type, json.write_value(report))
@@ -289,10 +289,10 @@ DOORS = (
 class Application:
     """The WSGI application over one data folder.
 
-    `open_caches` is called for the first request that uses the store: it opens the
-    store, and returns the caches of responses for the owner and for visitors.
-    `site` is the configured address of the service. If it is None, the address is
-    taken from each request.
+    The first request that uses the store calls `open_caches`, which opens the store
+    and returns its caches of responses, for the owner and for visitors. `site` is
+    the configured address of the service. If it is None, each request names the
+    address.
     """
 
     def __init__(
@@ -350,8 +350,8 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _door(request).respond(service, request)
     except Gone as error:
-        # Return the 410 response, so that it is cached. A 404 is raised, and so
-        # not cached, because requests of invented paths would fill the cache.
+        # Only a response that is returned is cached. 410 is returned, 404 is raised,
+        # because requests for invented paths would fill the cache.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 
@@ -433,7 +433,7 @@ def make_host_app(
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
     check_keep_deleted(keep_deleted)
-    # Called for its warning, which should be in the log before the first request.
+    # This logs a warning now if other machines may change the folders.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
     open_caches = hosts.caches_opener(max_open, one_machine, keep_deleted)

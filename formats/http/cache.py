@@ -16,8 +16,8 @@ MAX_SIZE = 16 * 1024 * 1024  # The bytes of all cached responses.
 MAX_RESPONSE_SIZE = 256 * 1024  # A response of more bytes is not cached.
 OVERHEAD = 2048  # The bytes that Python needs beside the body of a response.
 
-# What a response depends on. Credentials are checked before, and visitors have
-# another cache than the owner.
+# A response depends on these variables of the request. It does not depend on the
+# credentials: they are checked first, and visitors have a separate cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -26,8 +26,8 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# A request with one of these headers is not cached. The result of a comparison of
-# dates would depend on the clock.
+# A request with one of these headers bypasses the cache, because dates are compared
+# with the clock.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 _Key = tuple[object, ...]
 
@@ -69,13 +69,11 @@ class ResponseCache:
         try:
             return cached.change_count == self.store.refresh()
         except Unavailable:
-            # The data folder cannot be read. `make` raises the error again, but for
-            # a style sheet it does not need the folder.
+            # `make` raises this error again, except for a style sheet.
             return False
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # Without inotify, the look for changes compares all files. This takes longer
-        # than making the response.
+        # To compare all files at each request takes longer than making the response.
         if self.store.compares_each_time():
             return
         key_size = sum(len(value) for value in key if isinstance(value, str))

@@ -38,7 +38,7 @@ def compress(request: Request, response: Response) -> Response:
         return response
     headers = response.headers
     # Change the tag even if the body is too small to be compressed: a 304 response
-    # must have the same tag, and has no body to measure.
+    # must have the same tag, and does not know the size of the body.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:

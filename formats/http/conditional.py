@@ -29,8 +29,7 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# The application sets this WSGI variable if a visitor, who has no token, may read
-# only public bookmarks.
+# The application sets this WSGI variable for a visitor, who sees only public bookmarks.
 VISITOR_VARIABLE = "bookmarks.visitor"
 # An entity tag (RFC 9110 section 8.8.3). WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -164,7 +163,7 @@ def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
 
 
 def _opaque_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, such as `tag` for `"tag"` and for `W/"tag"`."""
+    """Return the entity tags in a header, without quotes and without `W/`."""
     return [tag for _, tag in _ENTITY_TAG.findall(header)]
 
 

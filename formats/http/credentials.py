@@ -29,7 +29,6 @@ def warn_of_readable_tokens(file: str) -> None:
 
 
 def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
-    """Log a warning if a token is short."""
     lengths = [len(token.decode(errors="replace")) for token in tokens]
     if min(lengths, default=MIN_TOKEN_LENGTH) < MIN_TOKEN_LENGTH:
         warn_once(
@@ -67,7 +66,7 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
 
 
 def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
-    """Return one token or several as bytes, without spaces around. Raises Invalid."""
+    """Return one token or several as bytes, without surrounding spaces. Raises Invalid."""
     if token is None:
         return ()
     if isinstance(token, str):
@@ -97,7 +96,7 @@ def _basic_password(credentials: bytes) -> bytes:
     try:
         decoded = base64.b64decode(credentials, validate=True)
     except binascii.Error:
-        return b""  # This is wrong as a token, because no token is empty.
+        return b""  # No token of the service is empty.
     _user_name, _, password = decoded.partition(b":")
     return password
 
@@ -105,7 +104,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare with all tokens: an early end would show by its time which is right.
+    # Compare with all tokens, so that the time does not show which token is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -136,7 +135,7 @@ def make_login(token: bytes) -> str:
 
 
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether a Cookie header has a login that one of the tokens has signed."""
+    """Return whether a Cookie header has a login that was signed with one of the tokens."""
     for cookie in cookies.split(";"):
         name, _, value = cookie.strip().partition("=")
         if name == COOKIE and _is_login(value, tokens):

@@ -54,7 +54,7 @@ def form_handler(
 def _respond_problem(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
-        # 410 would say that the address of the form, too, is gone for ever.
+        # 410 would say that the address of the form is gone, not the bookmark.
         response.status = "409 Conflict"
     response.headers |= problem.headers  # Such as Retry-After.
     return response

@@ -75,11 +75,10 @@ OpenCaches = Callable[[], Caches]
 def caches_opener(
     max_open: int, one_machine: bool, keep_deleted: int
 ) -> Callable[[HostFolder], Caches]:
-    """Return a function that opens the store of a folder, or returns the open one.
+    """Return a function that opens the store of a folder and returns its caches.
 
-    It returns the caches of responses, which refer to the store. At most `max_open`
-    stores are kept. Python frees the least recently used one, with its index and
-    inotify instance, when no request refers to it any more.
+    At most `max_open` stores are kept. Python frees the least recently used store,
+    with its index and inotify instance, when no request refers to it any more.
     """
 
     @functools.lru_cache(max_open)
@@ -151,7 +150,7 @@ class HostApplication:
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # After a read error, the common tokens must not open this host's folder.
+            # Use the tokens of all hosts only if there is surely no token file.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:

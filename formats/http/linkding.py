@@ -82,7 +82,7 @@ def _respond_page(
 
 
 def _parse_number(text: str) -> int:
-    """Return the number in a parameter, or 0 if the parameter is missing or no number."""
+    """Return the number in a parameter, or 0 if it is missing or malformed."""
     if UP_TO_18_DIGITS.fullmatch(text):
         return int(text)
     return 0
@@ -198,8 +198,8 @@ def create(service: Service, request: Request) -> Response:
     if not url:
         raise Invalid([("url", _REQUIRED)])
     # The form of linkding's browser extension shows the stored tags, so the sent tags
-    # replace the stored tags. The extension's context menu does not know the stored
-    # tags, so the sent tags are added. Only the form sends notes.
+    # replace them. The extension's context menu does not show the stored tags, so the
+    # sent tags are added. Only the form sends notes.
     replaces_tags = "notes" in sent
     for name in ("title", "description", "notes"):
         if not sent.get(name):  # An empty text must not overwrite a stored one.

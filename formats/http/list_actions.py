@@ -26,6 +26,7 @@ from storage.errors import (
 from storage.index import Entry
 from storage.query import Query
 from storage.retag import Retagging
+from storage.store import Store
 from storage.transaction import Transaction
 
 
@@ -35,124 +36,140 @@ def change_selected(service: Service, request: Request, fields: Fields) -> Respo
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:
         raise Invalid([("Bookmarks", "are missing: check some in the list")])
-    return _change(service, request, fields, ids, fields.get("do", ""))
+    return _press(service, request, fields, ids, fields.get("do", ""))
 
 
 @form_handler(write_not_done)
 def delete(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/delete/{id}: delete one bookmark."""
-    return _change(service, request, fields, [bookmark], "delete")
+    return _press(service, request, fields, [bookmark], "delete")
 
 
 @form_handler(write_not_done)
 def mark_as_read(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/read/{id}: remove the tag `unread` from one bookmark."""
-    return _change(service, request, fields, [bookmark], "read")
+    return _press(service, request, fields, [bookmark], "read")
 
 
 @form_handler(write_not_done)
 def mark_as_unread(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/unread/{id}: add the tag `unread` to one bookmark."""
-    return _change(service, request, fields, [bookmark], "unread")
+    return _press(service, request, fields, [bookmark], "unread")
 
 
-def _change(
-    service: Service, request: Request, fields: Fields, ids: Sequence[str], action: str
+def _press(
+    service: Service, request: Request, fields: Fields, ids: Sequence[str], button: str
 ) -> Response:
-    """Make the change of a form's button to these bookmarks, and respond with the results."""
-    changes = ChangedBookmarks(
-        is_deletion=action == "delete", is_kept=service.store.trash.keep_deleted != 0
+    """Do what the button of a form means to these bookmarks, and respond."""
+    results = ChangedBookmarks(
+        is_deletion=button == "delete", is_kept=service.store.trash.keep_deleted != 0
     )
-    change = functools.partial(
-        _change_one,
+    act_on_one = functools.partial(
+        _act_unless_newer,
         shown_versions=set(fields.get("_shown", "").split()),
-        change=_change_of_button(action, fields),
+        action=_action_of(button, fields),
     )
-    try:
-        for outcome in change_in_batches(service.store, ids, change):
-            _add_outcome(changes, outcome)
-    except OutcomeUnknown as error:
-        changes.unknown_count = len(ids) - changes.count
-        changes.unknown_reason = str(error)
-    except StorageError as error:
-        if not changes.done:
-            raise
-        left = len(ids) - changes.count
-        changes.failed += [(None, error)] * left
-    if changes.all_failed:
-        _, first_error = changes.failed[0]
+    _act_on_all(service.store, ids, act_on_one, results)
+    if results.all_failed:
+        _, first_error = results.failed[0]
         raise first_error
-    return _respond_changed(changes, ids, fields.get("_list"), service.site(request))
+    return _respond(results, ids, fields.get("_list"), service.site(request))
 
 
-def _respond_changed(
-    changes: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
+def _act_on_all(
+    store: Store,
+    ids: Sequence[str],
+    act_on_one: Callable[[Transaction, str], "_Result"],
+    results: ChangedBookmarks,
+) -> None:
+    """Act on the bookmarks in batches, and add the result for each to `results`.
+
+    Raises StorageError if an error occurs before any bookmark was changed.
+    """
+    try:
+        for outcome in change_in_batches(store, ids, act_on_one):
+            _add_outcome(results, outcome)
+    except OutcomeUnknown as error:
+        # The disk failed, so the remaining bookmarks may be changed or not.
+        results.unknown_count = len(ids) - results.count
+        results.unknown_reason = str(error)
+    except StorageError as error:
+        if not results.done:
+            raise
+        # Earlier batches are stored. The remaining bookmarks were left alone.
+        remaining = len(ids) - results.count
+        results.failed += [(None, error)] * remaining
+
+
+def _respond(
+    results: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
 ) -> Response:
     """Redirect to the list, or respond with a page that has details or a button to undo."""
-    if changes.is_deletion or not changes.is_complete:
-        page = write_changed_bookmarks(changes, site, list_query)
-        return respond_page(page, _status(changes))
+    if results.is_deletion or not results.is_complete:
+        page = write_changed_bookmarks(results, site, list_query)
+        return respond_page(page, _status(results))
     id = ""
     if len(ids) == 1:
         id = ids[0]
-    return see_other(list_address(site.url, list_query, id, {"changed": len(changes.done)}))
+    return see_other(list_address(site.url, list_query, id, {"changed": len(results.done)}))
 
 
-def _status(changes: ChangedBookmarks) -> str:
-    if changes.unknown_count:
+def _status(results: ChangedBookmarks) -> str:
+    if results.unknown_count:
         return "503 Service Unavailable"
-    if changes.done:
+    if results.done:
         return OK
     return "412 Precondition Failed"
 
 
 # --- One bookmark ---
 
-# What a button does to one bookmark.
-_Change = Callable[[Transaction, Entry], None]
+# A function that does what a button means to one bookmark. Raises Gone, Invalid or
+# Unreadable.
+_Action = Callable[[Transaction, Entry], None]
 
 
 class _Result(NamedTuple):
-    """What became of one bookmark."""
+    """The result for one bookmark."""
 
     entry: Entry  # The bookmark as it was before the change.
     is_newer: bool = False  # The bookmark is newer than the page, and was not changed.
     error: StorageError | None = None  # The error of the change, which was not made.
 
 
-def _change_one(
-    folder: Transaction, id: str, shown_versions: set[str], change: _Change
+def _act_unless_newer(
+    folder: Transaction, id: str, shown_versions: set[str], action: _Action
 ) -> _Result:
     """Change a bookmark, unless it has another version than the page has shown."""
     entry = folder.get(id)
     if shown_version(entry) not in shown_versions:
         return _Result(entry, is_newer=True)
     try:
-        change(folder, entry)
+        action(folder, entry)
     except (Gone, Invalid, Unreadable) as error:
         return _Result(entry, error=error)
     return _Result(entry)
 
 
-def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Result]) -> None:
+def _add_outcome(results: ChangedBookmarks, outcome: Outcome[str, _Result]) -> None:
     if isinstance(outcome, Failed):
-        changes.failed.append((None, outcome.error))
+        results.failed.append((None, outcome.error))
         return
     result = outcome.result
     if result.is_newer:
-        changes.newer.append(result.entry)
+        results.newer.append(result.entry)
     elif result.error:
-        changes.failed.append((result.entry.bookmark, result.error))
+        results.failed.append((result.entry.bookmark, result.error))
     else:
-        changes.done.append(result.entry.bookmark)
+        results.done.append(result.entry.bookmark)
 
 
-def _change_of_button(action: str, fields: Fields) -> _Change:
-    """Return the change that a button makes.
+def _action_of(button: str, fields: Fields) -> _Action:
+    """Return what a button does to each bookmark.
 
     Raises Malformed for an unknown button, or Invalid for the typed tags.
     """
-    match action:
+    match button:
         case "delete":
             return Transaction.delete
         case "add":

@@ -40,8 +40,9 @@ def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the login cookie if the token is valid.
 
     Then redirect to the page that the user had requested without a login. If the
-    user had sent a form, the login form has its fields, the pending fields. A form
-    that saves a bookmark is sent again. Any other form is shown, to be confirmed.
+    user had sent a form, the login form contains its fields, called pending fields.
+    A form that saves a bookmark is then sent again, and any other form is shown, so
+    that the user can confirm it.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)

@@ -50,7 +50,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
     """Return the format that Accept prefers, or None if it accepts none.
 
-    Of several formats that Accept likes as much, return the first.
+    If Accept prefers several formats equally, return the first of these.
     """
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:

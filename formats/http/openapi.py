@@ -15,8 +15,8 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas of objects that have all fields of a bookmark. Here openapi.json has
-# only what they add to the schema of a field, such as `readOnly`.
+# The schemas of objects that have all fields of a bookmark. In openapi.json they have
+# only what differs from the schema of a field, such as `readOnly`.
 _OBJECTS = (
     "Bookmark",
     "NewBookmark",

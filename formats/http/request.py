@@ -99,7 +99,7 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
 
 
 def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
-    """Return the entries of a file. An empty `format` is detected."""
+    """Return the entries of a file. If `format` is empty, detect it."""
     if not format:
         format = detect_format(data)
     if format == "json":

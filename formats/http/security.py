@@ -66,8 +66,8 @@ class AccessControl:
     def check(self, request: Request, is_owner: bool) -> bool:
         """Return whether the request may use the store. Raises HTTPError to refuse it.
 
-        False is returned for a path such as a style sheet's, which needs neither a
-        token nor the store.
+        False means that the request has no token, and that its path needs none, such
+        as the path of a style sheet.
         """
         self._check_host(request)
         if self.tokens:
@@ -171,7 +171,7 @@ def is_loopback(name: str) -> bool:
         return False
 
 
-@functools.lru_cache(maxsize=256)  # Most requests have the same few hosts.
+@functools.lru_cache(maxsize=256)
 def _is_own_host(host: str, base_url: str | None) -> bool:
     name = host_name("//" + host)
     if base_url is not None and name == host_name(base_url):
@@ -204,8 +204,8 @@ def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     origins = [f"{configured.scheme}://{configured.netloc}"]
-    # With an https address, `http://` of the same host is not our origin: an attacker
-    # in the network can forge the pages of http.
+    # If both have the same host, trust only the scheme of `base_url`. If this is https,
+    # an attacker in the network could still forge a page with http.
     if requested.netloc != configured.netloc:
         origins.append(f"{requested.scheme}://{requested.netloc}")
     return origins

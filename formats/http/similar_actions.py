@@ -31,7 +31,8 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     """POST /-/keep/{id}: merge similar bookmarks into one, which gets the tags of all.
 
     The form names the other bookmarks of the group in `others`, and they are
-    deleted. If one of the group has changed since the page was made, nothing is done.
+    deleted. If a bookmark of the group has changed since the page was made, nothing
+    is done.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_GROUP:

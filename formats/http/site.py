@@ -31,7 +31,7 @@ def requested_site(request: Request) -> Site:
     return _make_site(*values)
 
 
-@functools.lru_cache(maxsize=256)  # Clients use few different addresses.
+@functools.lru_cache(maxsize=256)
 def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -> Site:
     environ = {
         "wsgi.url_scheme": scheme or "http",
@@ -56,8 +56,7 @@ def parse_base_url(text: str | None) -> Site | None:
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = parts.netloc.lower()
-    # Remove the default port, because browsers do the same in Origin (RFC 6454
-    # section 6.2), which is compared with this address.
+    # Origin has no default port (RFC 6454 section 6.2), and is compared with this host.
     host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
     # The path may be percent-encoded already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")

@@ -22,8 +22,8 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # If the request is refused, waitress would send only `100 Continue`, and
-            # no response.
+            # If the request is refused, waitress would send `100 Continue`, but no
+            # response.
             self.expect_continue = False
         return consumed
 
@@ -74,8 +74,7 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would try again and again for a
-            # minute, and keep a core busy.
+            # The temporary folder is full. waitress would keep a core busy for a minute.
             self.will_close = True
             raise
 
