@@ -335,12 +335,14 @@ class Application:
         if not is_owner:
             service = self._visitors
             environ[VISITOR_VARIABLE] = True
-        make = functools.partial(_respond, service)
+        make_response = functools.partial(_respond, service)
         try:
-            if control.check(request, is_owner):
-                response = service.cache.get(request, bool(control.tokens), make)
+            may_use_store = control.check(request, is_owner)
+            if may_use_store:
+                has_tokens = bool(control.tokens)
+                response = service.cache.get(request, has_tokens, make_response)
             else:
-                response = make(request)
+                response = make_response(request)
         except Exception as error:
             response = _respond_problem(service, request, error)
         return responses.send(request, response, start_response)

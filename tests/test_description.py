@@ -175,7 +175,7 @@ def test_each_described_media_type_is_sent(app):
 def test_the_statuses_are_those_of_the_service_and_of_waitress():
     source = "".join(path.read_text() for path in SOURCES)
     raised = set(map(int, re.findall(r"HTTPError\((\d+),", source)))
-    own = {*problems.PROBLEMS.values(), *raised, 500}
+    own = {*problems.STATUS_BY_ERROR.values(), *raised, 500}
     classes = [item for item in vars(waitress.utilities).values() if isinstance(item, type)]
     server = {item.code for item in classes if issubclass(item, waitress.utilities.Error)}
     described = {}

@@ -130,7 +130,7 @@ def test_the_statuses_of_errors_are_named():
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/http/*.py")]
     sources = "".join(file.read_text() for file in files)
     raised = set(map(int, re.findall(r"HTTPError\((\d+),", sources)))
-    raised |= set(problems.PROBLEMS.values()) | {500}
+    raised |= set(problems.STATUS_BY_ERROR.values()) | {500}
     raised |= {431, 501}  # waitress itself responds with these.
     assert set(map(int, re.findall(r"\b[45]\d\d\b", errors))) == raised
 

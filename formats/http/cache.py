@@ -50,18 +50,21 @@ class ResponseCache:
         self._size = 0  # In bytes. Replaced responses are still counted.
 
     def get(
-        self, request: Request, has_tokens: bool, make: Callable[[Request], Response]
+        self,
+        request: Request,
+        has_tokens: bool,
+        make_response: Callable[[Request], Response],
     ) -> Response:
-        """Return the cached response, or what `make` returns."""
+        """Return the cached response, or a new one."""
         key = _key(request, has_tokens)
         if key is None:
-            return make(request)
+            return make_response(request)
         cached = self._responses.get(key)
         if cached and self._is_fresh(cached):
             return cached.response
-        # Read the count first, because the store may change during `make`.
+        # Read the count first, because the store may change while the response is made.
         change_count = self.store.change_count
-        response = make(request)
+        response = make_response(request)
         self._add(key, _Cached(change_count, response))
         return response
 
@@ -69,7 +72,7 @@ class ResponseCache:
         try:
             return cached.change_count == self.store.refresh()
         except Unavailable:
-            # `make` raises this error again, except for a style sheet.
+            # `make_response` raises this error again, except for a style sheet.
             return False
 
     def _add(self, key: _Key, cached: _Cached) -> None:

@@ -51,6 +51,7 @@ def respond(
     if VISITOR_VARIABLE in request.environ:
         tag += "-public"
     if format.is_page:
+        # The page also shows data of other bookmarks, so its tag depends on its bytes.
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
     validators = {

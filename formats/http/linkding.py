@@ -207,19 +207,25 @@ def create(service: Service, request: Request) -> Response:
     uri = rules.clean({"uri": url})["uri"]
     with service.store.transaction() as folder:
         before = folder.holder(uri)
-        if before is None:
+        if before:
+            after = _add_to(before.bookmark, sent, replaces_tags=replaces_tags)
+        else:
             fields = {"uri": uri, **shapes.fields_to_store(sent)}
             after = rules.create(fields, folder.mint())
-        else:
-            stored = before.bookmark
-            sent.pop("is_archived", None)  # linkding ignores it here, too.
-            fields = shapes.fields_to_store(sent, stored.description, stored.tags)
-            if not replaces_tags:
-                fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
-            after = rules.update(stored, fields)
         folder.put(after, before)
     # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
+
+
+def _add_to(
+    stored: Bookmark, sent: dict[str, object], *, replaces_tags: bool
+) -> Bookmark:
+    """Return a bookmark after a request to create it again."""
+    sent.pop("is_archived", None)  # linkding ignores it here, too.
+    fields = shapes.fields_to_store(sent, stored.description, stored.tags)
+    if not replaces_tags:
+        fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
+    return rules.update(stored, fields)
 
 
 def update(service: Service, request: Request, number: str) -> Response:
@@ -314,7 +320,8 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     """Return the response to an error, in the shape of linkding's errors."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
-    problem.status = shapes.STATUSES.get(problem.status, problem.status)
+    if problem.status in shapes.LINKDING_STATUS_BY_STATUS:
+        problem.status = shapes.LINKDING_STATUS_BY_STATUS[problem.status]
     response = _respond(document, problem.status_line)
     response.headers |= problem.headers
     return response

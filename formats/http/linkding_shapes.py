@@ -37,7 +37,7 @@ LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 _NOTES_LINE = "Notes:"
 _URL_EXISTS = "A bookmark with this URL already exists."
 # linkding's status for a status of this service, where they differ.
-STATUSES = {409: 400, 410: 404, 422: 400}
+LINKDING_STATUS_BY_STATUS = {409: 400, 410: 404, 422: 400}
 
 # The settings of a linkding user. Clients cannot change them.
 PROFILE: Members = {
@@ -171,7 +171,10 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
         names = parse_tags(sent["tag_names"])
     flags = set()
     for flag, tag in TAG_BY_FLAG.items():
-        if sent.get(flag, tag in stored_flags) in _TRUE_IN_JSON_OR_FORM:
+        is_set = tag in stored_flags
+        if flag in sent:
+            is_set = sent[flag] in _TRUE_IN_JSON_OR_FORM
+        if is_set:
             flags.add(tag)
     if names == stored_names and flags == stored_flags:
         # Another order of the tags would count as a change of the bookmark.

@@ -54,7 +54,7 @@ def log_in(service: Service, request: Request) -> Response:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
     if pending_fields and target.startswith(_BOOKMARK_FORMS):
-        # The browser sends the login form again, with all pending fields.
+        # The browser sends the login form, with the pending fields, to the target.
         response = resend_to(site.url + target)
     elif pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))

@@ -25,10 +25,10 @@ _RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
 # A client that accepts only application/json gets PROBLEM_JSON, too.
-_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
+_PROBLEM_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
 # The status of the response for each exception that a handler may raise.
-PROBLEMS: Mapping[type[Exception], int] = {
+STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     errors.Malformed: 400,
     errors.BadQuery: 400,
     errors.NotFound: 404,
@@ -48,9 +48,9 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
     """Return the problem to report for an exception, and log an unexpected exception."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
-    if type(error) not in PROBLEMS:
+    if type(error) not in STATUS_BY_ERROR:
         return _log_internal_error(request)
-    problem = Problem(PROBLEMS[type(error)], str(error))
+    problem = Problem(STATUS_BY_ERROR[type(error)], str(error))
     if isinstance(error, errors.Invalid):
         problem.errors = error.errors
     if isinstance(error, errors.Conflict):
@@ -76,7 +76,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
         # The id of a deleted bookmark is never used again, so caches may keep this.
         scope = "private" if site.has_login else "public"
         problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
-    if accepted_format(request, (_DOCUMENT, formats.HTML)) is not formats.HTML:
+    if accepted_format(request, (_PROBLEM_DOCUMENT, formats.HTML)) is not formats.HTML:
         response = respond_with(PROBLEM_JSON, _document(problem))
     elif problem.status == 401:
         # For the challenge `Basic`, the browser would open a password dialog over

@@ -123,14 +123,14 @@ def limit_json(document: bytes) -> None:
         raise _too_many(MAX_JSON_VALUES, "values")
     for between_objects in punctuation.split(b"{"):
         if between_objects.count(b",") >= MAX_JSON_VALUES_WITHOUT_OBJECT:
-            what = "values without an object between them"
-            raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, what)
+            items = "values without an object between them"
+            raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
 
 
-def _too_many(limit: int, what: str) -> HTTPError:
+def _too_many(limit: int, items: str) -> HTTPError:
     return HTTPError(
         413,
-        f"The JSON document has more than {limit:,} {what}. Import it with "
+        f"The JSON document has more than {limit:,} {items}. Import it with "
         "`bookmarks import` on the server.",
     )
 

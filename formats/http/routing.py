@@ -56,8 +56,8 @@ class Service:
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, which is opened with its store at its first use."""
-        # In Python 3.11, a `cached_property` has one lock for the objects of all
-        # hosts, so that opening one large folder would delay the requests of all.
+        # In Python 3.11, all objects share the lock of a `cached_property`: to open the
+        # large folder of one host would delay the requests of all hosts.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:

@@ -126,7 +126,11 @@ class AccessControl:
         With `needs_proof`, a header must show that a page of this service sent it.
         """
         is_own_site = _is_own_site(request, self.base_url)
-        if is_own_site is False or (needs_proof and not is_own_site):
+        if is_own_site is None:
+            is_refused = needs_proof
+        else:
+            is_refused = not is_own_site
+        if is_refused:
             raise HTTPError(403, _CROSS_SITE)
 
     def _check_host(self, request: Request) -> None:
