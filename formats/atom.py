@@ -82,7 +82,7 @@ def _page_links(listing: Listing) -> str:
 
 
 def _entry_id(id: str) -> str:
-    """Return the atom:id, which must stay if the service gets another address (RFC 4287 4.2.6)."""
+    """Return the atom:id, which never changes, even if the service moves (RFC 4287 4.2.6)."""
     return f"urn:x-bookmarks:{id}"
 
 
@@ -90,7 +90,7 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
     id = _entry_id(bookmark.id)
     title = escape(bookmark.title)
     iri = escape_attribute(_iri(bookmark.uri))
-    # Clients may look for `self` or for `related`.
+    # A client may look for the bookmark's address in the link `self` or in the link `related`.
     url = escape_attribute(site.bookmark(bookmark.id))
     categories = "".join(
         f'<category term="{escape_attribute(tag)}"/>\n' for tag in bookmark.tags

@@ -71,7 +71,7 @@ def _merged_form(
     tags += [tag for tag in split_tags(sent.text("tags")) if fold(tag) not in folded_tags]
     texts = {**form.texts, "tags": ", ".join(tags)}
     form = replace(form, texts=texts, unread=form.unread or sent.unread)
-    return editor.edit_form(site, form, notes=notes, checkbox=checkbox, focus="tags")
+    return editor.edit_form(site, form, notes=notes, checkbox_html=checkbox, focus="tags")
 
 
 def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:

@@ -27,7 +27,7 @@ class ChangedBookmarks(msgspec.Struct):
     # These bookmarks were left alone because of an error. None stands for a bookmark that cannot
     # be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    unknown_count: int = 0  # After an error of the disk, so many bookmarks are changed or not.
+    unknown_count: int = 0  # The number of bookmarks that an error of the disk leaves uncertain.
     unknown_reason: str = ""
 
     @property

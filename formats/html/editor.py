@@ -206,30 +206,32 @@ def edit_form(
     save_label: str = "Save",
     *,
     notes: Mapping[str, Note] = {},
-    checkbox: str = "",
+    checkbox_html: str = "",
     focus: str = "",
-    link: str | None = None,
+    link_html: str | None = None,
 ) -> str:
     """Return the HTML of a form that adds or changes a bookmark.
 
-    `notes` appear below the fields of these names. `checkbox` and `link` are HTML; by default,
-    the link leads back to the list.
+    `notes` appear below the fields of these names, and the field `focus` has the focus. The
+    checkbox stands above the button that saves, the link beside it. By default, the link leads
+    back to the list.
     """
-    if link is None:
-        link = cancel_link(site, form)
+    if link_html is None:
+        link_html = cancel_link(site, form)
     parts = []
     for name in LABELS:
         parts.append(_field(name, form.text(name), notes.get(name), has_focus=name == focus))
         if name == "tags":
             parts.append(_tag_checkboxes(site, form))
-    parts += [checkbox, _unread_checkbox(form), submit_button(save_label, link)]
+    parts += [checkbox_html, _unread_checkbox(form), submit_button(save_label, link_html)]
     path = f"{site.path}/-/add"
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
     # Without autocomplete="off", a browser that reloads the page could put the old text into the
     # form of a newer version.
-    return post_form(path, hidden, "".join(parts), 'class="editor" autocomplete="off"')
+    attributes = 'class="editor" autocomplete="off"'
+    return post_form(path, hidden, "".join(parts), attributes=attributes)
 
 
 def _unread_checkbox(form: BookmarkForm) -> str:
@@ -324,4 +326,4 @@ def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:
     """Return a form that deletes this version of the bookmark."""
     hidden = [("_shown", shown_version(entry)), ("_list", list_query)]
     action = f"{site.path}/-/delete/{entry.bookmark.id}"
-    return post_form(action, hidden, "<button>Delete</button>", 'class="delete"')
+    return post_form(action, hidden, "<button>Delete</button>", attributes='class="delete"')

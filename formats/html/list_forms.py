@@ -61,7 +61,7 @@ def bar(listing: Listing) -> str:
     content += buttons(_ACTIONS)
     content += UNCHECK
     path = f"{listing.site.path}/-/selected"
-    return post_form(path, hidden, content, 'class="bar" id="many"')
+    return post_form(path, hidden, content, attributes='class="bar" id="many"')
 
 
 def retag_menu(listing: Listing) -> str:
@@ -89,11 +89,11 @@ def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
     labels = {"add": f"Add to {number}", "ask": f"Remove from {number}"}
     content = tags_field("list-tags", "Tags") + buttons(labels)
     path = f"{listing.site.path}/-/retag"
-    return post_form(path, hidden, content, 'class="retag"')
+    return post_form(path, hidden, content, attributes='class="retag"')
 
 
 def _rename_form(listing: Listing, hidden: Parameters, tag: str, number: str) -> str:
     content = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
     content += buttons({"rename": f"Rename in {number}"})
     path = f"{listing.site.path}/-/tags"
-    return post_form(path, hidden, content, 'class="retag"')
+    return post_form(path, hidden, content, attributes='class="retag"')

@@ -39,20 +39,20 @@ def _find(text: str, words: Iterable[str]) -> bytearray:
     long searches would take up to 1.5 GB.
     """
     folded = fold_text(text)
-    places = _places(text)
+    indexes = _indexes(text)
     found = bytearray(len(text))
     for word in words:
         start = folded.find(word)
         while start >= 0:
             end = start + len(word)
-            first = places[start]
-            last = places[end - 1]
+            first = indexes[start]
+            last = indexes[end - 1]
             found[first : last + 1] = b"\1" * (last + 1 - first)
             start = folded.find(word, end)
     return found
 
 
-def _places(text: str) -> Sequence[int]:
+def _indexes(text: str) -> Sequence[int]:
     """Return the index in the text for each character of the folded text.
 
     Folding replaces a character by none, one or several: "ﬁ" becomes "fi", so "aﬁ" has the
@@ -60,7 +60,7 @@ def _places(text: str) -> Sequence[int]:
     """
     if text.isascii():
         return range(len(text))
-    places = []
-    for place, character in enumerate(text):
-        places += [place] * len(_fold_character(character))
-    return places
+    indexes = []
+    for index, character in enumerate(text):
+        indexes += [index] * len(_fold_character(character))
+    return indexes

@@ -72,7 +72,7 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
     content += frame.submit_button("Try again")
-    return frame.post_form(address, hidden, content, 'class="retag"')
+    return frame.post_form(address, hidden, content, attributes='class="retag"')
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
@@ -125,7 +125,7 @@ def write_two_versions(
         notes[name] = other_value("Saved now:", saved[name])
     keep = frame.link_button("Keep the saved version", f"{site.path}/{form.id}")
     link = f"{keep} {cancel_link(site, form)}"
-    editor = edit_form(site, form, "Save mine", notes=notes, link=link)
+    editor = edit_form(site, form, "Save mine", notes=notes, link_html=link)
     text = (
         "<p>Another version was saved after you opened this form. Your version is not "
         "saved yet.</p>\n<p>Both versions changed the marked fields: your value is in the "

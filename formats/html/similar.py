@@ -33,7 +33,7 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     begin = frame.begin("Similar addresses", site)
     # The buttons of all items belong to this form.
     hidden = [("_shown", " ".join(shown))]
-    form = frame.post_form(f"{site.path}/-/selected", hidden, "", 'id="many"')
+    form = frame.post_form(f"{site.path}/-/selected", hidden, content="", attributes='id="many"')
     return (
         f'{begin}<main id="main" class="single similar">\n'
         f'<div class="head">\n<h1>Similar addresses</h1>\n'

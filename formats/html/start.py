@@ -57,4 +57,4 @@ def import_form(site: Site) -> str:
         '<input type="file" id="file" name="file" required>\n'
         "<button>Import</button>\n"
     )
-    return post_form(f"{site.path}/-/import", [], content, 'class="import"')
+    return post_form(f"{site.path}/-/import", [], content, attributes='class="import"')

@@ -19,6 +19,8 @@ _TRASH = "\0"
 
 
 class _Record(NamedTuple):
+    """A bookmark, a folder, a separator, or the end of a folder."""
+
     kind: str  # Such as `#URL`, or `-` for the end of a folder.
     line: int
     members: list[tuple[str, str]]  # Names and values, such as `("NAME", "Travel")`.

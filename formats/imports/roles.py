@@ -125,10 +125,9 @@ def read_fields(
         texts = _texts(values_by_role, role)
         if texts:
             fields[role] = texts[0]
-    descriptions = dict.fromkeys(map(str.strip, _texts(values_by_role, "description")))
-    descriptions.pop("", None)
-    if descriptions:
-        fields["description"] = "\n\n".join(descriptions)
+    description = _join_different(_texts(values_by_role, "description"))
+    if description:
+        fields["description"] = description
     further_tags = _tags_of_words(values_by_role)
     for path in _texts(values_by_role, "folder"):
         further_tags += _path_tags(path)
@@ -147,6 +146,13 @@ def read_fields(
 
 def _texts(values_by_role: Mapping[str, Sequence[object]], role: str) -> list[str]:
     return [value for value in values_by_role.get(role, ()) if isinstance(value, str)]
+
+
+def _join_different(texts: Iterable[str]) -> str:
+    """Return the texts as paragraphs, each text once."""
+    different = dict.fromkeys(map(str.strip, texts))
+    different.pop("", None)
+    return "\n\n".join(different)
 
 
 def _tags_of_words(values_by_role: Mapping[str, Sequence[object]]) -> list[str]:

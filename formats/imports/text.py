@@ -203,6 +203,7 @@ def _read_uri(line: str) -> _Fields | None:
 
 
 def _read_own(line: str) -> _Fields | None:
+    """Read a line that this service has exported: `uri TAB title TAB tags`."""
     uri, tab, rest = line.partition("\t")
     if not tab:
         return None
@@ -216,6 +217,7 @@ def _read_own(line: str) -> _Fields | None:
 
 
 def _read_onetab(line: str) -> _Fields | None:
+    """Read `uri | title`."""
     uri, bar, title = line.partition(" |")
     if not bar or not URI.fullmatch(uri.rstrip()):
         return None
@@ -223,6 +225,7 @@ def _read_onetab(line: str) -> _Fields | None:
 
 
 def _read_newsboat(line: str) -> _Fields | None:
+    """Read `uri "tag" "~title"`."""
     uri, _, tags = line.partition(" ")
     if not _WEB_URI.fullmatch(uri) or uri.endswith((":", ",", ";")):
         return None
@@ -232,12 +235,13 @@ def _read_newsboat(line: str) -> _Fields | None:
     for tag in tags.split('"')[1::2]:
         if tag.startswith("~"):
             fields["title"] = tag[1:]
-        elif not tag.startswith("!"):  # `!` hides the feed.
+        elif not tag.startswith("!"):  # In newsboat, a tag `!` hides the feed.
             fields["tags"].append(tag)
     return fields
 
 
 def _read_uri_and_title(line: str) -> _Fields | None:
+    """Read `uri title`, `uri - title` and the like."""
     uri, _, title = line.partition(" ")
     uri = uri.rstrip(":,;")
     if not title or not _WEB_URI.fullmatch(uri):
@@ -251,6 +255,7 @@ def _read_uri_and_title(line: str) -> _Fields | None:
 
 
 def _read_title_and_uri(line: str) -> _Fields | None:
+    """Read `title uri`, `title: uri` and the like."""
     title, _, uri = line.rpartition(" ")
     title = title.rstrip(" :,;")
     if not title or not _WEB_URI.fullmatch(uri):
