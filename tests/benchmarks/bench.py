@@ -10,10 +10,9 @@ from typing import TypeVar
 
 import collection
 import servers
+from load import CLIENTS, Sample, first, load
 from servers import Server
 from table import Measured
-
-from load import CLIENTS, Sample, first, load
 
 T = TypeVar("T")
 

@@ -17,9 +17,8 @@ from statistics import median
 import collection
 import servers
 import table
-from servers import Server
-
 from load import Connection, first, get, post
+from servers import Server
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _HEAD = (

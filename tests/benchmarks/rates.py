@@ -8,9 +8,8 @@ from statistics import median
 
 import collection
 from bench import Bench
-from table import Goal, Measured, Row
-
 from load import CLIENTS, Sample, ask_twice, conditional, first, get, gone_ids
+from table import Goal, Measured, Row
 
 _MOST = 5000  # The responses of so many different requests fit into the cache.
 _COMMON = collection.TAGS[:20]

@@ -9,10 +9,9 @@ import collection
 import servers
 import writes
 from bench import Bench
+from load import first, get
 from servers import Server
 from table import Goal, Measured, Row
-
-from load import first, get
 
 
 def start(bench: Bench) -> Measured:

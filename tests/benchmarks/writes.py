@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import collection
 from bench import Bench, share
+from load import post
 from servers import Server
 from table import Goal, Measured, Row
-
-from load import post
 
 
 def creates() -> Iterator[bytes]:
