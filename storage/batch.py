@@ -8,8 +8,8 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# A transaction opens one file for each change, and many systems let a process
-# open only 1,024 files.
+# A transaction opens one file for each change. Many systems let a process open
+# only 1,024 files.
 MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")

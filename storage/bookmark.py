@@ -100,7 +100,7 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # This test is faster than the search, which most uris then do not need.
+    # Most uris are plain, and so do not need the slower search.
     is_plain = uri.isprintable() and " " not in uri
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
@@ -137,7 +137,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # `_check_tag` caches it.
+        _check_length(trimmed, MAX_TAG)  # Long texts must not fill the cache.
         return _check_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
@@ -381,9 +381,9 @@ def fold_tag(tag: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """Return the text in the Unicode form NFC, also of hostile texts in short time.
+    """Return the text in the Unicode form NFC.
 
-    `unicodedata.normalize` needs quadratic time to sort combining marks: 65,536
+    `unicodedata.normalize` alone needs quadratic time to sort combining marks: 65,536
     marks in a wrong order take 5 s.
     """
     if text.isascii():

@@ -37,7 +37,7 @@ class Finding:
 
     path: Path
     problem: str
-    advice: str  # What to do; `repair` sets it to "removed".
+    advice: str  # Such as "remove it".
     is_safe_to_remove: bool = False
     # The path of the tombstone, if the bookmark of this file was deleted.
     tombstone: Path | None = None
@@ -67,9 +67,8 @@ def _printable(text: str) -> str:
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    Such a file is kept so that its bookmark can be restored; after
-    `keep_deleted` days it is safe to remove. Raises Unavailable if the folder
-    cannot be listed, or Invalid if `keep_deleted` is negative.
+    These files are kept for restoring the bookmarks, and are safe to remove after
+    `keep_deleted` days. Raises Unavailable if a folder cannot be listed, or Invalid.
     """
     check_keep_deleted(keep_deleted)
     tombstones = folder / "tombstones"
@@ -203,10 +202,10 @@ def _paths(folder: Path) -> list[Path]:
 def repair(
     folder: Path, findings: list[Finding]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Remove the files that are safe to remove; return the removed and the remaining findings.
+    """Remove the files that are safe to remove; return the removed and the other findings.
 
-    The folder is locked meanwhile, so that no running service writes to it.
-    Raises Busy, Full or Unavailable.
+    The lock of the folder keeps a running service from writing meanwhile. Raises
+    Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
     removed = []
@@ -216,7 +215,6 @@ def repair(
             with Lock().hold(folders):
                 removed = _remove(folders, safe)
     remaining = [finding for finding in findings if finding not in removed]
-    # The command prints the advice: it now says what was done.
     return [replace(finding, advice="removed") for finding in removed], remaining
 
 

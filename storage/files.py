@@ -1,7 +1,7 @@
 """Durable file operations: read, stage, publish and sync.
 
-A new file is synced before it gets its name, and then its folder is synced, so
-that a power cut leaves the old or the new file, never a part of one.
+A new file is synced before it gets its name, and its folder after that, so a
+power cut never leaves a part of a file.
 """
 
 import errno
@@ -20,8 +20,7 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # A bookmark needs less than 1 MiB, but other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-# Writing a file takes seconds: the program that left an older temporary file
-# has crashed.
+# The writer of a temporary file that is older than this has crashed.
 ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 
@@ -149,9 +148,9 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file in an open folder, which gets its final name when it is published.
 
-    Where the system has O_TMPFILE, the file has no name before that, so a crash
-    leaves nothing behind; elsewhere it has a temporary name. The end of the
-    `with` block discards an unpublished file. Methods raise Full or Unavailable.
+    Until then it has no name, so a crash leaves nothing behind, or a temporary
+    name where the system has no O_TMPFILE. The end of the `with` block discards
+    an unpublished file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
@@ -258,9 +257,9 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    `synced_last` is one of the files. When XFS has shut down after a disk error,
-    syncing the folder succeeds, and only syncing a file after it fails: without
-    that, 10 acknowledged writes were lost in a test.
+    `synced_last` is one of the files, to be synced after the folder. When XFS has
+    shut down after a disk error, syncing the folder succeeds, and only syncing a
+    file fails. Without this, a test lost 10 writes that were reported as stored.
     """
     try:
         os.fsync(folder)
@@ -276,8 +275,8 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Threads sync them at once, because the file system then commits its journal
-    once for several files.
+    Concurrent syncs are faster: the file system commits its journal once for
+    several files.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:

@@ -74,8 +74,7 @@ class Follower:
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if self._has_invalid_file(id):
-            # A program may have corrected it through a hard link, which inotify
-            # does not report.
+            # Inotify reports no correction through a hard link.
             self.reread(id)
         error = self._errors.get(id)
         if error:
@@ -152,10 +151,7 @@ class Follower:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of an id again.
-
-        Inotify does not report it if a program writes through a hard link.
-        """
+        """Read an id's files: inotify reports no writing through a hard link."""
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---
@@ -196,7 +192,7 @@ class Follower:
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
-        # `_read_files` looks for the tombstone first, then for the bookmark.
+        # TOMBSTONES makes `_read_files` read both files of an id.
         return [(TOMBSTONES, id) for id in self._unreadable_ids()]
 
     def _is_retry_due(self) -> bool:
@@ -245,8 +241,7 @@ class Follower:
         Raises Unavailable if a folder cannot be read.
         """
         try:
-            # Before the files are read: a change during the reading has a later
-            # time, and so changes `_changed_at` again.
+            # A change while the files are read must get a later time than this.
             folders_changed_at = self._folders_changed_at()
             ids = self._ids_of(changed)
         except OSError as reason:
@@ -280,10 +275,7 @@ class Follower:
     def _read_files(
         self, id: str, may_be_deleted: bool, began_ns: int
     ) -> Item | StorageError | None:
-        """Return what is in the tombstone of an id, or else in its bookmark's file.
-
-        The values are those of `_read_file`.
-        """
+        """Read the tombstone of an id, or its bookmark if it has no tombstone."""
         if may_be_deleted:
             found = self._read_file(TOMBSTONES, id, began_ns)
             if found:
@@ -293,10 +285,9 @@ class Follower:
     def _read_file(
         self, kind: int, id: str, began_ns: int
     ) -> Item | StorageError | None:
-        """Return the item in a file, or the error if the file cannot be used.
+        """Return a file's item, None if it is missing, or why it cannot be used.
 
-        If the file has not changed, this is the same object as in the index. For
-        a missing file, this is None.
+        For an unchanged file this is the item in the index.
         """
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:

@@ -32,8 +32,8 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
-# The skip reason of an entry that names columns or members which no reader
-# reads. Its fields are the numbers of their values, such as {"notes": 12}.
+# The skip reason of an entry that reports unread columns of the whole file, with
+# the number of their values as its fields, such as {"notes": 12}.
 NOT_READ = "is not read"
 
 # In the field of this name, a reader says what it could not read of an entry.
@@ -59,7 +59,6 @@ class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def place(self) -> Place:
-        """The path or the line."""
         return self.path or self.line
 
 
@@ -74,7 +73,7 @@ class ImportReport(msgspec.Struct):
     noted: int = 0  # Entries stored with a value changed or left out.
     # The first MAX_REPORTED_ENTRIES skipped entries, and as many noted entries.
     entries: list[ReportedEntry] = []
-    # Maps the name of an unread column or JSON member to its number of values.
+    # Maps each unread column or JSON member to the number of its values.
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
@@ -102,7 +101,7 @@ class Importer:
         self._require = require
 
     def import_all(self, entries: Iterable[_Entry]) -> ImportReport:
-        """Import the entries in batches; return the report. Raises Busy, Full or Unavailable."""
+        """Import the entries in batches. Raises Busy, Full or Unavailable."""
         for batch in split(entries):
             self.import_batch(batch)
         return self.report
@@ -201,7 +200,7 @@ def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     fields = dict(values)
     note = fields.pop(NOTE, None)
     id = fields.get("id")
-    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program made it.
+    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
         fields.pop("id", None)
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])

@@ -89,7 +89,6 @@ class SortedList(Generic[_Item]):
 
     @property
     def first(self) -> _Item:
-        """The first item."""
         return self._items[0]
 
     def read(self) -> Sequence[_Item]:
@@ -144,8 +143,8 @@ class Index:
     def __init__(self, items: Mapping[str, Item | None]) -> None:
         """Index the items by id. Ids whose item is None are left out."""
         self.items: dict[str, Item] = {}
-        # The sum of the versions of all items, modulo 2^128. After a change of one
-        # file, it is updated without visiting the others.
+        # The sum of the versions of all items. Changing one item changes it without
+        # a visit to all others.
         self.version = 0
         self._latest = ""  # A cache for `latest`; empty if unknown.
         self._public: Index | None = None
@@ -200,12 +199,10 @@ class Index:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All bookmarks."""
         return self._entries.read()
 
     @property
     def tombstones(self) -> Sequence[TombstoneEntry]:
-        """All tombstones."""
         return self._tombstones.read()
 
     def ids_of_number(self, number: int) -> Sequence[str]:

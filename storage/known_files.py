@@ -36,7 +36,6 @@ class KnownFiles:
         self._signatures[id] = _signature(status, reading_began_ns)
 
     def forget(self, id: str) -> None:
-        """Forget a file that is gone."""
         self._signatures.pop(id, None)
 
     def find_changed(self, folder: Path) -> list[str]:

@@ -22,7 +22,7 @@ _BUSY = (
 class OpenFolders:
     """Descriptors of a data folder and the folders in it.
 
-    They stay valid when somebody moves the folders, for example to restore a backup.
+    They stay valid if a backup is restored by moving the folders away.
     """
 
     def __init__(self, data: Path, opened: ExitStack) -> None:

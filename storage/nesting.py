@@ -31,7 +31,7 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
     kept = []
     is_in_string = False
     for start in range(0, len(text), _CHUNK):
-        # Between two quotation marks is a string: every second part.
+        # Every second part is a string.
         parts = text[start : start + _CHUNK].split(b'"')
         outside = parts[1::2] if is_in_string else parts[::2]
         kept.append(b"".join(outside))

@@ -23,7 +23,6 @@ class Numbers:
         self._ids = sorted(ids, key=number_of_id)
 
     def ids_of(self, number: int) -> Sequence[str]:
-        """Return the ids that have this number."""
         start = self._place(number)
         stop = bisect_right(self._ids, number, start, key=number_of_id)
         return self._ids[start:stop]
@@ -33,7 +32,6 @@ class Numbers:
         insort(self._ids, id, key=number_of_id)
 
     def remove(self, id: str) -> None:
-        """Remove an id."""
         start = self._place(number_of_id(id))
         del self._ids[self._ids.index(id, start)]
 

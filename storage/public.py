@@ -30,7 +30,6 @@ class PublicFollower:
 
     @property
     def index(self) -> Index:
-        """The public items."""
         return self._follower.index.public
 
     def find(self, id: str) -> Entry | None:
@@ -65,7 +64,6 @@ class PublicFollower:
             self._follower.refresh()
 
     def refresh(self) -> Index:
-        """Return the up-to-date index. Raises Unavailable."""
         self._follower.refresh()
         return self._look()
 

@@ -26,8 +26,7 @@ class Reader:
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
-        # A cache of tag counts by query and limit. It is valid as long as the
-        # follower's `change_count` is `_counted_at`.
+        # A cache by query and limit, valid while `change_count` is `_counted_at`.
         self._counted: dict[tuple[Query, int], TagCounts] = {}
         self._counted_at = follower.change_count
 
@@ -112,7 +111,7 @@ class Reader:
                 self._follower.refresh()
         return self._follower.change_count
 
-    # --- As of the last refresh ---
+    # --- Without a refresh ---
 
     def count(self, tag: str) -> int:
         """Return how many bookmarks have the folded tag."""

@@ -18,8 +18,8 @@ from storage.transaction import Transaction
 class Retagging(msgspec.Struct, frozen=True):
     """Remove and add tags on the bookmarks that `query` selects.
 
-    A client that has seen how many bookmarks these are may give this number as
-    `expected`. If another number is selected now, nothing is changed.
+    Nothing is changed if the client gives the `expected` number of bookmarks and
+    another number is selected.
     """
 
     query: Query
@@ -154,10 +154,10 @@ def retag(
 ) -> RetagReport:
     """Change the tags of the selected `entries` in batches.
 
-    `require` checks the collection's state before the first change. The outcome
-    is added to `report`, or to a new report, and returned. If Busy, Full or
-    Unavailable is raised, its text says how many bookmarks were changed, and a
-    client can repeat the request to change the rest.
+    `require` checks the collection's state before the first change. Returns
+    `report`, or a new report, with the outcomes added. After Busy, Full or
+    Unavailable, whose text says how many bookmarks were changed, repeating the
+    request changes the others.
     """
 
     def change(folder: Transaction, selected: Entry) -> bool:

@@ -113,7 +113,8 @@ class _NotAnExpression(BadQuery):
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
     """Parse an expression. For a text that breaks the grammar, search for its words.
 
-    None matches every bookmark. Raises BadQuery for more than `MAX_TERMS` terms.
+    An empty text gives None, which matches every bookmark. Raises BadQuery for
+    more than `MAX_TERMS` terms.
     """
     try:
         return parse_expression(text, keywords)
@@ -122,10 +123,10 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression; None matches every bookmark.
+    """Parse an expression. An empty text gives None, which matches every bookmark.
 
-    Raises BadQuery for a text that breaks the grammar. Callers change the matching
-    bookmarks, and a search for the words of the text could match the wrong ones.
+    Raises BadQuery for a text that breaks the grammar: callers change the matching
+    bookmarks, and a search for its words could match other bookmarks.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 
@@ -134,7 +135,7 @@ def _parse_words(text: str) -> Search | None:
     words: list[Text] = []
     for word in text.split():
         folded = fold_text(word)
-        if not folded:  # Folding has removed a word of accents alone.
+        if not folded:  # The word had only accents.
             continue
         stripped = folded.strip('()"')
         words.append(Text(stripped or folded))
@@ -162,8 +163,8 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents, typography and line breaks.
 
-    Each character is folded separately, so that a page can find the characters of
-    a match in the original text and mark them.
+    Each character is folded separately, so that a page can mark a match in the
+    original text.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")

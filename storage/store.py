@@ -20,8 +20,7 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# One fork handler serves all stores. Python cannot unregister a handler, so a
-# handler for each store would keep closed stores in memory.
+# All stores share one fork handler, because Python cannot unregister a handler.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -98,8 +97,8 @@ class Store(Reader):
                     folders,
                     keeps_deleted=self.trash.keep_deleted != 0,
                 )
-                # Other writers need not wait for this slow sync. It also runs
-                # after an error, because some changes may be stored by then.
+                # Other writers need not wait for this slow sync. It runs even
+                # after an error, because some changes may be stored.
                 after_unlocking.callback(transaction.sync)
                 yield transaction
                 transaction.publish(opened)
@@ -110,8 +109,8 @@ class Store(Reader):
         try:
             self.refresh()
             while self.trash.has_expired():
-                # An empty transaction removes some files. Many small transactions
-                # let other writers work between them.
+                # Each transaction removes some files. Other writers work between
+                # two transactions.
                 with self.transaction():
                     pass
         except StorageError as error:
@@ -129,8 +128,7 @@ class Store(Reader):
                 if folders.identity == watched:
                     yield folders
                     return
-            # Meanwhile the folder was replaced, for example by a restored backup.
-            # Lock the new folder.
+            # A restored backup has replaced the folder: lock the new folder.
 
 
 class Rehearsal(Store):

@@ -57,7 +57,7 @@ class Transaction:
         self._ids_by_uri_key: dict[str, str] = {}  # The ids in `_puts`.
         self._numbers: set[int] = set()  # The numbers of these ids.
         self._deleted: list[Entry] = []
-        # The ids of bookmarks that stay as they are: their files are only synced.
+        # The ids of unchanged bookmarks, whose files are only synced.
         self._unchanged: set[str] = set()
         # The descriptors of one synced file in each folder.
         self._synced_bookmark: int | None = None
@@ -85,8 +85,8 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # The index is as new as the lock. Only a file that it knows is read
-            # again, because inotify reports no writing through a hard link.
+            # The index was refreshed when the folder was locked, but inotify does
+            # not report writing through a hard link: read a known file again.
             if id in self._follower.index.items:
                 self._follower.reread(id)
             return self._follower.find(id)
@@ -143,10 +143,10 @@ class Transaction:
         """Store the bookmark in place of `before`, or as a new bookmark.
 
         If it is the unchanged `before.bookmark`, its file is only synced, because
-        another program may have written the file without a sync. The content of
-        a restored bookmark's old file is its `previous_content`. Raises Conflict
-        if another bookmark has its uri or id, Gone, Unreadable, or Invalid if
-        its file would be too large.
+        another program may have written the file without a sync. A restored
+        bookmark's old file is the `previous_content`. Raises Conflict if another
+        bookmark has its uri or id, Gone, Unreadable, or Invalid if the file
+        would be too large.
         """
         id = bookmark.id
         if before and bookmark is before.bookmark:
@@ -160,8 +160,7 @@ class Transaction:
             previous_content = self._puts[id].data
         elif before:
             previous_content = self._read(before)
-        # JSON members that other programs have added to the file are kept.
-        data = encode(bookmark, previous_content)
+        data = encode(bookmark, previous_content)  # Keeps unknown JSON members.
         entry = new_entry(bookmark, data, time.time())
         self._refuse_uri_of_another(entry, before)
         self._puts[id] = _Put(entry, stored, data)
@@ -172,8 +171,8 @@ class Transaction:
     def _refuse_uri_of_another(
         self, entry: Entry, before: Entry | None
     ) -> None:
-        # Two bookmarks may have one uri, for example after a merge by git. Storing
-        # one of the two with this same uri is no conflict.
+        # Two bookmarks may share a uri after a merge by git. Storing one of the two
+        # with the same uri is no conflict.
         if before and before.uri_key == entry.uri_key:
             return
         holder = self.holder(entry.bookmark.uri)
@@ -201,8 +200,8 @@ class Transaction:
         """Write and sync all files, then give the new ones their names.
 
         One file of each folder stays open until `opened` ends, because `sync`
-        needs it. Raises Busy if another program has changed a file meanwhile,
-        or OutcomeUnknown if some of the changes may be stored.
+        needs it. Raises Busy if another program has changed a file, or
+        OutcomeUnknown if some of the changes may be stored.
         """
         with ExitStack() as staged:
             bookmarks = self._open_unchanged(staged)
@@ -270,7 +269,7 @@ class Transaction:
         # Another process may have written their tombstones and not synced them yet.
         files.sync_folder(self.folders.tombstones)
         for id in ids:
-            # A restored backup may have removed the tombstone: then keep the file.
+            # If a restored backup has removed the tombstone, keep the file.
             if read_tombstone(self.folders, id):
                 files.remove(id + SUFFIX, self.folders.bookmarks)
         files.sync_folder(self.folders.bookmarks)
@@ -335,8 +334,8 @@ class Transaction:
 def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
     """Return a duplicate of the first descriptor, open until `opened` ends.
 
-    The original descriptors can then be closed before a slow sync of the folder,
-    in which threads would otherwise keep hundreds of files open.
+    The other files can then be closed before the sync of the folder, which may be
+    slow.
     """
     if not descriptors:
         return None

@@ -86,7 +86,6 @@ class Trash:
     # --- Expiry ---
 
     def has_expired(self) -> bool:
-        """Return whether `expire` has any file to remove."""
         return bool(self._expired())
 
     def expire(self, folders: OpenFolders) -> None:
@@ -122,7 +121,6 @@ class Trash:
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
 
     def _tombstones(self) -> Sequence[TombstoneEntry]:
-        """Return all tombstones, the oldest first."""
         with self._follower.mutex:
             return self._follower.index.tombstones
 
@@ -148,7 +146,8 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
         name = id + SUFFIX
         if files.is_missing(name, folders.bookmarks):
             continue
-        if not is_synced:  # Before their files go, make tombstones durable.
+        if not is_synced:
+            # The tombstones must be durable before a bookmark's file is removed.
             files.sync_folder(folders.tombstones)
             is_synced = True
         with suppress(FileNotFoundError, files.BadFile, Invalid):

@@ -16,7 +16,6 @@ class Minter:
         self._lock = threading.Lock()
 
     def mint(self) -> str:
-        """Return a new id."""
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
         if milliseconds <= 0:  # The clock of a small computer may start in 1970.
             return _to_base32(random.getrandbits(64))

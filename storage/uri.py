@@ -55,7 +55,7 @@ def _host_and_port(key: str) -> str:
 
 def _is_normalized(uri: str) -> bool:
     """Return whether a quick test shows that the uri is normalized, as most uris are."""
-    if "%" in uri or "/." in uri:  # `/..` needs work, `/.well-known` none.
+    if "%" in uri or "/." in uri:  # The path may have dot segments.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))
 
@@ -121,6 +121,6 @@ def _remove_dot_segments(path: str) -> str:
             del result[-1:]
         elif segment != ".":
             result.append(segment)
-    if segments[-1] in (".", ".."):  # A folder: end with a slash.
+    if segments[-1] in (".", ".."):  # The path ends in a folder.
         result.append("")
     return "/" + "/".join(result)

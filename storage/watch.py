@@ -151,8 +151,8 @@ class Watch:
             existing.append((position, folder))
         self._positions = {}
         self._inotify = INotify(nonblocking=True)
-        # Not by `__del__`: the garbage collector may destroy the INotify object
-        # before it calls that.
+        # The garbage collector may destroy the INotify object before it calls a
+        # method `__del__`.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for position, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
