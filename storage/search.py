@@ -151,7 +151,7 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
         case Text(word) if not is_negated:
             return [word]
         case Not(part):
-            return words_to_mark(part, not is_negated)
+            return words_to_mark(part, is_negated=not is_negated)
         case All(parts) | Any(parts):
             words: list[str] = []
             for part in parts:

@@ -89,20 +89,24 @@ class Store(Reader):
         # The first reading of a folder may take seconds: do it without the lock.
         if not self.compares_each_time():
             self.refresh()
-        with ExitStack() as opened, ExitStack() as after_unlocking:
-            with self._lock_folders(opened) as folders:
-                transaction = Transaction(
-                    self._follower,
-                    self._minter,
-                    folders,
-                    keeps_deleted=self.trash.keep_deleted != 0,
-                )
+        transaction = None
+        with ExitStack() as opened:
+            try:
+                with self._lock_folders(opened) as folders:
+                    transaction = Transaction(
+                        self._follower,
+                        self._minter,
+                        folders,
+                        keeps_deleted=self.trash.keep_deleted != 0,
+                    )
+                    yield transaction
+                    transaction.publish(opened)
+                    self.trash.expire(folders)
+            finally:
                 # Other writers need not wait for this slow sync. It runs even
                 # after an error, because some changes may be stored.
-                after_unlocking.callback(transaction.sync)
-                yield transaction
-                transaction.publish(opened)
-                self.trash.expire(folders)
+                if transaction:
+                    transaction.sync()
 
     def expire(self) -> None:
         """Remove bookmarks that were deleted too long ago. An error is only logged."""
