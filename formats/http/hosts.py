@@ -63,7 +63,6 @@ class HostFolder:
         self.close()
 
     def close(self) -> None:
-        """Close the folder."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor = None

@@ -85,21 +85,16 @@ class AccessControl:
         if is_owner and scheme in ("bearer", "token"):
             return True  # A page of another site cannot send this header.
         if environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            # Old browsers send the login cookie with a form of another site, and
-            # send no Origin. Scripts with HTTP Basic send no Origin either, but no
-            # other site can make them send a request.
+            # Old browsers send the login cookie, but no Origin, with a form of another
+            # site. Scripts that use HTTP Basic send no Origin, either, and must work.
+            # So only a request with the cookie needs a proof.
             is_cookie = is_owner and not authorization
             self._check_site(request, needs_proof=is_cookie)
         if is_owner or self._is_public_reading(environ):
             return True
         if _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
             return False
-        # For Basic, a browser would open a password dialog over the page of a
-        # browser extension. Extensions send one of these headers.
-        challenge = _BASIC_OR_BEARER
-        if "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token"):
-            challenge = BEARER
-        raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=challenge)
+        raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=_challenge(environ, scheme))
 
     def _is_authenticated(self, environ: WSGIEnvironment) -> bool:
         """Return whether the request has a valid token or login cookie."""
@@ -140,6 +135,15 @@ class AccessControl:
         if not _is_own_host(host, self.base_url):
             detail = _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
+
+
+def _challenge(environ: WSGIEnvironment, scheme: str) -> str:
+    """Return the challenge after a request with this scheme in Authorization."""
+    # For Basic, a browser would open a password dialog over a browser extension.
+    # The requests of extensions have Sec-Fetch-Site or a token.
+    if "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token"):
+        return BEARER
+    return _BASIC_OR_BEARER
 
 
 def requested_host(request: Request) -> str | None:

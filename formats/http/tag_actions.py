@@ -58,11 +58,12 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     new: list[str] = []
     if fields.get("do") != "delete":
         new = typed_tags(fields, missing="the new name")
-    counts = _count(service, old)
-    existing = _count(service, _without(new, old))
-    total = sum(count for _, count in [*counts, *existing])
-    if counts and fields.get("expected", "0") != str(total):
-        return respond_page(write_question(counts, existing, new, site))
+    old_counts = _count(service, old)
+    new_counts = _count(service, _without(new, old))
+    total = sum(count for _tag, count in [*old_counts, *new_counts])
+    is_confirmed = fields.get("expected", "0") == str(total)
+    if old_counts and not is_confirmed:
+        return respond_page(write_question(old_counts, new_counts, new, site))
     report = RetagReport()
     for tag in old:
         replace_tag(service.store, tag, new, report)

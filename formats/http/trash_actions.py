@@ -36,9 +36,9 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
     # A restored bookmark gets a new id, and lists show the newest id of a second first.
     # Restore the last bookmark first, so that a list shows them in the same order.
     ids.reverse()
-    restored = []
-    saved_again = []
-    missing = 0
+    restored: list[str] = []  # The new ids of restored bookmarks.
+    saved_again: list[str] = []  # The ids of bookmarks with the uri of a deleted one.
+    missing = 0  # How many ids were not in the trash.
     for outcome in change_in_batches(service.store, ids, _restore_one):
         match outcome:
             case Done(_, Conflict(id=id)):
@@ -51,7 +51,7 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
                 raise error
     site = service.site(request)
     if saved_again or missing:
-        holders = _bookmarks(service, saved_again)
+        holders = _find_readable(service, saved_again)
         page = write_not_restored(len(restored), holders, missing, site)
         status = OK
         if not restored:
@@ -64,13 +64,17 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
+    """Restore a bookmark. Return Conflict if a bookmark has the same uri.
+
+    If Conflict were raised, it would end the whole batch.
+    """
     try:
         return trash.restore(folder, id).bookmark
     except Conflict as error:
         return error
 
 
-def _bookmarks(service: Service, ids: list[str]) -> list[Bookmark]:
+def _find_readable(service: Service, ids: list[str]) -> list[Bookmark]:
     found = []
     for id in ids:
         with suppress(StorageError):
