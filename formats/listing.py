@@ -142,7 +142,7 @@ class Listing:
 
     @property
     def list_query(self) -> str:
-        """The query that a link or form carries, so that `list_address` can lead back here."""
+        """The query from which `list_address` makes a link back to this page of the list."""
         return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))
 
 

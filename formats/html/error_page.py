@@ -65,8 +65,8 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem, which does not read the bookmarks."""
-    site = replace(site, count_unread=int)  # int() is 0.
+    """Return the page of a problem. The page shows nothing of the collection."""
+    site = replace(site, count_unread=int)  # Calling int returns 0.
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"

@@ -222,7 +222,7 @@ def _ignore(entries: Iterable[ImportedEntry]) -> Iterator[ImportedEntry]:
 
 
 def _unwrap_repository(members: _Members) -> _Members:
-    """Return the members of an object; a GitHub repository gets `repo.created_at` and the like."""
+    """Return the members, with a prefix for those about a GitHub repository: `repo.created_at`."""
     repository = members.get("repo")  # A list of stars is `{"starred_at": …, "repo": {…}}`.
     if isinstance(repository, dict) and not _has_address(members):
         members = members | repository
@@ -365,6 +365,7 @@ def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> di
         read_tags = _tags_of_pinboard
     if members.get("pinnedBy"):  # Linkwarden lists the users who have pinned a link.
         members = members | {"starred": True}
+    # linkding has notes beside the description. The line before them tells the two apart.
     notes = members.get("notes")
     is_from_linkding = "tag_names" in members
     if is_from_linkding and notes and isinstance(notes, str):

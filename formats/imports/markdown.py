@@ -90,9 +90,14 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
     yield fields
     for link in _LINK.finditer(text, first.end()):
         yield _link_fields(link)
+    yield from _find_bare_addresses(beside)
+
+
+def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of each address that is not in a link, a picture or code."""
     for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
-        beside = pattern.sub("", beside)
-    for address in _BARE_ADDRESS.finditer(beside):
+        text = pattern.sub("", text)
+    for address in _BARE_ADDRESS.finditer(text):
         yield {"uri": address[0]}
 
 
