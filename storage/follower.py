@@ -33,11 +33,12 @@ _File = tuple[int, str]  # The kind of a file (BOOKMARKS or TOMBSTONES), and its
 
 
 class Follower:
-    """Keep an `Index` equal to the files in `bookmarks/` and `tombstones/`.
+    """Keep an `Index` equal to the files of bookmarks and tombstones.
 
-    While the system cannot read a bookmark's file, the bookmark stays in the
-    index, because clients would take its absence for a deletion. Callers must
-    hold `mutex`, unless a method says that it needs no mutex.
+    A tombstone is the record that a bookmark was deleted. While the
+    system cannot read a bookmark's file, the bookmark stays in the index, because
+    clients would take its absence for a deletion. Callers must hold `mutex`,
+    unless a method says that it needs no mutex.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
@@ -74,7 +75,8 @@ class Follower:
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if self._has_invalid_file(id):
-            # Inotify reports no correction through a hard link.
+            # The file may have been corrected through a hard link, which inotify
+            # does not report.
             self.reread(id)
         error = self._errors.get(id)
         if error:
@@ -151,7 +153,7 @@ class Follower:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read an id's files: inotify reports no writing through a hard link."""
+        """Read the files of an id, even if inotify has not reported any change."""
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
 
     # --- Which files have changed ---

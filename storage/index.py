@@ -54,7 +54,7 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
 class State(msgspec.Struct, frozen=True):
-    """The validators of the whole collection."""
+    """The validators of the whole collection, by which clients notice changes."""
 
     version: int  # Every change of a file changes it.
     changed_at: float  # When a file or folder last changed, in Unix seconds.

@@ -70,13 +70,13 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class CreatedSince(msgspec.Struct, frozen=True):
-    """Match a bookmark created in or after a day, month or year such as `2024-03`."""
+    """Match a bookmark created since the start of a date such as `2024-03`."""
 
     date: str
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """Match a bookmark created before a day, month or year such as `2024-03`."""
+    """Match a bookmark created before the start of a date such as `2024-03`."""
 
     date: str
 

@@ -63,7 +63,7 @@ class Store(Reader):
     def _prepare_for_process(self) -> None:
         """Make new locks and a new inotify watch, at the start and after a fork.
 
-        A lock that another thread held during the fork stays locked in the child.
+        A lock that another thread held during the fork would stay locked for ever.
         """
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
