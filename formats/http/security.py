@@ -55,7 +55,7 @@ class AccessControl:
 
     tokens: Sequence[bytes]  # If it is empty, everybody may read and write.
     public_read: bool  # Visitors without a token may read public bookmarks.
-    # The address of the service. `//HOST`, without a scheme, allows http and https.
+    # The address of the service. `//HOST` means the scheme of the request.
     base_url: str | None
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
