@@ -73,17 +73,16 @@ def check(folder: Path, keep_deleted: int) -> list[Finding]:
     check_keep_deleted(keep_deleted)
     tombstones = folder / "tombstones"
     findings: list[Finding] = []
-    # Maps the id of each deleted bookmark to the path of its tombstone.
-    deleted: dict[str, Path] = {}
+    tombstones_by_id: dict[str, Path] = {}
     if tombstones.exists():  # The first deletion may create this folder.
         for path in _paths(tombstones):
             finding = _check_tombstone(path)
             if finding:
                 findings.append(finding)
             else:
-                deleted[path.stem] = path
+                tombstones_by_id[path.stem] = path
     oldest = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(folder / "bookmarks", deleted, oldest)
+    findings += _check_bookmarks(folder / "bookmarks", tombstones_by_id, oldest)
     return findings
 
 
@@ -98,14 +97,11 @@ def _check_tombstone(path: Path) -> Finding | None:
 
 
 def _check_bookmarks(
-    folder: Path, deleted: dict[str, Path], oldest: str
+    folder: Path, tombstones_by_id: dict[str, Path], oldest: str
 ) -> Iterator[Finding]:
-    """Yield the problems with the files of bookmarks.
-
-    `deleted` maps the id of each deleted bookmark to the path of its tombstone.
-    """
+    """Yield the problems with the files of bookmarks."""
     names_by_uri_key: dict[str, str] = {}
-    ids_by_number = {number_of_id(id): id for id in deleted}
+    ids_by_number = {number_of_id(id): id for id in tombstones_by_id}
     for path in _paths(folder):
         finding = _check_name(path)
         if finding:
@@ -114,8 +110,9 @@ def _check_bookmarks(
         bookmark, problem = _decode(path, decode_bookmark)
         if bookmark is None and not problem:
             continue  # The file has been removed since the folder was listed.
-        if path.stem in deleted:
-            yield _deleted_finding(path, deleted[path.stem], bookmark, oldest)
+        if path.stem in tombstones_by_id:
+            tombstone = tombstones_by_id[path.stem]
+            yield _deleted_finding(path, tombstone, bookmark, oldest)
         elif bookmark is None:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
         else:

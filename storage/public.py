@@ -12,8 +12,8 @@ _NO_VERSION = -1  # No collection has this version.
 class PublicFollower:
     """A `Follower` that hides private bookmarks and their tombstones.
 
-    It has only the members of `Follower` that `Reader` uses. Its `state` stays
-    the same when only private bookmarks change.
+    It has the members of `Follower` that `Reader` uses, with the same meaning. Its
+    `state` stays the same when only private bookmarks change.
     """
 
     def __init__(self, follower: Follower) -> None:
@@ -45,17 +45,14 @@ class PublicFollower:
     # --- Refreshing ---
 
     def is_up_to_date(self) -> bool:
-        """Return whether no file has changed since the last refresh."""
         if not self._follower.is_up_to_date():
             return False
         return self._looked_at == self._follower.change_count
 
     def compares_each_time(self) -> bool:
-        """Return whether inotify is missing, so each refresh compares all files."""
         return self._follower.compares_each_time()
 
     def refresh_one(self, id: str) -> None:
-        """Bring at least this id up to date. Raises Unavailable."""
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
@@ -68,7 +65,6 @@ class PublicFollower:
         return self._look()
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         self._follower.refresh_or_raise_if_all_reads_failed()
         return self._look()
 
