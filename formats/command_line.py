@@ -119,7 +119,8 @@ def _add_serve(subparsers: _Subparsers) -> None:
     _add_option(parser, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
     _add_option(parser, "--base-url", "URL", "the address at which clients reach the service")
     _add_option(parser, "--token-file", "FILE", "a file with the tokens, one per line")
-    _add_flag(parser, "--public-read", "require a token for changes only")
+    help = "everybody may read what is not tagged private; changes need a token"
+    _add_flag(parser, "--public-read", help)
     # Against DNS rebinding, a service without a token accepts only a local name or the host of
     # --base-url as Host.
     _add_flag(parser, "--no-auth", "listen on any address without a token; see --base-url")

@@ -66,7 +66,10 @@ def check_files(options: argparse.Namespace) -> int:
     if len(remaining) == kept_count:
         print(f"{data}: the folder is good")
     if kept_count:
-        print(f"kept: {kept_count} deleted bookmarks, which can be put back")
+        noun = "bookmarks"
+        if kept_count == 1:
+            noun = "bookmark"
+        print(f"kept: {kept_count} deleted {noun}, which can be put back")
     if options.similar:
         _print_similar(_open(options, data))
     return int(is_harmful)
@@ -91,12 +94,13 @@ def import_files(options: argparse.Namespace) -> int:
             for name in options.files:
                 _import_file(importer, name, options.format)
         except KeyboardInterrupt:
-            stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
-            print(stored, "Run the same command again to import the rest.", file=sys.stderr)
+            if not options.dry_run:
+                stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
+                print(stored, "Run the same command again to import the rest.", file=sys.stderr)
             raise
     for unread, number in importer.report.not_read.items():
         print(f"not read: {number} x {unread}", file=sys.stderr)
-    print(importer.report.summary())
+    _print_summary(options, importer.report.summary())
     return 1 if importer.report.skipped else 0
 
 
@@ -300,8 +304,14 @@ def change_tags(options: argparse.Namespace) -> int:
     report = retag(store, retagging, store.select(retagging.query).entries)
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)
-    print(report.summary())
+    _print_summary(options, report.summary())
     return 1 if report.failed else 0
+
+
+def _print_summary(options: argparse.Namespace, summary: str) -> None:
+    if options.dry_run:
+        summary = f"would be: {summary}"
+    print(summary)
 
 
 # --- The data folder ---
@@ -318,7 +328,10 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new:
-        print(f"bookmarks: {options.data} is a new data folder.", file=sys.stderr)
+        verb = "is"
+        if options.dry_run:
+            verb = "would be"
+        print(f"bookmarks: {options.data} {verb} a new data folder.", file=sys.stderr)
     return store
 
 

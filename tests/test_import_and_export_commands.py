@@ -116,17 +116,20 @@ def test_an_import_that_only_ignores_entries_succeeds(run, data, tmp_path, monke
 
 def test_an_import_says_that_it_makes_a_new_folder(run, data, tmp_path):
     (tmp_path / "list.txt").write_text("a:b\n")
+    would_be = f"bookmarks: {data} would be a new data folder.\n"
+    assert run("import", "--dry-run", tmp_path / "list.txt", data=data)[1] == would_be
     new = f"bookmarks: {data} is a new data folder.\n"
-    assert run("import", "--dry-run", tmp_path / "list.txt", data=data)[1] == new
     assert run("import", tmp_path / "list.txt", data=data)[1] == new
     assert run("import", tmp_path / "list.txt", data=data)[1] == ""
 
 
-def test_a_dry_run_prints_the_same_and_creates_nothing(run, data, tmp_path):
+def test_a_dry_run_says_what_would_be_and_creates_nothing(run, data, tmp_path):
     (tmp_path / "one.html").write_text(NETSCAPE)
-    dry = run("import", "--dry-run", tmp_path / "one.html", data=data, status=1)
+    output, messages = run("import", "--dry-run", tmp_path / "one.html", data=data, status=1)
     assert not data.exists()
-    assert run("import", tmp_path / "one.html", data=data, status=1) == dry
+    done, done_messages = run("import", tmp_path / "one.html", data=data, status=1)
+    assert output == f"would be: {done}"
+    assert messages == done_messages.replace("is a new", "would be a new")
 
 
 @pytest.mark.parametrize("name", ["no/data", "list.txt"])

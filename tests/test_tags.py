@@ -414,7 +414,7 @@ def test_the_command_renames_a_tag(run, tags_of):
 
 def test_a_dry_run_of_the_command_changes_nothing(run, tags_of):
     status, output, _ = run("--q", "#a or !untagged", "--add", "d", "--dry-run")
-    assert (status, output) == (0, "3 matched, 2 changed, 1 unchanged, 0 failed\n")
+    assert (status, output) == (0, "would be: 3 matched, 2 changed, 1 unchanged, 0 failed\n")
     assert tags_of() == BEFORE
 
 

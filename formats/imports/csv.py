@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -58,20 +58,31 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
+    own_names: Container[str] = ()
+    if _is_own_header(names):
+        own_names = FIELDS.keys()
     unread_values = UnreadValues()
     for row in _read_rows(text, lines, delimiter, len(names)):
         if row.error:
             yield _read_damaged(row, names)
         else:
-            _count_unread(names, row.cells, unread_values)
+            _count_unread(names, row.cells, own_names, unread_values)
             yield _read_entry(row, names)
     yield from unread_values.entries()
 
 
-def _count_unread(names: Sequence[str], cells: Sequence[str], unread_values: UnreadValues) -> None:
-    """Count the cells that the import does not read, by the names of their columns."""
+def _count_unread(
+    names: Sequence[str],
+    cells: Sequence[str],
+    own_names: Container[str],
+    unread_values: UnreadValues,
+) -> None:
+    """Count the cells that the import does not read, by the names of their columns.
+
+    `own_names` are read, because this service has written the file.
+    """
     for name, cell in zip_longest(names, cells, fillvalue=""):
-        if not is_read(name, cell.strip()):
+        if name not in own_names and not is_read(name, cell.strip()):
             unread_values.add(name or "a column without a name")
 
 

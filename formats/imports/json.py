@@ -159,9 +159,13 @@ class _Walk:
     ) -> Iterator[ImportedEntry]:
         """Yield the entry in an object. An empty folder has no entry."""
         tags = position.tags + self._tags_of_ids(members.get("lists"))
-        entry = _read_object(members, position.path, tags)
-        if entry.skip_reason != IGNORED:
-            self._count_unread(members)
+        # An export of this service has no folders.
+        if not tags and _is_from_own_export(members):
+            entry = entry_with_uri(position.path, members)
+        else:
+            entry = _read_object(members, position.path, tags)
+            if entry.skip_reason != IGNORED:
+                self._count_unread(members)
         if entry.skip_reason == NO_URI:
             if position.depth == 0:
                 raise Malformed(f"The JSON object has no uri. {_ADVICE}")
@@ -325,10 +329,7 @@ def _title(members: _Members) -> str:
 def _read_object(
     members: _Members, path: str, tags_of_folders: tuple[str, ...]
 ) -> ImportedEntry:
-    """Return the entry in an object that this service or another program has exported."""
-    # An export of this service has no folders.
-    if not tags_of_folders and _is_from_own_export(members):
-        return entry_with_uri(path, members)
+    """Return the entry in an object that another program has exported."""
     fields = fields_of_members(members, tags_of_folders)
     if _is_no_bookmark(members) or is_firefox_query(fields.get("uri")):
         return ignored_entry(path)

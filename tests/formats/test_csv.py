@@ -410,6 +410,10 @@ def test_a_cell_beyond_the_header_costs_no_bookmark_and_is_counted():
     entry, note = read_file(b"url,title\na:1,One, two\n")
     assert entry == (2, {"uri": "a:1", "title": "One"}, "")
     assert note == (0, {"a column without a name": 1}, NOT_READ)
+    header = ",".join(HEADER)
+    row = "a,a:1,A,,,2024-02-29T12:00:00Z,2024-02-29T12:00:00Z,two"
+    _, note = read_file(f"{header}\n{row}\n".encode())
+    assert note == (0, {"a column without a name": 1}, NOT_READ)
 
 
 @pytest.mark.parametrize("row", ["a:1", "a:1,T", ' a:1 ,"T\nT"', "a:1,,N"])

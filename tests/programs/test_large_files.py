@@ -158,7 +158,7 @@ def test_a_file_of_100_000_bookmarks_is_within_the_limits():
 def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
     (tmp_path / "x.json").write_text("[" + "[]," * 500_000 + "{}]")
     output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)
-    assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
+    assert output == "would be: 0 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
 
 
 def upload(app, body, status=200):
@@ -225,4 +225,17 @@ def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
     assert messages == f"{new_folder}{said} Run the same command again to import the rest.\n"
     assert process.returncode == 130
     output, _ = run("import", "--dry-run", file, data=data)
-    assert output.startswith(f"{30_000 - stored} created, 0 updated, {stored} unchanged")
+    assert output.startswith(f"would be: {30_000 - stored} created, 0 updated, {stored} unchanged")
+
+
+def test_ctrl_c_says_nothing_of_stored_bookmarks_in_a_dry_run(data):
+    options = ["import", "--dry-run", "--data", data, "-"]
+    with subprocess.Popen(
+        [sys.executable, ROOT / "bookmarks.py", *options],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c,
+    ) as process:  # fmt: skip
+        assert "would be a new data folder" in process.stderr.readline()
+        time.sleep(0.2)  # It now waits for its standard input.
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == ""
+    assert process.returncode == 130

@@ -95,7 +95,7 @@ def test_a_conflict_file_of_syncthing_is_reported_and_kept(address, data):
 def test_the_file_of_a_deleted_bookmark_is_kept_and_no_problem(run, address, data):
     path = data / "bookmarks" / "b.json"
     good = f"{data}: the folder is good\n"
-    kept = "kept: 1 deleted bookmarks, which can be put back\n"
+    kept = "kept: 1 deleted bookmark, which can be put back\n"
     for options in ([], ["--repair"]):
         assert run("check", *options, data=data) == (good + kept, "")
     path.unlink()
