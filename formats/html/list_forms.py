@@ -16,6 +16,7 @@ _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete":
 SELECT = (
     '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
 )
+STATUS = '<p role="status"></p>\n'  # Where script.js says how many checkboxes are checked.
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 
 
@@ -55,11 +56,13 @@ def bar(listing: Listing) -> str:
         return ""
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
-    content = tags_field("selected-tags", "Tags", placeholder="Tags")
-    content += buttons(_TAG_ACTIONS)
-    content += '<p role="status"></p>\n'
-    content += buttons(_ACTIONS)
-    content += UNCHECK
+    tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
+    # On narrow screens, CSS shows the button, which opens the field for tags.
+    content = (
+        f'{STATUS}<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
+        f'<div id="tagging" popover><div>{tags}</div></div>\n'
+        f"{buttons(_ACTIONS)}{UNCHECK}"
+    )
     path = f"{listing.site.path}/-/selected"
     return post_form(path, hidden, content, attributes='class="bar" id="many"')
 

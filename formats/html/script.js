@@ -106,8 +106,7 @@
   const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   let knownTags, areTagsLoaded = false;
   const loadTags = () => knownTags ||= request(path + "/tags.json")
-    .then((answer) => answer.json())
-    .then((tags) => tags.map(({ tag, count }) => ({ tag, count, folded: fold(tag) })))
+    .then(async (answer) => (await answer.json()).map((known) => ({ ...known, folded: fold(known.tag) })))
     .catch(() => [])
     .finally(() => { areTagsLoaded = true; });
 
@@ -241,7 +240,7 @@
   // --- Acting in the list, without loading a page ---
 
   const bar = find("#many");
-  const boxes = (state = "") => findAll(`.list [name=selected]${state}`);
+  const boxes = (state = "") => findAll(`:is(.list, .cloud) [type=checkbox]${state}`);
   const focusItem = (item) => item && find("h2 a, .more, .actions > *", item)?.focus();
   const here = location.pathname + location.search;
   let sent = 0, answered = 0; // Numbers of forms.
@@ -267,6 +266,7 @@
     for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
+    findAll(".actions", item).forEach((actions) => { actions.dataset.title = title; });
     findAll("time", item).forEach(shorten);
   }
 
@@ -283,13 +283,12 @@
 
   const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
   let lastBox; // From which a click with Shift checks the boxes.
-  const barStatus = find("#many > [role=status]");
-  barStatus?.after(make("label", {}, all, " All"));
+  const barStatus = find(".bar > [role=status]");
+  barStatus?.after(make("label", { className: "all" }, all, " All"));
 
   function showSelection() {
     const count = boxes(":checked").length;
-    if (!barStatus) return;
-    barStatus.textContent = count ? `${count} selected` : "";
+    if (barStatus) barStatus.textContent = count ? `${count} selected` : "";
     all.checked = count > 0 && count === boxes().length;
   }
   addEventListener("change", ({ target }) => {
@@ -297,7 +296,7 @@
     showSelection();
   });
   addEventListener("click", ({ target, shiftKey }) => {
-    if (target.name !== "selected") return;
+    if (!boxes().includes(target)) return;
     const [first, last] = [boxes().indexOf(lastBox), boxes().indexOf(target)].sort((a, b) => a - b);
     if (shiftKey && first >= 0) boxes().slice(first, last).forEach((box) => { box.checked = target.checked; });
     lastBox = target;
@@ -418,6 +417,7 @@
   // form is sent as a page, because the login page keeps it.
   async function actInPlace(form, button) {
     const item = button.closest("li");
+    button.closest("[popover]")?.hidePopover?.();
     const { response, page } = await send(form, button);
     if (response.status === 401) return false;
     const notice = noticeOf(page);
@@ -525,9 +525,10 @@
     .find((control) => texts.includes(control.textContent))?.click();
 
   function tagCurrent() {
-    const box = find(".list > .current [name=selected]");
-    if (box && !boxes(":checked").length) box.click();
-    if (boxes(":checked").length) find("#selected-tags").focus();
+    if (!boxes(":checked").length) find(".list > .current [name=selected]")?.click();
+    if (!boxes(":checked").length) return;
+    if (!find("#selected-tags").checkVisibility()) find("#tagging").showPopover();
+    find("#selected-tags").focus();
   }
 
   // Escape closes what is open, leaves a form in which nothing was typed, or unchecks all.
@@ -577,7 +578,7 @@
     const set = (...value) => {
       toggle.textContent = `Turn keys ${setting("localStorage", KEYS_OFF, ...value) ? "on" : "off"}`;
     };
-    toggle.addEventListener("click", () => set(setting("localStorage", KEYS_OFF) ? "" : "yes"));
+    toggle.onclick = () => set(setting("localStorage", KEYS_OFF) ? "" : "yes");
     set();
     const rows = Object.entries(KEYS).flatMap(([key, [what]]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)]);
     const close = make("form", { method: "dialog", className: "buttons" }, toggle, make("button", {}, "Close"));
@@ -585,7 +586,6 @@
   }
 
   const dialog = document.body.appendChild(keysDialog());
-  const opener = make("button", { type: "button" }, "Keys");
-  opener.addEventListener("click", () => dialog.showModal());
+  const opener = make("button", { type: "button", onclick: () => dialog.showModal() }, "Keys");
   find("#more")?.after(make("p", {}, opener));
 })();

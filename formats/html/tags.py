@@ -5,7 +5,7 @@ from typing import Any
 
 from formats.html import frame
 from formats.html.frame import e
-from formats.html.list_forms import UNCHECK, buttons, tags_field
+from formats.html.list_forms import STATUS, UNCHECK, buttons, tags_field
 from formats.listing import (
     Parameters,
     Site,
@@ -47,7 +47,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     shown = shown[offset : offset + _PAGE_SIZE]
     page_links = _page_links(view, offset, total)
     notice = frame.changed_notice(values)
-    controls = _controls(site, words, counts, untagged_count)
+    controls = _controls(view, counts, untagged_count)
     bar = _bar(site)
     if shown:
         content = _cloud(site, shown)
@@ -94,23 +94,38 @@ def _bar(site: Site) -> str:
     return frame.post_form(
         action=f"{site.path}/-/tags",
         hidden=[],
-        content=f"{field}{buttons(_ACTIONS)}{UNCHECK}",
+        content=f"{STATUS}{field}{buttons(_ACTIONS)}{UNCHECK}",
         attributes='class="bar" id="tags-form"',
     )
 
 
-def _controls(site: Site, words: str, counts: TagCounts, untagged_count: int) -> str:
-    path = e(site.path)
+def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
+    path = e(view.site.path)
+    words = view.values.get("q", "").strip()
     once_count = sum(count == 1 for _, count in counts)
+    selection = ""
+    if view.values.get("sort") == "count":
+        selection = "?sort=count"
+    if "once" in view.values:
+        selection = "?once=1"
+    labels = {
+        "": "By name",
+        "?sort=count": "By number",
+        "?once=1": f"Used once <span>{once_count:,}</span>",
+    }
+    links = ""
+    for query, label in labels.items():
+        current = ""
+        if query == selection:
+            current = ' aria-current="true"'
+        links += f'<a href="{path}/tags{query}"{current}>{label}</a>\n'
     return (
         f'<form class="controls" action="{path}/tags">\n'
         '<label class="unseen" for="filter">Filter</label>'
         f'<input type="search" id="filter" name="q" value="{e(words)}" '
         'placeholder="Filter tags" dir="auto" autocomplete="off">'
         "<button>Filter</button>\n"
-        f'<a href="{path}/tags">By name</a>\n'
-        f'<a href="{path}/tags?sort=count">By number</a>\n'
-        f'<a href="{path}/tags?once=1">Used once <span>{once_count:,}</span></a>\n'
+        f"{links}"
         f'<a href="{path}/?q=%21untagged">'
         f"Bookmarks without tags <span>{untagged_count:,}</span></a>\n"
         "</form>\n"

@@ -195,6 +195,56 @@ def test_ten_checked_bookmarks_get_a_tag_in_thirteen_actions_without_loading_a_p
     assert sum("to read" in item.text for item in browser.all(".list > li")) == 10
 
 
+def use_phone(browser):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.command("Emulation.setDeviceMetricsOverride", **size)
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+
+
+def test_on_a_phone_the_bar_is_one_row_whose_button_opens_the_field_for_tags(either):
+    browser = either
+    use_phone(browser)
+    browser.post("https://a.example/", title="A title of several words " * 2)
+    browser.open()
+    heading = browser.find(".list h2")
+    height = heading.size["height"]
+    browser.find(".select").click()
+    browser.find(".list [name=selected]").click()
+    assert heading.size["height"] == height
+    assert browser.find(".bar").size["height"] < 80
+    assert not browser.find("#selected-tags").is_displayed()
+    browser.find("[popovertarget=tagging]").click()
+    browser.find("#selected-tags").send_keys("later")
+    press_in_bar(browser, "Add tags")
+    browser.wait(lambda: browser.find(".saved").text == "1 bookmark changed.")
+    assert tags(browser) == [["later"]]
+    assert not browser.find("#tagging").is_displayed()
+
+
+def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser):
+    browser.post("https://a.example/", tags=["one", "two", "three"])
+    browser.open("/tags?sort=count")
+    assert browser.find(".controls [aria-current]").text == "By number"
+    for box in browser.all(".cloud [name=tag]")[:2]:
+        box.click()
+    assert browser.find(".bar [role=status]").text == "2 selected"
+    browser.find(".bar label input").click()
+    assert browser.find(".bar [role=status]").text == "3 selected"
+
+
+def test_a_phone_shows_a_query_in_place_of_the_help_and_names_the_bookmark_of_a_sheet(browser):
+    use_phone(browser)
+    browser.post("https://a.example/", title="Good")
+    browser.open()
+    assert browser.find(".help").is_displayed()
+    browser.find(".list .more").click()
+    assert browser.find(".actions").get_attribute("data-title") == "Good"
+    browser.open("/?q=good")
+    assert not browser.find(".help").is_displayed()
+    browser.find("#q").click()
+    assert browser.find(".help").is_displayed()
+
+
 def test_checked_bookmarks_are_changed_without_a_script(browser, filled):
     browser.disable_scripts()
     browser.open("/?tag=web")
